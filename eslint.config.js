@@ -23,6 +23,12 @@ export const linearExpressions = {
   },
 };
 
+/** Bounds on the lines of a file and of a function; blank lines and comments count. A function of a test holds a whole suite. */
+export const sizes = [
+  { files: ['**/*.ts'], rules: { 'max-lines': ['error', 400] } },
+  { files: ['{api,ops,pipeline,schemas,sql}/**/*.ts'], rules: { 'max-lines-per-function': ['error', 70] } },
+];
+
 export default tseslint.config(
   { ignores: ['node_modules/', 'data/', '.tools/'] },
   {
@@ -36,6 +42,7 @@ export default tseslint.config(
     },
   },
   linearExpressions,
+  ...sizes,
   // Builds expressions of pieces whose repetitions are bounded; its tests count what they cost.
   { files: ['pipeline/domain/pii/prefix.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {

@@ -6,8 +6,9 @@ const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Two cores hold the tests, nats-server and the engine.
-    maxWorkers: 2,
+    // Twice the two cores of the machines that run this: half of the time of a test file is spent waiting for a timer of the
+    // product (a lease that expires, a trace that becomes complete), so two files at once would leave one core idle.
+    maxWorkers: 4,
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],
     projects: [

@@ -13,11 +13,10 @@ import type { Route } from './http/route.ts';
 import { INGEST_DOCS } from './intake/ingest/docs.ts';
 import { createIngestHandler, ingestPathOf, type IngestDeps } from './intake/ingest/handler.ts';
 import { storeEvents } from './intake/ingest/store.ts';
-import { openApiDocument } from './openapi/document.ts';
 import { OTLP_DOCS } from './intake/otlp/docs.ts';
 import { createOtlpHandler, otlpPathOf } from './intake/otlp/handler.ts';
 import { openDocPages } from './openapi/doc_pages.ts';
-import { docsPage } from './openapi/docs_page.ts';
+import { ApiReference } from './openapi/reference.ts';
 import type { ReadinessWatch } from './system/readiness.ts';
 import { systemRoutes } from './system/routes.ts';
 
@@ -38,10 +37,10 @@ export type RequestListener = (req: IncomingMessage, res: ServerResponse) => voi
 /** Builds the API. */
 export function createApp(deps: AppDeps): RequestListener {
   const { edge } = deps;
-  const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document, pages }))];
-  const openapi = openApiDocument([...INGEST_DOCS, ...OTLP_DOCS, ...GATEWAY_DOCS, ...routes]);
   const pages = openDocPages();
-  const document = { json: JSON.stringify(openapi), html: docsPage(openapi, pages.nav) };
+  const reference = new ApiReference();
+  const routes = [...deps.routes, ...systemRoutes({ readiness: deps.readiness, reference, pages })];
+  reference.describe([...INGEST_DOCS, ...OTLP_DOCS, ...GATEWAY_DOCS, ...routes], pages.nav);
 
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple');
@@ -66,7 +65,7 @@ export function createApp(deps: AppDeps): RequestListener {
   const otlp = createOtlpHandler({
     ...deps.ingest,
     edge,
-    store: (org_id, events, spentMs) => storeEvents(deps.ingest, org_id, events, spentMs),
+    store: (request, events, spentMs) => storeEvents(deps.ingest.publisher, request, events, spentMs),
   });
   const gateway = createGatewayHandler({ ...deps.gateway, edge });
   const analysts = createAnalystsHandler({ ...deps.analysts, edge });

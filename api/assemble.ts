@@ -1,128 +1,72 @@
-// Everything between a process's clients and its request listener, put together: stores, edge, slices, ingest. Reads
-// ClickHouse's state in the background, so that it may come later than the rest.
-import type { ServerResponse } from 'node:http';
+// Everything between a process's clients and its request listener, built in the order of its dependencies: stores,
+// intake, budgets, edge, admission, slices. ClickHouse may come later than the rest: its schema is created in the
+// background.
+import { openSealer } from '../ops/platform/sealing.ts';
 import * as metrics from '../ops/platform/metrics.ts';
-import { DiskWatch } from '../ops/platform/disk_watch.ts';
 import { trackConnected } from '../ops/platform/nats/connect.ts';
 import { fixedPartitions } from '../ops/platform/nats/open_log.ts';
 import { createApp, type RequestListener } from './app.ts';
-import { AckInbox } from './intake/ingest/ack_inbox.ts';
-import { callsEnded } from './intake/gateway/handler.ts';
-import { Recorder } from './intake/gateway/recorder.ts';
-import { OrgSlots } from './http/org_slots.ts';
-import { hearLanded } from '../ops/exchange/landing_reports.ts';
-import { Admission } from './admission/in_flight.ts';
-import { Shares } from './admission/backlog_shares.ts';
 import type { IngestDeps } from './intake/ingest/handler.ts';
-import { Publisher } from './intake/ingest/publisher.ts';
+import { createBodyRecorder } from './intake/ingest/store.ts';
 import { startServiceGauges } from './system/gauges.ts';
 import { ReadinessWatch } from './system/readiness.ts';
+import { openAdmission } from './wiring/admission.ts';
+import { openBudgets } from './wiring/budgets.ts';
 import { openEdge } from './wiring/edge.ts';
-import { migrateInBackground } from './wiring/migrating.ts';
+import { openGatewayCalls, openIntake } from './wiring/intake.ts';
+import { migrateInBackground, type Migrating } from './wiring/migrating.ts';
+import { createFirstOrg } from './wiring/organizations.ts';
 import type { ApiParts, WiringParts } from './wiring/parts.ts';
 import { openSlices } from './wiring/slices.ts';
 import { openStores } from './wiring/stores.ts';
 
 export interface Api {
   listener: RequestListener;
-  /** Ends the calls through the gateway that are still under way; what came of them is recorded. */
+  /** Ends the calls through the gateway that are in progress; what they used is recorded. */
   endCalls: () => void;
-  /** Resolves when everything that was published is confirmed or given up. */
+  /** Resolves once everything that was published is confirmed or given up. */
   flush: () => Promise<void>;
-  /** Stops watching and retrying; the clients are the caller's. */
+  /** Stops watching and retrying. The caller closes the clients. */
   close: () => void;
 }
 
 /** Wires the API of one process. */
 export async function assembleApi(given: ApiParts): Promise<Api> {
-  const { env, logger, log, clickhouse } = given;
-  const onProblem = (problem: string, cause: unknown) => {
-    logger.warn({ err: cause }, problem);
-  };
-  const tracked = trackConnected(log.nc);
-  const parts: WiringParts = { ...given, tracked, onProblem };
+  const { env, log } = given;
+  const parts = partsOf(given);
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
+  const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
   const stores = await openStores(parts);
-  const disk = await DiskWatch.start({
-    folder: env.SERVICE_DISK_GUARD_DIR ?? null,
-    onChange: (low, { free, total }) => {
-      metrics.diskLow.set(low ? 1 : 0);
-      const facts = { free_bytes: free, total_bytes: total };
-      if (low) logger.error(facts, 'the disk is nearly full: ingest answers 429 until there is room');
-      else logger.warn(facts, 'the disk has room again: ingest goes on');
-    },
-    onLook: ({ free }) => {
-      metrics.diskFreeBytes.set(free);
-    },
-    onProblem,
-  });
-  const shares = new Shares(partitions);
-  const deafen = hearLanded(
-    log.nc,
-    (landings) => {
-      shares.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
-    },
-    onProblem,
-  );
-  const publisher = new Publisher({
-    port: new AckInbox(log.nc, tracked),
-    partitions,
-    now: () => performance.now(),
-    commitMsMax: given.waits?.commitMsMax,
-    observe: observePublish,
-    onStored: (events, positions) => {
-      shares.stored(events, positions);
-    },
-  });
-  const isDeleted = (org_id: string): boolean => stores.isGone(org_id);
-  const slices = await openSlices(parts, stores, { publisher, partitions, disk, isDeleted });
+  const intake = await openIntake(parts, partitions);
+  const { publisher, backlog, disk } = intake;
+  await createFirstOrg(parts, stores);
+  const budgets = await openBudgets(parts, stores, { sealer, partitions });
   const edge = await openEdge(parts, stores);
-  const calls = new Set<ServerResponse>();
-  const orgOf = new WeakMap<ServerResponse, string>();
-  // A call of an org that is being deleted ends at once; what it used is recorded nowhere.
-  stores.deletions.onChange(({ org_id }) => {
-    for (const res of calls) if (orgOf.get(res) === org_id) res.destroy();
-  });
-  const recorder = new Recorder({
-    publish: (events) => {
-      const wanted = events.filter(({ event }) => !stores.isGone(event.org_id));
-      return wanted.length === 0 ? Promise.resolve(new Map<number, number>()) : publisher.publish(wanted);
-    },
+  const calls = openGatewayCalls(parts, stores, intake);
+  const admission = openAdmission({
+    limits: edge.deps.limits,
+    calls: calls.open,
+    callsPerOrg: env.SERVICE_GATEWAY_CALLS_PER_ORG,
+    backlog,
     disk,
-    now: () => performance.now(),
-    onLost: (reason, cause) => {
-      metrics.gatewayRecordsLostTotal.inc({ reason });
-      logger.error({ err: cause, reason }, 'the record of a call through the gateway is lost');
-    },
+    isDeleted: stores.isGone,
+    budgets: budgets.check,
   });
+  const recorder = createBodyRecorder({ admission, publisher, partitions, now: parts.now });
+  const slices = await openSlices(parts, stores, { sealer, budgetRoutes: budgets.routes, recorder });
   const migration = migrateInBackground(parts, slices.follow);
-  const pingClickHouse = async () => migration.done && (await clickhouse.ping());
-  const readiness = await ReadinessWatch.open(
-    log,
-    { tracked, partitions, pingClickHouse, budgetsReady: slices.budgets.isReady },
-    onProblem,
-  );
-  const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked });
+  const readiness = await openReadiness(parts, { partitions, migration, budgetsReady: budgets.isReady });
+  const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked: parts.tracked });
   const listener = createApp({
     edge: edge.deps,
-    ingest: {
-      admission: new Admission(counted(shares)),
-      budgets: slices.budgets,
-      publisher,
-      disk,
-      isDeleted,
-      once: edge.once,
-      partitions,
-      observeIngest,
-    },
+    ingest: { admission, publisher, once: edge.once, partitions, observeIngest },
     gateway: {
-      admission: new Admission(),
-      slots: countedSlots(new OrgSlots(env.SERVICE_GATEWAY_CALLS_PER_ORG)),
-      budgets: slices.budgets,
+      admission,
+      countUse: (org_id, event) => budgets.check.count(org_id, event),
       routes: given.gatewayRoutes,
-      recorder,
-      open: calls,
-      orgOf,
+      recorder: calls.recorder,
+      open: calls.open,
+      orgOf: calls.orgOf,
       partitions,
       observeCall: (operation, outcome) => {
         metrics.gatewayCallsTotal.inc({ operation, outcome });
@@ -135,46 +79,38 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   });
   return {
     listener,
-    endCalls: () => {
-      for (const res of calls) res.destroy();
-    },
+    endCalls: calls.endAll,
     flush: async () => {
-      await callsEnded(calls);
-      await recorder.flush();
+      await calls.flush();
       await Promise.all([publisher.flush(), edge.flush()]);
     },
     close: () => {
-      deafen();
-      disk.stop();
+      intake.stop();
       stopGauges();
-      for (const part of [slices, stores, edge, readiness]) part.close();
+      for (const part of [slices, budgets, stores, edge, readiness]) part.close();
       migration.stop();
     },
   };
 }
 
-/** Refusals for a share are seen in the metrics as those for a rate are. */
-const counted = (shares: Shares): Pick<Shares, 'refusal'> => ({
-  refusal: (org_id) => {
-    const refusal = shares.refusal(org_id);
-    if (refusal !== null) metrics.rateLimitedTotal.inc({ kind: 'share' });
-    return refusal;
-  },
-});
+function partsOf(given: ApiParts): WiringParts {
+  return {
+    ...given,
+    tracked: trackConnected(given.log.nc),
+    onProblem: (problem, cause) => {
+      given.logger.warn({ err: cause }, problem);
+    },
+  };
+}
 
-/** Refusals for too many calls under way are seen in the metrics too. */
-const countedSlots = (slots: OrgSlots): Pick<OrgSlots, 'take'> => ({
-  take: (org_id) => {
-    const release = slots.take(org_id);
-    if (release === null) metrics.rateLimitedTotal.inc({ kind: 'gateway' });
-    return release;
-  },
-});
-
-const observePublish = (events: number, seconds: number): void => {
-  metrics.logPublishSeconds.observe(seconds);
-  metrics.logPublishEvents.observe(events);
-};
+function openReadiness(
+  { log, clickhouse, tracked, onProblem }: WiringParts,
+  given: { partitions: number; migration: Migrating; budgetsReady: () => boolean },
+): Promise<ReadinessWatch> {
+  const { partitions, migration, budgetsReady } = given;
+  const pingClickHouse = async () => migration.done && (await clickhouse.ping());
+  return ReadinessWatch.open(log, { tracked, partitions, pingClickHouse, budgetsReady }, onProblem);
+}
 
 const observeIngest: IngestDeps['observeIngest'] = (format, status, events, bytes) => {
   metrics.ingestRequestsTotal.inc({ format, status: String(status) });

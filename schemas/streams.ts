@@ -1,4 +1,5 @@
-// JetStream streams, their subjects and KV buckets as data: what there is, and its bounds. ops/platform/nats/open_log.ts makes them so.
+// The JetStream streams and their subjects as data, with the bounds of each. ops/platform/nats/open_log.ts
+// creates them. The KV buckets are listed in buckets.ts.
 import type { StreamConfig } from '@nats-io/jetstream';
 import { DiscardPolicy, RetentionPolicy, StorageType, StoreCompression } from '@nats-io/jetstream';
 
@@ -48,91 +49,6 @@ export const JUDGING_MESSAGE_BYTES_MAX = 128 * 1024;
 export const WEBHOOK_MESSAGE_BYTES_MAX = 256 * 1024;
 /** Largest message that the streams take: a 5 MiB event with its envelope fits; nats-server's max_payload is the same. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
-
-export const BUCKETS = {
-  /** Cluster facts that never change after the first start: partitions. */
-  service: { ttlHours: 0, history: 1 },
-  orgs: { ttlHours: 0, history: 1 },
-  /** Deletions of orgs: those that run, and the newest of each org id that was deleted. */
-  org_deletions: { ttlHours: 0, history: 1 },
-  /** By SHA-256 of the raw key. The marks of deletions are kept for good, too: they tell that the first key was revoked. */
-  api_keys: { ttlHours: 0, history: 1 },
-  /** Owner, epoch and checkpoint of each partition. */
-  partitions: { ttlHours: 0, history: 1 },
-  /** Locks and answers of requests with an Idempotency-Key, but ingest. */
-  idempotency: { ttlHours: 24, history: 1, bytesMax: GIB, whenFull: 'refuse' },
-  /** Outcomes of ingest requests with an Idempotency-Key, some 250 bytes each; a forgotten one's events are still recognised. */
-  ingest_keys: { ttlHours: 24, history: 1, bytesMax: GIB / 4, whenFull: 'forget' },
-  /** Those of them that run now: longer than any of them takes, short enough that a process that died blocks no key for long. */
-  ingest_claims: { ttlHours: 5 / 3600, history: 1, bytesMax: GIB / 64, whenFull: 'forget', inMemory: true },
-  agents: { ttlHours: 0, history: 1 },
-  /** By org and SHA-256 of the raw token; kept a while longer than a token lasts, so that an old one is told from a made-up one. */
-  register_tokens: { ttlHours: 48, history: 1 },
-  /** What members were granted on single things. */
-  grants: { ttlHours: 0, history: 1 },
-  /** An org's own settings of how its telemetry is treated. */
-  policies: { ttlHours: 0, history: 1 },
-  /** Each org's own prices of models. */
-  prices: { ttlHours: 0, history: 1 },
-  /** The repricing that is being carried out. */
-  repricings: { ttlHours: 0, history: 1 },
-  /** From when on each org's costs are out of the ordinary. */
-  cost_configs: { ttlHours: 0, history: 1 },
-  /** Limits and alerts of each org. */
-  budgets: { ttlHours: 0, history: 1 },
-  /** What has come of each org's budget in its period. */
-  budget_states: { ttlHours: 0, history: 1 },
-  /** Webhook endpoints, by org and id. */
-  webhooks: { ttlHours: 0, history: 1 },
-  /** Events that were given up, by org, receiver and event; the oldest make room. */
-  webhook_dead_letters: { ttlHours: 720, history: 1, bytesMax: GIB, whenFull: 'forget' },
-  /** Incidents that are open, or over and not told yet, by org and cluster. */
-  incidents: { ttlHours: 0, history: 1 },
-  /** Newest version of each judge, by org and id. */
-  judges: { ttlHours: 0, history: 1 },
-  /** Older versions of judges, by org, id and version; read one by one. */
-  judge_versions: { ttlHours: 0, history: 1 },
-  /** When each LLM judge last judged a live trace of each agent. */
-  judging_marks: { ttlHours: 720, history: 1 },
-  /** Calls of LLM judges of each org in its period. */
-  judge_quotas: { ttlHours: 0, history: 1 },
-  /** What upstreams answered judges, by org and call, until it is recorded for good: a task that comes again does not call again. The oldest make room. */
-  judging_answers: { ttlHours: 24, history: 1, bytesMax: GIB / 4, whenFull: 'forget' },
-  /** Evals and dataset runs: what was asked, how far it is, what came of it. */
-  evals: { ttlHours: 0, history: 1 },
-  /** The traces of an eval, by eval and chunk. */
-  eval_chunks: { ttlHours: 720, history: 1 },
-  /** Name, version and size of each dataset, by org and id. */
-  datasets: { ttlHours: 0, history: 1 },
-  /** The items of a dataset, by org, id and part; read one by one. */
-  dataset_items: { ttlHours: 0, history: 1 },
-  /** Prompt templates, by org, name and version. */
-  prompts: { ttlHours: 0, history: 1 },
-  /** What each org has redacted before it is stored. */
-  pii_policies: { ttlHours: 0, history: 1 },
-  /** How long each org's data is kept, and from when on. */
-  retention_policies: { ttlHours: 0, history: 1 },
-  /** Long work that was asked for (restore, erase) and how far it is, by org and id. */
-  job_records: { ttlHours: 2160, history: 1 },
-  /** Values whose data is to be erased, sealed, until that is done; nobody waits longer for it. */
-  erase_asks: { ttlHours: 168, history: 1 },
-  /** Analysts of orgs, by user; of each password only a hash. */
-  analysts: { ttlHours: 0, history: 1 },
-  /** Who runs the scheduled jobs, and when each ran last. */
-  jobs: { ttlHours: 0, history: 1 },
-} as const satisfies Record<string, BucketSpec>;
-export type BucketName = keyof typeof BUCKETS;
-
-export interface BucketSpec {
-  /** 0: kept for good. */
-  ttlHours: number;
-  history: number;
-  /** Bound on its bytes, and what happens there: writes are refused, or the oldest keys forgotten. */
-  bytesMax?: number;
-  whenFull?: 'refuse' | 'forget';
-  /** Gone when nats-server ends; no write waits for the disk. */
-  inMemory?: boolean;
-}
 
 export interface StreamLimits {
   replicas: number;

@@ -1,8 +1,10 @@
-// `npm test [-- filters and options of vitest]`. Without arguments it runs the static checks (ops/tools/check.ts) and then all
-// unit, integration and e2e tests; with arguments it runs the tests whose path contains a filter. The last line of its
-// output is `N passed, N failed`, followed by `, N skipped` where tests were skipped. The exit code is 0 only when at least
-// one test ran and nothing failed; failed checks, files that cannot be loaded and errors outside of tests count as failed.
-import { spawnSync } from 'node:child_process';
+// `npm test [-- filters and options of vitest]`. Without arguments it runs all unit, integration and e2e tests and, beside
+// them, the static checks (ops/tools/check.ts); with arguments it runs the tests whose path contains a filter. The last line
+// of its output is `N passed, N failed`, followed by `, N skipped` where tests were skipped. The exit code is 0 only when at
+// least one test ran and nothing failed; failed checks, files that cannot be loaded and errors outside of tests count as
+// failed.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import path from 'node:path';
 import { type Vitest, parseCLI, startVitest } from 'vitest/node';
 import { leave } from '../ops/platform/leave.ts';
@@ -30,16 +32,40 @@ function count(vitest: Vitest): Counts {
   return counts;
 }
 
-/** Runs the static checks, which print their own results, and returns 1 when one of them failed. */
-function failedChecks(): number {
-  const { status } = spawnSync(process.execPath, ['ops/tools/check.ts'], { stdio: ['ignore', 'inherit', 'inherit'] });
-  return status === 0 ? 0 : 1;
+interface CheckResult {
+  passed: boolean;
+  /** One line a check, and the whole output of those that failed. */
+  output: string;
+}
+
+/** The checks have a deadline of minutes and the tests have deadlines of seconds: the tests go first. */
+const CHECKS_NICE = 10;
+
+/** Runs the static checks at a low priority and prints their results when the last of them has ended. */
+async function runChecks(): Promise<CheckResult> {
+  const child = spawn('nice', ['-n', String(CHECKS_NICE), process.execPath, 'ops/tools/check.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A process group of its own, so that the checks end with this process.
+    detached: true,
+  });
+  process.once('exit', () => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid);
+  });
+  const code = new Promise<number | string | null>((resolve) => {
+    child.once('error', (error) => {
+      resolve(error.message);
+    });
+    child.once('close', resolve);
+  });
+  const [status, printed] = await Promise.all([code, text(child.stdout)]);
+  const output = typeof status === 'string' ? `${status}\n` : printed;
+  process.stdout.write(`Static checks:\n${output}`);
+  return { passed: status === 0, output };
 }
 
 process.chdir(path.resolve(import.meta.dirname, '..'));
 const wholeRun = process.argv.length === 2;
-if (wholeRun) process.stdout.write('Static checks: lint, types, format, imports, dead code\n');
-const checksFailed = wholeRun ? failedChecks() : 0;
+const checks = wholeRun ? runChecks() : null;
 let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
 try {
   const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
@@ -50,8 +76,11 @@ try {
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
 }
 if (counts.passed + counts.failed === 0) process.stderr.write('No test was run.\n');
-counts.failed += checksFailed;
-if (checksFailed > 0) process.stdout.write('The static checks failed: their output stands above the tests.\n');
+const checked = await checks;
+if (checked?.passed === false) {
+  counts.failed += 1;
+  process.stdout.write(`The static checks failed:\n${checked.output}`);
+}
 const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${skipped}\n`, () => {
   leave(counts.failed > 0 || counts.passed === 0 ? 1 : 0);

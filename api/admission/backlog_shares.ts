@@ -1,34 +1,55 @@
-// Fair shares of the pipeline. Workers land the log in its order, so what one org has in it is in front of everybody who comes
-// after. This keeps count of what each org has in the log and not in the store, as far as this process put it there, and refuses
-// an org that has more than its share of a bounded backlog while there is another org to protect.
-// Nobody is refused where one org is alone, where all are beyond their share alike, or while the store stands still: then the log
-// takes everything, as it is there for. An estimate, not an account: it decides who waits, never what is stored.
-import { ApiError } from '../http/errors.ts';
+// Fair shares of the backlog. Workers land the ingest log in its order, so the backlog of one
+// organization delays every organization behind it. Takes what this process has stored in the log
+// and the reports of landings; rejects an organization above its fair share of a bounded backlog
+// while another organization needs protection.
+//
+// It rejects nobody while one organization is alone, while all of them are above their share alike,
+// or while the store is away: then the log takes everything, which is its purpose. The count is an
+// estimate: it decides who waits, never what is stored.
 import type { OutgoingEvent } from '../intake/ingest/publisher.ts';
+import type { RequestFacts } from './check.ts';
+import { ADMIT, reject, type Settled } from './decision.ts';
 
-/** How far behind the backlog of one process may be before the largest are refused, seconds of landing. */
+/**
+ * Seconds of landing that the backlog of one process may hold before the largest organizations are
+ * rejected.
+ */
 export const BACKLOG_S = 1;
-/** A backlog that is never too much: about what one landing takes. */
+/** Cost of a backlog that is always accepted: about what one landing takes. */
 export const BACKLOG_MIN = 8 * 1024 * 1024;
-/** What an event costs beside its bytes. */
+/** Cost of an event beside its bytes. */
 export const EVENT_COST = 512;
-/** An org that sent within this time is there to be protected. */
+/** An organization that has sent within this time is protected from the others. */
 export const ACTIVE_MS = 10_000;
-/** Nothing has landed for this long: the store is away, and not an org too large. */
+/**
+ * After this long without a landing the store is considered away: no organization is to blame for
+ * the backlog.
+ */
 export const STALL_MS = 10_000;
-/** What was in the log this long ago has landed: the worker has caught up. */
+/** The worker has caught up once it lands what was stored this long ago. */
 export const CAUGHT_UP_MS = 2000;
-/** The rate of landing is that of about the last so many milliseconds. */
+/** Time constant of the average landing rate, milliseconds. */
 const RATE_MS = 2000;
-/** The limit is worked out again this often at most. */
+/** The fair share is computed at most this often. */
 const LEVEL_MS = 50;
 const RETRY_AFTER_SECONDS = 1;
-/** What an org stores in a partition up to this cost is one entry. */
+
+const ABOVE_SHARE = reject(
+  'rate_limited',
+  'The pipeline is behind, and this organization sends more than its share. Retry after the number of seconds in Retry-After.',
+  RETRY_AFTER_SECONDS,
+);
+/** Events of one organization in one partition share an entry up to this cost. */
 const ENTRY_COST = 64 * 1024;
-/** Entries that are counted; with more of them the count begins anew, as after a standstill. */
+/**
+ * Maximum number of entries. Beyond it counting starts over, as after a standstill of the store.
+ */
 export const ENTRIES_MAX = 200_000;
 
-/** What is in the log and has not landed. Cost: bytes, and EVENT_COST an event. */
+/**
+ * Events of one organization that are in the log and have not landed. Cost: their bytes, and
+ * EVENT_COST for each.
+ */
 interface Entry {
   seq: number;
   org: Org;
@@ -40,56 +61,60 @@ interface Org {
   stored_at: number;
 }
 
-/** A queue that is read from its front without moving the rest each time. */
-interface Line {
+/**
+ * The backlog of one partition: a queue whose front is an index, so that taking from it moves
+ * nothing.
+ */
+interface PartitionBacklog {
   entries: Entry[];
   from: number;
-  /** The newest sequence that was stored, and up to which all has landed. */
+  /** The newest sequence that was stored, and the sequence up to which everything has landed. */
   stored: number;
   landed: number;
 }
 
 const COMPACT_FROM = 1024;
 
-export class Shares {
+export class BacklogShares {
   readonly #now: () => number;
-  readonly #lines: Line[];
+  readonly #partitions: PartitionBacklog[];
   readonly #orgs = new Map<string, Org>();
   #backlog = 0;
   #entries = 0;
   #prunedAt: number;
-  /** Cost a millisecond. */
+  /** Landing rate, cost per millisecond. */
   #rate = 0;
   #ratedAt: number;
   #landedAt: number;
-  /** While the store stands still, and until the worker has caught up: what was stored by then, by partition. */
-  #excused: { through: number[]; at: number; until: number } | null = null;
+  /**
+   * Set from a standstill of the store until the worker has caught up; nothing is counted
+   * meanwhile. `through` holds the newest sequence of each partition when the standstill began or
+   * was last reached.
+   */
+  #standstill: { through: number[]; at: number; until: number } | null = null;
   #level = Infinity;
   #levelAt = -Infinity;
 
-  /** @param now milliseconds, monotonic */
+  /** @param now milliseconds of a monotonic clock */
   constructor(partitions: number, now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#lines = Array.from({ length: partitions }, () => ({ entries: [], from: 0, stored: 0, landed: 0 }));
+    this.#partitions = Array.from({ length: partitions }, () => ({ entries: [], from: 0, stored: 0, landed: 0 }));
     this.#ratedAt = now();
     this.#landedAt = now();
     this.#prunedAt = now();
   }
 
-  /** Why an org has to wait, or null. */
-  refusal(org_id: string): ApiError | null {
+  /** Rejects an organization that is above its share of a backlog that is too large. */
+  decide({ org_id }: Pick<RequestFacts, 'org_id'>): Settled {
     const org = this.#orgs.get(org_id);
-    if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return null;
-    return new ApiError(
-      'rate_limited',
-      'The pipeline is behind, and this org sends more than its share. Send it again shortly.',
-      {
-        headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-      },
-    );
+    if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return ADMIT;
+    return ABOVE_SHARE;
   }
 
-  /** Events are in the log. @param positions by partition, the JetStream sequence of the last message that holds some */
+  /**
+   * Counts events that the log has stored.
+   * @param positions JetStream sequence of the last message with these events, by partition
+   */
   stored(events: readonly OutgoingEvent[], positions: ReadonlyMap<number, number>): void {
     const now = this.#now();
     if (this.#backlog === 0) this.#landedAt = now;
@@ -103,7 +128,7 @@ export class Shares {
     if (now - this.#prunedAt > ACTIVE_MS) this.#prune(now);
   }
 
-  /** Forgets who has nothing waiting and has not sent for a while. */
+  /** Forgets organizations that have no backlog and have not sent for ACTIVE_MS. */
   #prune(now: number): void {
     this.#prunedAt = now;
     for (const [org_id, { backlog, stored_at }] of this.#orgs)
@@ -111,43 +136,43 @@ export class Shares {
   }
 
   #add(org: Org, partition: number, seq: number, cost: number): void {
-    const line = this.#lines[partition];
-    if (line === undefined) return;
-    line.stored = Math.max(line.stored, seq);
-    if (this.#excused !== null || seq <= line.landed) return;
+    const waiting = this.#partitions[partition];
+    if (waiting === undefined) return;
+    waiting.stored = Math.max(waiting.stored, seq);
+    if (this.#standstill !== null || seq <= waiting.landed) return;
     org.backlog += cost;
     this.#backlog += cost;
-    const last = line.entries.at(-1);
+    const last = waiting.entries.at(-1);
     if (last?.org === org && last.cost + cost <= ENTRY_COST) {
       last.seq = Math.max(last.seq, seq);
       last.cost += cost;
       return;
     }
-    line.entries.push({ seq, org, cost });
+    waiting.entries.push({ seq, org, cost });
     this.#entries += 1;
   }
 
-  /** A worker says up to where partitions have landed. */
+  /** Takes a worker's report of the sequences up to which partitions have landed. */
   landed(through: readonly (readonly [partition: number, seq: number])[]): void {
     const now = this.#now();
     let cost = 0;
     for (const [partition, seq] of through) {
-      const line = this.#lines[partition];
-      if (line === undefined || seq <= line.landed) continue;
-      line.landed = seq;
+      const waiting = this.#partitions[partition];
+      if (waiting === undefined || seq <= waiting.landed) continue;
+      waiting.landed = seq;
       for (
-        let entry = line.entries[line.from];
+        let entry = waiting.entries[waiting.from];
         entry !== undefined && entry.seq <= seq;
-        entry = line.entries[line.from]
+        entry = waiting.entries[waiting.from]
       ) {
         entry.org.backlog -= entry.cost;
         cost += entry.cost;
-        line.from += 1;
+        waiting.from += 1;
         this.#entries -= 1;
       }
-      if (line.from < COMPACT_FROM && line.from < line.entries.length) continue;
-      line.entries.splice(0, line.from);
-      line.from = 0;
+      if (waiting.from < COMPACT_FROM && waiting.from < waiting.entries.length) continue;
+      waiting.entries.splice(0, waiting.from);
+      waiting.from = 0;
     }
     this.#backlog -= cost;
     const kept = Math.exp(-(now - this.#ratedAt) / RATE_MS);
@@ -157,31 +182,35 @@ export class Shares {
     this.#watchCatchUp(now);
   }
 
-  /** Standing still is nobody's flood: the count begins anew once the worker has caught up. */
+  /** Stops counting while the store is away. Counting starts over once the worker has caught up. */
   #watchStall(now: number): void {
     const stalled = this.#backlog > 0 && now - this.#landedAt >= STALL_MS;
-    if (this.#excused !== null || (!stalled && this.#entries <= ENTRIES_MAX)) return;
-    for (const line of this.#lines) [line.entries, line.from] = [[], 0];
+    if (this.#standstill !== null || (!stalled && this.#entries <= ENTRIES_MAX)) return;
+    for (const waiting of this.#partitions) [waiting.entries, waiting.from] = [[], 0];
     for (const org of this.#orgs.values()) org.backlog = 0;
     [this.#backlog, this.#entries] = [0, 0];
-    this.#excused = { through: this.#lines.map(({ stored }) => stored), at: now, until: Infinity };
+    this.#standstill = { through: this.#partitions.map(({ stored }) => stored), at: now, until: Infinity };
   }
 
   #watchCatchUp(now: number): void {
-    const excused = this.#excused;
-    if (excused === null) return;
-    // It lands again: catching up may take as long as it stood still, and again; then whoever still floods is no victim of it.
-    if (excused.until === Infinity) excused.until = now + 2 * (now - excused.at) + STALL_MS;
-    const reached = this.#lines.every(({ landed }, partition) => landed >= (excused.through[partition] ?? 0));
-    if (now < excused.until && !(reached && now - excused.at <= CAUGHT_UP_MS)) {
-      if (reached) [excused.through, excused.at] = [this.#lines.map(({ stored }) => stored), now];
+    const standstill = this.#standstill;
+    if (standstill === null) return;
+    // Landing has resumed. Catching up may take twice as long as the standstill did; an
+    // organization that still floods after that is counted again.
+    if (standstill.until === Infinity) standstill.until = now + 2 * (now - standstill.at) + STALL_MS;
+    const reached = this.#partitions.every(({ landed }, partition) => landed >= (standstill.through[partition] ?? 0));
+    if (now < standstill.until && !(reached && now - standstill.at <= CAUGHT_UP_MS)) {
+      if (reached) [standstill.through, standstill.at] = [this.#partitions.map(({ stored }) => stored), now];
       return;
     }
-    this.#excused = null;
+    this.#standstill = null;
     this.#landedAt = now;
   }
 
-  /** What an org may have in the backlog now; Infinity while nobody has to be refused. */
+  /**
+   * Returns the cost that an organization may have in the backlog; Infinity while nobody has to be
+   * rejected.
+   */
   #levelNow(): number {
     const now = this.#now();
     if (now - this.#levelAt < LEVEL_MS) return this.#level;
@@ -200,7 +229,7 @@ export class Shares {
   }
 }
 
-/** What events cost, by org and partition. */
+/** Returns the cost of events by organization and partition. */
 function costsOf(events: readonly OutgoingEvent[]): Map<string, Map<number, number>> {
   const byOrg = new Map<string, Map<number, number>>();
   for (const { event, partition, bytes } of events) {
@@ -211,7 +240,10 @@ function costsOf(events: readonly OutgoingEvent[]): Map<string, Map<number, numb
   return byOrg;
 }
 
-/** The largest amount such that all amounts, each cut to it, are at most `most` together (max-min fairness). */
+/**
+ * Returns the largest level such that the amounts, each cut to it, add up to `most` at the most
+ * (max-min fairness).
+ */
 export function fairLevel(amounts: readonly number[], most: number): number {
   const sorted = [...amounts].sort((a, b) => a - b);
   let left = most;

@@ -1,41 +1,56 @@
-// Turns on the event loop for bodies that are parsed and checked. One process has one loop: sixty large bodies that are
-// complete at the same time would hold up everybody's requests until the last of them is checked. Here an org gets a quantum of
-// bytes in each turn of the loop, and while others send too a part of the loop's time; what is beyond waits in the org's line, and
-// lines are served in rotation, one quantum a turn.
-import { ApiError } from '../http/errors.ts';
+// Fair turns on the event loop for parsing bodies. A process has one event loop: sixty large bodies
+// that complete at once would delay every other request until the last of them is parsed. An
+// organization may therefore have QUANTUM_BYTES parsed in one turn of the loop, and TIME_SHARE of
+// the loop's time while other organizations send too. Further bodies wait in a queue of the
+// organization; queues are served in rotation, one quantum a turn.
+import type { RequestFacts } from './check.ts';
+import { ADMIT, type Decision, reject, type Settled } from './decision.ts';
 
-/** What an org may have checked in one turn of the loop: a few milliseconds of work. A larger body has a turn to itself. */
+/**
+ * Bytes that one organization may have parsed in one turn of the loop: a few milliseconds of work.
+ * A larger body has a turn to itself.
+ */
 export const QUANTUM_BYTES = 256 * 1024;
-/** Who has waited for this long is refused: the answer is due within a second of the body. */
+/** A body that has waited this long is rejected: its response is due within a second. */
 export const TURN_WAIT_MS_MAX = 600;
 /**
- * The part of the loop's time that an org has for its checks while others send too. A good body costs the log and the store many times
- * what its check costs, so whoever needs more than this sends what is dear to check and comes to nothing.
+ * Share of the loop's time that an organization may use for parsing while others send too. A valid
+ * body costs the log and the store many times what its parsing costs, so only bodies that are
+ * expensive to parse and then rejected need more.
  */
 export const TIME_SHARE = 1 / 4;
 /**
- * A check that ends in a refusal counts this many times: nothing comes of it, and what it leaves to the garbage collector takes the loop's
- * time again. Who sends only what is refused has a sixteenth of the loop; one bad body in ten costs an org a quarter of its time.
+ * Weight of time spent on a body that is rejected: nothing comes of it, and its garbage costs the
+ * loop time again. An organization that sends only invalid bodies gets a sixteenth of the loop; one
+ * invalid body in ten costs it a quarter of its time.
  */
-export const REFUSED_TIMES = 4;
-/** Time that an org may use at once. */
+export const REJECTED_WEIGHT = 4;
+/** Milliseconds that an organization may use at once. */
 export const BURST_MS = 20;
-/** An org that sent within this time is there to be protected. */
+/** An organization that has sent within this time is protected from the others. */
 export const ACTIVE_MS = 1000;
-/** While orgs wait for their time, they are looked at this often at least: none is to be refused later than it has to, or to rest for another. */
+/**
+ * While organizations wait for time, their queues are examined at least this often, so that no body
+ * is rejected late or waits although the other organizations have stopped sending.
+ */
 const WAKE_MS_MAX = 50;
-/** Orgs whose time is counted; with more of them the count begins anew. */
+/** Maximum number of organizations whose time is counted. Beyond it counting starts over. */
 const TIMED_ORGS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
+
+const TOO_LATE = reject(
+  'rate_limited',
+  'Too many request bytes of this organization wait to be parsed. Retry after the number of seconds in Retry-After.',
+  RETRY_AFTER_SECONDS,
+);
 
 interface Waiting {
   bytes: number;
   since: number;
-  resolve: () => void;
-  reject: (error: ApiError) => void;
+  resolve: (decision: Settled) => void;
 }
 
-/** Milliseconds that an org has left, as of a time. Below 0 it rests. */
+/** Milliseconds that an organization had left at a time. Below 0 the organization has to wait. */
 interface Time {
   left: number;
   at: number;
@@ -43,47 +58,45 @@ interface Time {
 
 export class FairTurns {
   readonly #now: () => number;
-  /** By org, the longest waiting first; the order of the map is that of the rotation. What waits is bounded by the bytes in flight. */
-  readonly #lines = new Map<string, Waiting[]>();
-  /** Bytes that an org has had checked in this turn. */
+  /**
+   * Waiting bodies by organization, the longest waiting first; the order of the map is that of the
+   * rotation. The bound on bytes in flight bounds them.
+   */
+  readonly #queues = new Map<string, Waiting[]>();
+  /** Bytes of each organization that have been parsed in this turn of the loop. */
   readonly #used = new Map<string, number>();
   readonly #times = new Map<string, Time>();
-  /** The org that sent last, and the last one before it that is another. */
+  /** The organization that sent last, and the last one before it that is another. */
   #newest = { org_id: '', at: -Infinity };
   #other = { org_id: '', at: -Infinity };
   #scheduled = false;
   #wake: NodeJS.Timeout | null = null;
 
-  /** @param now milliseconds, monotonic */
+  /** @param now milliseconds of a monotonic clock */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
   /**
-   * Does the work of checking a body of so many bytes: at once, or when it is its turn.
-   * Throws what the work throws; rejects with ApiError rate_limited when its turn does not come soon enough.
+   * Admits a body that may be parsed now. Any other body waits for its turn and is rejected after
+   * TURN_WAIT_MS_MAX.
    */
-  run<T>(org_id: string, bytes: number, work: () => T): T | Promise<T> {
-    const waits = this.#take(org_id, bytes);
-    return waits === null ? this.#timed(org_id, work) : waits.then(() => this.#timed(org_id, work));
-  }
-
-  #take(org_id: string, bytes: number): Promise<void> | null {
+  decide({ org_id, bytes }: Pick<RequestFacts, 'org_id' | 'bytes'>): Decision {
     const now = this.#now();
     this.#see(org_id, now);
     const used = this.#used.get(org_id) ?? 0;
-    const line = this.#lines.get(org_id);
-    const isFirst = this.#used.size === 0 && this.#lines.size === 0;
+    const queue = this.#queues.get(org_id);
+    const isFirst = this.#used.size === 0 && this.#queues.size === 0;
     this.#schedule();
-    if (line === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
+    if (queue === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
       this.#used.set(org_id, used + bytes);
-      return null;
+      return ADMIT;
     }
-    return new Promise((resolve, reject) => {
-      const waiting = { bytes, since: now, resolve, reject };
-      if (line === undefined) this.#lines.set(org_id, [waiting]);
-      else line.push(waiting);
-    });
+    const { promise, resolve } = Promise.withResolvers<Settled>();
+    const waiting = { bytes, since: now, resolve };
+    if (queue === undefined) this.#queues.set(org_id, [waiting]);
+    else queue.push(waiting);
+    return { kind: 'wait', decided: promise };
   }
 
   #see(org_id: string, now: number): void {
@@ -101,7 +114,7 @@ export class FairTurns {
     return now - other.at > ACTIVE_MS;
   }
 
-  /** How long an org has to wait before it may have anything checked; 0: not at all. */
+  /** Returns the milliseconds until the organization may have a body parsed; 0 when it may now. */
   #restMs(org_id: string, now: number): number {
     const time = this.#times.get(org_id);
     if (time === undefined) return 0;
@@ -110,25 +123,29 @@ export class FairTurns {
     return left >= 0 || this.#isAlone(org_id, now) ? 0 : -left / TIME_SHARE;
   }
 
-  #timed<T>(org_id: string, work: () => T): T {
+  /**
+   * Parses a body whose turn it is, and charges the time to the organization.
+   * @throws what `work` throws
+   */
+  timed<T>(org_id: string, work: () => T): T {
     const began = this.#now();
     try {
       const result = work();
       this.#charge(org_id, began, 1);
       return result;
     } catch (error) {
-      this.#charge(org_id, began, REFUSED_TIMES);
+      this.#charge(org_id, began, REJECTED_WEIGHT);
       throw error;
     }
   }
 
-  #charge(org_id: string, began: number, times: number): void {
+  #charge(org_id: string, began: number, weight: number): void {
     const now = this.#now();
     const time = this.#times.get(org_id) ?? { left: BURST_MS, at: began };
     if (this.#times.size >= TIMED_ORGS_MAX) this.#times.clear();
-    // An org that was alone owes nothing for it.
+    // An organization that was alone owes no time.
     const least = this.#isAlone(org_id, now) ? 0 : -Infinity;
-    time.left = Math.max(least, Math.min(BURST_MS, time.left + (now - time.at) * TIME_SHARE) - (now - began) * times);
+    time.left = Math.max(least, Math.min(BURST_MS, time.left + (now - time.at) * TIME_SHARE) - (now - began) * weight);
     time.at = now;
     this.#times.set(org_id, time);
   }
@@ -141,11 +158,11 @@ export class FairTurns {
       this.#used.clear();
       const restMs = this.#serve(this.#now());
       if (this.#used.size > 0) this.#schedule();
-      else if (this.#lines.size > 0) this.#wakeIn(restMs);
+      else if (this.#queues.size > 0) this.#wakeIn(restMs);
     });
   }
 
-  /** Everybody who waits has to rest: looks again when the first of them may go on. */
+  /** Serves the queues again when the first organization has time, or after WAKE_MS_MAX. */
   #wakeIn(ms: number): void {
     this.#wake ??= setTimeout(
       () => {
@@ -157,43 +174,38 @@ export class FairTurns {
   }
 
   /**
-   * One quantum of the line whose turn it is; those who have waited too long cost nothing.
-   * @returns how long to wait until a line may be served, where none was for its rest
+   * Admits one quantum of the next queue, and rejects bodies that have waited too long.
+   * @returns milliseconds until a queue may be served, where every organization has to wait;
+   * Infinity without queues; 0 when one was served
    */
   #serve(now: number): number {
     let soonest = Infinity;
-    for (const [org_id, line] of this.#lines) {
-      for (let next = line[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = line[0]) {
-        line.shift();
-        next.reject(tooMuchWaits());
+    for (const [org_id, queue] of this.#queues) {
+      for (let next = queue[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = queue[0]) {
+        queue.shift();
+        next.resolve(TOO_LATE);
       }
-      const restMs = line.length === 0 ? 0 : this.#restMs(org_id, now);
+      const restMs = queue.length === 0 ? 0 : this.#restMs(org_id, now);
       if (restMs > 0) {
         soonest = Math.min(soonest, restMs);
         continue;
       }
       let served = 0;
       for (
-        let next = line[0];
+        let next = queue[0];
         next !== undefined && (served === 0 || served + next.bytes <= QUANTUM_BYTES);
-        next = line[0]
+        next = queue[0]
       ) {
-        line.shift();
+        queue.shift();
         served += next.bytes;
-        next.resolve();
+        next.resolve(ADMIT);
       }
-      this.#lines.delete(org_id);
-      if (line.length > 0) this.#lines.set(org_id, line);
+      this.#queues.delete(org_id);
+      if (queue.length > 0) this.#queues.set(org_id, queue);
       if (served === 0) continue;
       this.#used.set(org_id, served);
       return 0;
     }
     return soonest;
   }
-}
-
-function tooMuchWaits(): ApiError {
-  return new ApiError('rate_limited', 'Too many bytes of this org wait to be checked. Send them again shortly.', {
-    headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-  });
 }

@@ -1,106 +1,102 @@
-// What is let in: bounds on the bytes and events that are in flight (being read, checked or confirmed), for the process and
-// for each org, so that one org's flood neither fills the memory nor delays another's events. Who has more than its share of what
-// the pipeline has still to land (shares.ts) is not let in, and who sends much at once waits its turn (fair_turns.ts).
-import type { OrgCredential } from '../http/credential.ts';
-import { ApiError } from '../http/errors.ts';
-import { FairTurns } from './fair_turns.ts';
-import type { OutgoingEvent } from '../intake/ingest/publisher.ts';
-import type { Shares } from './backlog_shares.ts';
+// Bounds on the bytes and events in flight (being read, parsed or published), for all organizations together and for each, so that
+// one organization's flood neither fills the memory nor delays the events of another. Two checks share one count. A request has one
+// reservation, which grows with every piece of its body; nothing is allocated for a further piece.
+import type { RequestFacts } from './check.ts';
+import { ADMIT, admitWith, reject, type Reservation, type Settled } from './decision.ts';
 
-/** Of all orgs together. */
+/** Bytes of all organizations together. */
 export const TOTAL_BYTES_MAX = 128 * 1024 * 1024;
-/** Of one org: less than the whole, so that another always finds room. */
+/**
+ * Bytes of one organization: less than the total, so that another organization always finds room.
+ */
 export const ORG_BYTES_MAX = 48 * 1024 * 1024;
 const TOTAL_EVENTS_MAX = 200_000;
 export const ORG_EVENTS_MAX = 80_000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** What a budget let in, until it has landed. Exactly one of the two has to be called. */
-interface BudgetHold {
-  /** The log has it: by partition, the JetStream sequence. */
-  confirm: (positions: ReadonlyMap<number, number>) => void;
-  cancel: () => void;
-}
+const TOO_MANY_BYTES = tooMany('bytes');
+const TOO_MANY_EVENTS = tooMany('events');
 
-/** The budgets of orgs, as ingest asks them. */
-export interface BudgetCheck {
-  /** Whether the org has a limit that can refuse. */
-  guards: (org_id: string) => boolean;
-  /** A promise where another process has to be asked. @throws ApiError (or rejects with it) rate_limited, payment_required */
-  admit: (org_id: string, events: readonly OutgoingEvent[]) => BudgetHold | Promise<BudgetHold>;
-}
-
-interface InFlight {
-  requests: number;
+interface Count {
   bytes: number;
   events: number;
 }
 
-/** What one request holds of the bounds; give it back by release, once. */
-export interface Hold {
-  /** Holds more bytes; an error when there is no room for them. */
-  grow: (bytes: number) => ApiError | null;
-  /** Holds events, once they are counted; an error when there is no room for them. */
-  admit: (events: number) => ApiError | null;
-  /** Checks a body of so many bytes, at once or when it is the org's turn. Rejects with ApiError rate_limited when that takes too long. */
-  inTurn: <T>(bytes: number, check: () => T) => T | Promise<T>;
-  release: () => void;
+interface OrganizationCount extends Count {
+  readonly org_id: string;
+  /** Requests with a reservation. */
+  requests: number;
 }
 
-export class Admission {
-  readonly #total: InFlight = { requests: 0, bytes: 0, events: 0 };
-  readonly #orgs = new Map<string, InFlight>();
-  readonly #turns = new FairTurns();
-  readonly #shares: Pick<Shares, 'refusal'> | null;
+/** What one request has reserved. */
+export interface InFlightReservation extends Reservation {
+  readonly organization: OrganizationCount;
+  readonly reserved: Count;
+}
 
-  /** @param shares null: what waits in the pipeline refuses nobody */
-  constructor(shares: Pick<Shares, 'refusal'> | null = null) {
-    this.#shares = shares;
+type Facts = Pick<RequestFacts, 'org_id' | 'bytes' | 'event_count' | 'in_flight'>;
+
+export class InFlight {
+  readonly #total: Count = { bytes: 0, events: 0 };
+  readonly #organizations = new Map<string, OrganizationCount>();
+
+  /** Reserves the bytes that the request is about to keep. */
+  reserveBytes(request: Facts): Settled {
+    const { bytes, org_id } = request;
+    const own = (request.in_flight?.organization ?? this.#organizations.get(org_id))?.bytes ?? 0;
+    if (own + bytes > ORG_BYTES_MAX || this.#total.bytes + bytes > TOTAL_BYTES_MAX) return TOO_MANY_BYTES;
+    return this.#reserve(request, bytes, 0);
   }
 
-  /** Begins a request. @throws ApiError rate_limited for who is beyond its share of the pipeline */
-  open(credential: OrgCredential): Hold {
-    const refusal = this.#shares?.refusal(credential.org_id) ?? null;
-    if (refusal !== null) throw refusal;
-    const total = this.#total;
-    const org = this.#orgs.get(credential.org_id) ?? { requests: 0, bytes: 0, events: 0 };
-    this.#orgs.set(credential.org_id, org);
-    org.requests++;
-    total.requests++;
-    let bytesHeld = 0;
-    let eventsHeld = 0;
+  /** Reserves the events of the request. */
+  reserveEvents(request: Facts): Settled {
+    const { event_count, org_id } = request;
+    const own = (request.in_flight?.organization ?? this.#organizations.get(org_id))?.events ?? 0;
+    if (own + event_count > ORG_EVENTS_MAX || this.#total.events + event_count > TOTAL_EVENTS_MAX)
+      return TOO_MANY_EVENTS;
+    return this.#reserve(request, 0, event_count);
+  }
+
+  #reserve(request: Facts, bytes: number, events: number): Settled {
+    const known = request.in_flight;
+    const reservation = known ?? this.#open(request.org_id);
+    request.in_flight = reservation;
+    add(this.#total, bytes, events);
+    add(reservation.organization, bytes, events);
+    add(reservation.reserved, bytes, events);
+    return known === null ? admitWith(reservation) : ADMIT;
+  }
+
+  #open(org_id: string): InFlightReservation {
+    const organization = this.#organizations.get(org_id) ?? { org_id, requests: 0, bytes: 0, events: 0 };
+    this.#organizations.set(org_id, organization);
+    organization.requests++;
+    const reserved = { bytes: 0, events: 0 };
+    let open = true;
     return {
-      grow: (bytes) => {
-        if (org.bytes + bytes > ORG_BYTES_MAX || total.bytes + bytes > TOTAL_BYTES_MAX) return tooMuch('bytes');
-        bytesHeld += bytes;
-        org.bytes += bytes;
-        total.bytes += bytes;
-        return null;
-      },
-      admit: (events) => {
-        if (org.events + events > ORG_EVENTS_MAX || total.events + events > TOTAL_EVENTS_MAX) return tooMuch('events');
-        eventsHeld += events;
-        org.events += events;
-        total.events += events;
-        return null;
-      },
-      inTurn: (bytes, check) => this.#turns.run(credential.org_id, bytes, check),
+      organization,
+      reserved,
       release: () => {
-        for (const count of [org, total]) {
-          count.requests--;
-          count.bytes -= bytesHeld;
-          count.events -= eventsHeld;
-        }
-        bytesHeld = 0;
-        eventsHeld = 0;
-        if (org.requests === 0) this.#orgs.delete(credential.org_id);
+        if (!open) return;
+        open = false;
+        add(this.#total, -reserved.bytes, -reserved.events);
+        add(organization, -reserved.bytes, -reserved.events);
+        organization.requests--;
+        if (organization.requests === 0) this.#organizations.delete(org_id);
       },
     };
   }
 }
 
-function tooMuch(of: 'bytes' | 'events'): ApiError {
-  return new ApiError('rate_limited', `Too many ${of} are in flight. Send them again shortly.`, {
-    headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-  });
+function add(count: Count, bytes: number, events: number): void {
+  count.bytes += bytes;
+  count.events += events;
+}
+
+function tooMany(of: 'bytes' | 'events') {
+  return reject(
+    'rate_limited',
+    `Too many ${of} are in flight. Retry after the number of seconds in Retry-After.`,
+    RETRY_AFTER_SECONDS,
+  );
 }

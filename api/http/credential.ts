@@ -1,5 +1,6 @@
 // Who is calling. A union, so that every kind of caller is told apart where it matters and nowhere else.
-import type { Permission, Role, Scope } from './permissions.ts';
+import type { Scope } from '../../schemas/records/api_key.ts';
+import type { Permission, Role } from './permissions.ts';
 import { keyMay, roleMay } from './permissions.ts';
 
 /** An org's API key. It never counts as an owner. */

@@ -60,7 +60,7 @@ type Lock = Extract<IdempotencyRecord, { state: 'running' }>;
 type Kept = Extract<IdempotencyRecord, { state: 'done' | 'packed' }>;
 
 /** An answer that is kept. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   status: number;
   body: string;
 }
@@ -83,7 +83,7 @@ export interface IdempotencyLock {
    * Keeps a 2xx answer for later repeats. Where it is too large: what changed something is never done twice, a repeat is refused; what
    * only read gives the key back.
    */
-  keep(answer: KeptAnswer, work: { changed: boolean }): Promise<void>;
+  keep(answer: StoredAnswer, work: { changed: boolean }): Promise<void>;
   /** Gives the key back after any other answer: a repeat runs again. */
   release(): Promise<void>;
 }
@@ -117,7 +117,7 @@ export class Idempotency {
    * Takes the key, or gives back the answer that it already has.
    * @throws ApiError idempotency_key_reused, idempotency_in_progress, conflict, upstream_unavailable, rate_limited
    */
-  async begin(request: IdempotentRequest): Promise<{ lock: IdempotencyLock } | { replay: KeptAnswer }> {
+  async begin(request: IdempotentRequest): Promise<{ lock: IdempotencyLock } | { replay: StoredAnswer }> {
     this.#deps.store.checkConnected();
     const place = placeOf(request.tenant, request.endpoint, request.key);
     const fingerprint = fingerprintOf(request.body);
@@ -254,7 +254,7 @@ function tooLarge(): ApiError {
 
 /** The record of an answer; null for one that is too large. What is sealed is compressed before, as nothing shrinks once it is. */
 async function keptOf(
-  { status, body }: KeptAnswer,
+  { status, body }: StoredAnswer,
   fingerprint: string,
   { key, sealWith }: IdempotentRequest,
 ): Promise<Kept | null> {
@@ -272,7 +272,7 @@ async function keptOf(
 async function openAnswer(
   { state, status, sealed, body }: Kept,
   { key, sealWith }: IdempotentRequest,
-): Promise<KeptAnswer> {
+): Promise<StoredAnswer> {
   const bytes = sealed
     ? openBytes(body, { key, caller: sealWith ?? '' })
     : Buffer.from(body, state === 'packed' ? 'base64' : 'utf8');

@@ -6,8 +6,8 @@ import type { Logger } from 'pino';
 import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/text/nesting.ts';
 import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
 import { tenantOfOrg } from '../../ops/platform/tenant_token.ts';
-import type { AuditActor } from '../../schemas/records/audit.ts';
-import type { AuditNotes, AuditTrail } from './audit.ts';
+import type { AuditTrail } from './audit.ts';
+import { audited, NO_NOTES } from './audited.ts';
 import { authenticate, type AuthDeps, type AuthRequest, permit, rawCredentialOf, type Resource } from './auth.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
 import { type Credential, may } from './credential.ts';
@@ -19,7 +19,7 @@ import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idem
 import { checkQueryNames } from './query_params.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
-import { type Context, type ResourceName, type Route, templateOf } from './route.ts';
+import { type AnyContext, type ResourceName, type Route, templateOf } from './route.ts';
 import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
@@ -38,8 +38,6 @@ export interface EdgeDeps {
   /** Told of every request when its answer has been sent. `route` is a pattern, never a raw path. */
   observe: (route: string, method: string, status: number, seconds: number) => void;
 }
-
-type AnyContext = Context<unknown, unknown, unknown, Credential>;
 
 /** A request's companion, made before routing and found by its response. */
 interface Attendance {
@@ -337,82 +335,4 @@ function checkRate(credential: Credential, res: Response, limits: RateLimits): v
       'rate_limited',
       'The tenant makes too many API requests. Send it again after Retry-After seconds.',
     );
-}
-
-/** Notes of a route that keeps no record. */
-const NO_NOTES: AuditNotes = {
-  target: () => undefined,
-  changes: () => undefined,
-  org: () => undefined,
-  nothing: () => undefined,
-};
-
-/**
- * Runs the handler between the durable intent of its mutation and the record of how it ended. A process that dies in between
- * leaves the intent, which is then shown as a mutation of unknown outcome.
- */
-async function audited(
-  route: Route,
-  ctx: AnyContext,
-  trail: AuditTrail,
-): Promise<{ result: Awaited<ReturnType<Route['handler']>>; changed: boolean }> {
-  const { audit } = route;
-  if (audit === undefined || audit === null) return { result: await route.handler(ctx), changed: false };
-  const params = ctx.params as Record<string, unknown>;
-  const final = {
-    org_id: audit.operators === true ? '' : ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,
-    target: { type: audit.target, id: audit.param === undefined ? '' : (textOf(params[audit.param]) ?? '') },
-    changes: {} as Record<string, unknown>,
-  };
-  const happened = { anything: true };
-  const entry = await trail.begin({
-    org_id: final.org_id,
-    actor: actorOf(ctx.credential),
-    action: audit.action,
-    target: { ...final.target },
-    request_id: ctx.request_id,
-    ip: ctx.req.socket.remoteAddress ?? '',
-  });
-  const notes: AuditNotes = {
-    target: (id) => {
-      final.target.id = id;
-    },
-    changes: (more) => {
-      Object.assign(final.changes, more);
-    },
-    org: (id) => {
-      final.org_id = id;
-    },
-    nothing: () => {
-      happened.anything = false;
-    },
-  };
-  let result;
-  try {
-    result = await route.handler({ ...ctx, audit: notes });
-  } catch (error) {
-    // What broke off may have happened; only a refusal is certain. Without an outcome it shows as unknown.
-    if (error instanceof ApiError && error.status < 500) await entry.failed();
-    throw error;
-  }
-  // A handler that sets fields notes those that differ: where none does, the request changed nothing and leaves no record.
-  const changed = happened.anything && (!isSetter(route) || Object.keys(final.changes).length > 0);
-  await (changed ? entry.done(final) : entry.failed());
-  return { result, changed };
-}
-
-const isSetter = ({ method, audit }: Route): boolean => method === 'put' || method === 'patch' || audit?.sets === true;
-
-function actorOf(credential: Credential): AuditActor {
-  switch (credential.kind) {
-    case 'api_key':
-      return { type: 'api_key', id: credential.key_id };
-    case 'operator':
-      return { type: 'operator', id: 'operator' };
-    case 'user':
-    case 'person':
-      return { type: 'user', id: credential.user_id };
-    case 'anonymous':
-      return { type: 'system', id: 'anonymous' };
-  }
 }

@@ -1,36 +1,6 @@
 // Who may do what, as data: one table of permissions with the roles and the API-key scope that bring each. Every route names
 // one permission; nothing else decides.
-
-/** Every scope that a key can hold; `*` stands for all of them. */
-export const SCOPES = [
-  '*',
-  'ingest:write',
-  'traces:read',
-  'traces:export',
-  'costs:read',
-  'budgets:write',
-  'judges:read',
-  'judges:write',
-  'datasets:read',
-  'datasets:write',
-  'prompts:read',
-  'prompts:write',
-  'agents:read',
-  'agents:write',
-  'webhooks:read',
-  'webhooks:write',
-  'retention:read',
-  'org:read',
-  'org:write',
-  'gateway:invoke',
-  'references:read',
-  'references:write',
-  'references:upload',
-  'references:delete',
-  'jobs:read',
-  'jobs:write',
-] as const;
-export type Scope = (typeof SCOPES)[number];
+import type { Scope } from '../../schemas/records/api_key.ts';
 
 /** Roles of members, each with everything that those before it may do. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;

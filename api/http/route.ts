@@ -104,6 +104,9 @@ interface Declaration {
   deprecated?: readonly Deprecated[];
 }
 
+/** A context whose types are erased. */
+export type AnyContext = Context<unknown, unknown, unknown, Credential>;
+
 /** A route as mount.ts and openapi.ts see it. */
 export interface Route extends Declaration {
   access: Access;
@@ -111,7 +114,7 @@ export interface Route extends Declaration {
   query: z.ZodType;
   body: z.ZodType | null;
   response: z.ZodType;
-  handler: (ctx: Context<unknown, unknown, unknown, Credential>) => Promise<Result<unknown>>;
+  handler: (ctx: AnyContext) => Promise<Result<unknown>>;
 }
 
 interface Shapes<

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 import { newRequestId } from './request_id.ts';
-import { holdContinue, lingerAfter, stopDiscarding } from './unread_body.ts';
+import { deferContinue, lingerAfter, stopDiscarding } from './unread_body.ts';
 
 const HEADERS_MS_MAX = 15_000;
 const REQUEST_MS_MAX = 120_000;
@@ -39,7 +39,7 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
   };
   server.on('request', serve).on('checkExpectation', serve);
   server.on('checkContinue', (req, res) => {
-    holdContinue(req, res);
+    deferContinue(req, res);
     serve(req, res);
   });
   server.on('connect', (_, socket) => {

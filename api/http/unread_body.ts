@@ -1,7 +1,7 @@
 // Answers that are sent before the request's body has arrived: refusals above all. Closing a connection with unread bytes resets
 // it, and the reset destroys the answer before a client that is still writing gets to read it. The body is therefore discarded
 // before the answer (discardBody), and the connection lingers after the answer while the rest arrives (lingerAfter). A client that
-// waits for 100 Continue is only told to continue once its body is wanted (holdContinue, sendContinue).
+// waits for 100 Continue is only told to continue once its body is wanted (deferContinue, sendContinue).
 // Bounds: bytes and time for each request, and the number of connections that are read only to be discarded.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -38,7 +38,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
  * Notes that a client waits for 100 Continue. Unless it is told to continue, its connection closes with the answer, since nobody
  * can tell whether the bytes that follow are the body or the next request.
  */
-export function holdContinue(req: IncomingMessage, res: ServerResponse): void {
+export function deferContinue(req: IncomingMessage, res: ServerResponse): void {
   continues.set(req, { res, keepAlive: res.shouldKeepAlive });
   res.shouldKeepAlive = false;
 }

@@ -3,9 +3,12 @@
 // A process that starts is ready once all of it holds, and a worker takes calls to run jobs. After that a restart of workers is no
 // reason to send callers elsewhere: ingest and reads go on, so a partition may be without a worker for RESTART_MS.
 import { z } from 'zod';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { HeartbeatListener } from '../../ops/exchange/heartbeats.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { partitionKey, type PartitionRecord } from '../../schemas/records/partition.ts';
 
 /** A worker that was not heard for this long is dead. */
 const WORKER_ALIVE_MS = 5000;
@@ -15,9 +18,6 @@ const BRING_UP_MS_MAX = 30_000;
 
 /** A worker that ends and starts again, or whose partitions others take over, is back within this. */
 export const RESTART_MS = 10_000;
-
-const partitionRecord = z.looseObject({ partition: z.int(), owner: z.string(), up: z.boolean().optional() });
-type PartitionRecord = z.infer<typeof partitionRecord>;
 
 export const readiness = z
   .object({
@@ -62,18 +62,8 @@ export class ReadinessWatch {
     this.#deps = deps;
   }
 
-  static async open(
-    log: Log,
-    deps: ReadinessDeps,
-    onProblem: (problem: string, cause: unknown) => void,
-  ): Promise<ReadinessWatch> {
-    const kv = await log.bucket('partitions');
-    const bucket = await WatchedBucket.open(log.nc, kv, {
-      name: 'partitions',
-      parse: (text) => partitionRecord.parse(JSON.parse(text)),
-      onProblem,
-    });
-    return new ReadinessWatch(bucket, new HeartbeatListener(log.nc), deps);
+  static async open(log: Log, deps: ReadinessDeps, onProblem: ReportProblem): Promise<ReadinessWatch> {
+    return new ReadinessWatch(await watch(log, 'partitions', onProblem), new HeartbeatListener(log.nc), deps);
   }
 
   async check(): Promise<Readiness> {
@@ -121,7 +111,9 @@ export class ReadinessWatch {
       return since === null || (this.#started && since > before);
     });
     if (this.#started || !owned) return owned;
-    const allUp = this.#partitions().every((partition) => this.#bucket.held(keyOf(partition))?.value.up !== false);
+    const allUp = this.#partitions().every(
+      (partition) => this.#bucket.held(partitionKey(partition))?.value.up !== false,
+    );
     this.#started = allUp && this.#liveWorkers().some((worker) => this.#heartbeats.isUp(worker));
     return this.#started;
   }
@@ -129,7 +121,7 @@ export class ReadinessWatch {
   /** Since when a partition has had no live owner that brings it up, on the monotonic clock; null: it has one. -Infinity: it never had one. */
   #unownedSince(partition: number): number | null {
     const now = performance.now();
-    const held = this.#bucket.held(keyOf(partition));
+    const held = this.#bucket.held(partitionKey(partition));
     if (held === undefined) return -Infinity;
     const { owner, up } = held.value;
     if (owner === '') return held.moved_at;
@@ -139,8 +131,6 @@ export class ReadinessWatch {
     return up === false && held.moved_at < now - BRING_UP_MS_MAX ? -Infinity : null;
   }
 }
-
-const keyOf = (partition: number): string => `partition.${String(partition)}`;
 
 /** False when it rejects or takes too long. */
 async function within(work: Promise<boolean>, ms: number): Promise<boolean> {

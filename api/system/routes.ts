@@ -6,6 +6,7 @@ import { API_VERSION } from '../http/envelope.ts';
 import { ApiError } from '../http/errors.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
 import { DOCS_CSS } from '../openapi/docs_style.ts';
+import type { ApiReference } from '../openapi/reference.ts';
 import type { DocPages } from '../openapi/doc_pages.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 
@@ -16,14 +17,17 @@ const WORKER_METRICS_MS_MAX = 500;
 
 export interface SystemDeps {
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
-  /** The OpenAPI document as JSON text, and the page made from it. */
-  document: { json: string; html: string };
+  reference: Pick<ApiReference, 'json' | 'html'>;
   /** The guides and the operator's pages. */
   pages: Pick<DocPages, 'html'>;
 }
 
-/** The routes without the texts of their own documentation: openapi.ts needs them before those exist. */
-export function systemRoutes(deps: () => SystemDeps): Route[] {
+/** Declares every route of the process itself. */
+export function systemRoutes(deps: SystemDeps): Route[] {
+  return [...healthRoutes(deps), metricsRoute(deps), ...referenceRoutes(deps)];
+}
+
+function healthRoutes({ readiness: watch }: SystemDeps): Route[] {
   return [
     definePublicRoute({
       method: 'get',
@@ -49,21 +53,29 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       also: { 503: 'A check is not ok' },
       response: readiness,
       handler: async () => {
-        const state = await deps().readiness.check();
+        const state = await watch.check();
         return { status: state.status === 'ready' ? 200 : 503, bare: state };
       },
     }),
-    definePublicRoute({
-      method: 'get',
-      path: '/metrics',
-      operation_id: 'metrics',
-      summary: 'Metrics of this process and of every live pipeline worker, for Prometheus',
-      tag: 'System',
-      any_query: true,
-      media: ['text/plain'],
-      response: z.string(),
-      handler: async (ctx) => sendText(ctx, await allMetrics(deps().readiness.metricsUrls()), registry.contentType),
-    }),
+  ];
+}
+
+function metricsRoute({ readiness: watch }: SystemDeps): Route {
+  return definePublicRoute({
+    method: 'get',
+    path: '/metrics',
+    operation_id: 'metrics',
+    summary: 'Metrics of this process and of every live pipeline worker, for Prometheus',
+    tag: 'System',
+    any_query: true,
+    media: ['text/plain'],
+    response: z.string(),
+    handler: async (ctx) => sendText(ctx, await allMetrics(watch.metricsUrls()), registry.contentType),
+  });
+}
+
+function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
+  return [
     definePublicRoute({
       method: 'get',
       path: '/openapi.json',
@@ -73,7 +85,7 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       any_query: true,
       media: ['application/json'],
       response: z.looseObject({}),
-      handler: (ctx) => sendText(ctx, deps().document.json, 'application/json; charset=utf-8'),
+      handler: (ctx) => sendText(ctx, reference.json, 'application/json; charset=utf-8'),
     }),
     definePublicRoute({
       method: 'get',
@@ -86,7 +98,7 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       response: z.string(),
       handler: (ctx) => {
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
-        return sendText(ctx, deps().document.html, 'text/html; charset=utf-8');
+        return sendText(ctx, reference.html, 'text/html; charset=utf-8');
       },
     }),
     definePublicRoute({
@@ -101,7 +113,7 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       response: z.string(),
       errors: ['not_found'],
       handler: (ctx) => {
-        const html = deps().pages.html(ctx.params.section, ctx.params.page);
+        const html = pages.html(ctx.params.section, ctx.params.page);
         if (html === null) throw new ApiError('not_found', 'There is no such page; /docs lists all of them.');
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
         return sendText(ctx, html, 'text/html; charset=utf-8');

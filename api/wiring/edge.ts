@@ -40,7 +40,7 @@ export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Store
     limitsOf: limitsOfTenant(orgs),
     appPerMinute: env.SERVICE_APP_INGEST_PER_TENANT_RPM,
     now: () => performance.now(),
-    onRefused: (kind) => {
+    onReject: (kind) => {
       metrics.rateLimitedTotal.inc({ kind });
     },
   });

@@ -1,6 +1,7 @@
 // Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { BUCKETS } from '../../schemas/streams.ts';
+import { BUCKETS } from '../../schemas/buckets.ts';
 import { ANSWERS_TENANT_BYTES_MAX, ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
 import { TenantShares } from '../http/keyed_shares.ts';
 import { KeyedStore } from '../http/keyed_store.ts';
@@ -12,7 +13,7 @@ export interface KeyedDeps {
   tracked: { readonly connected: boolean };
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
   waits?: NatsWaits | undefined;
 }
 

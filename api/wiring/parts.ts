@@ -1,4 +1,5 @@
 // What every part of the API's wiring gets.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Env } from '../../ops/platform/env.ts';
 import type { GatewayRoutes } from '../../ops/platform/llm/routes.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -60,5 +61,8 @@ export interface NatsWaits {
 export interface WiringParts extends ApiParts {
   /** Whether NATS is connected now. */
   tracked: { readonly connected: boolean };
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
+
+/** Returns true in development, where cookies need no TLS, tokens are shown, and webhooks may go to this machine. */
+export const isDevelopment = ({ env }: Pick<WiringParts, 'env'>): boolean => env.SERVICE_ENV === 'development';

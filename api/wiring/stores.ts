@@ -46,95 +46,45 @@ export interface Stores {
   close: () => void;
 }
 
-/** Resolves when all that the buckets hold now is loaded. */
+/** Opens every store. Resolves once all present records are loaded. */
 export async function openStores({ log, now, onProblem }: WiringParts): Promise<Stores> {
   const patterns = new PatternRunner((result) => {
     metrics.patternJobsTotal.inc({ result });
   });
   const deletions = await OrgDeletions.open(log, onProblem);
   const isDeleted = (org_id: string): boolean => deletions.isRunning(org_id);
-  const [
-    orgs,
-    agents,
-    policies,
-    piiPolicies,
-    costs,
-    webhooks,
-    incidents,
-    prompts,
-    judges,
-    evals,
-    datasets,
-    retention,
-    jobs,
-  ] = await Promise.all([
-    OrgStore.open(log, onProblem, isDeleted),
-    AgentStore.open(log, onProblem),
-    PolicyStore.open(log, onProblem),
-    PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
-    CostSettings.open(log, onProblem),
-    WebhookStore.open(log, onProblem),
-    openIncidentRecords(log, onProblem),
-    PromptStore.open(log, onProblem),
-    JudgeStore.open(log, onProblem),
-    EvalStore.open(log, onProblem),
-    DatasetStore.open(log, onProblem),
-    RetentionStore.open(log, onProblem),
-    JobRecords.open(log, onProblem),
-  ]);
-  const analysts = await AnalystStore.open(log, onProblem);
-  const keys = await KeyStore.open(log, onProblem, {
-    memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
-    isDeleted,
+  const orgs = await OrgStore.open(log, onProblem, isDeleted);
+  const memberOf = (org_id: string, user_id: string) => orgs.memberOf(org_id, user_id);
+  const others = await allOpen({
+    keys: KeyStore.open(log, onProblem, { memberOf, isDeleted }),
+    grants: GrantStore.open({ log, memberOf, now, onProblem }),
+    agents: AgentStore.open(log, onProblem),
+    analysts: AnalystStore.open(log, onProblem),
+    policies: PolicyStore.open(log, onProblem),
+    piiPolicies: PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
+    costs: CostSettings.open(log, onProblem),
+    webhooks: WebhookStore.open(log, onProblem),
+    incidents: openIncidentRecords(log, onProblem),
+    prompts: PromptStore.open(log, onProblem),
+    judges: JudgeStore.open(log, onProblem),
+    evals: EvalStore.open(log, onProblem),
+    datasets: DatasetStore.open(log, onProblem),
+    retention: RetentionStore.open(log, onProblem),
+    jobs: JobRecords.open(log, onProblem),
   });
-  const grants = await GrantStore.open({
-    log,
-    memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
-    now,
-    onProblem,
-  });
-  const close = () => {
-    for (const store of [
-      orgs,
-      keys,
-      agents,
-      analysts,
-      policies,
-      piiPolicies,
-      costs,
-      webhooks,
-      incidents,
-      prompts,
-      judges,
-      evals,
-      datasets,
-      retention,
-      jobs,
-      grants,
-      deletions,
-    ])
-      store.close();
-    void patterns.close();
-  };
+  const stores = { deletions, orgs, ...others };
   return {
-    orgs,
-    keys,
-    agents,
-    analysts,
-    grants,
-    policies,
-    piiPolicies,
-    costs,
-    webhooks,
-    incidents,
-    prompts,
-    judges,
-    evals,
-    datasets,
-    retention,
-    jobs,
-    deletions,
+    ...stores,
     isGone: (org_id) => isDeleted(org_id) || (deletions.get(org_id) !== null && orgs.get(org_id) === null),
-    close,
+    close: () => {
+      for (const store of Object.values(stores)) store.close();
+      void patterns.close();
+    },
   };
+}
+
+/** Resolves with all stores by name once each of them is open. */
+async function allOpen<T extends Record<string, unknown>>(opening: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  const entries = Object.entries(opening).map(async ([name, store]) => [name, await store] as const);
+  return Object.fromEntries(await Promise.all(entries)) as T;
 }

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { JetStreamApiError } from '@nats-io/jetstream';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import { auditEntryCodec, type AuditEntry } from '../../schemas/codec.ts';
 import type { AuditActor, AuditTarget } from '../../schemas/records/audit.ts';
 import { auditableChanges } from './audit_changes.ts';
@@ -46,7 +47,7 @@ export interface AuditLogDeps {
   now: () => number;
   /** Whether NATS is there now. */
   connected: () => boolean;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** The intent cannot be stored: the mutation must not be tried. */

@@ -1,8 +1,10 @@
 // Records of long work in KV, held in memory: the API makes and shows them, workers take them and write how far they are.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import { type LongJob, longJobKey, parseLongJob } from '../../schemas/records/job_record.ts';
 import type { Log } from '../platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../platform/nats/watched_bucket.ts';
+import { watch } from '../platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../platform/nats/watched_bucket.ts';
 
 /** Jobs of an org that are not over; beyond it none is taken. */
 export const OPEN_JOBS_MAX = 20;
@@ -21,12 +23,8 @@ export class JobRecords {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JobRecords> {
-    const kv = await log.bucket('job_records');
-    return new JobRecords(
-      await WatchedBucket.open(log.nc, kv, { name: 'job_records', parse: parseLongJob, onProblem }),
-      kv,
-    );
+  static async open(log: Log, onProblem: ReportProblem): Promise<JobRecords> {
+    return new JobRecords(await watch(log, 'job_records', onProblem), await log.bucket('job_records'));
   }
 
   /** Of one that was made by another process a moment ago too. */

@@ -3,6 +3,7 @@
 // landing wrote for orgs with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 
 const SUBJECT = 'workers.landings';
@@ -82,7 +83,7 @@ const textOf = (report: Landing): string =>
 export function hearLanded(
   nc: NatsConnection,
   take: (reports: readonly Landing[]) => void,
-  onProblem: (problem: string, cause: unknown) => void,
+  onProblem: ReportProblem,
 ): () => void {
   const subscription = nc.subscribe(SUBJECT, {
     callback: (error, msg) => {

@@ -1,9 +1,11 @@
 // Deletions of organizations, watched into memory by every process: whatever belongs to an organization that is being deleted is refused
 // or dropped within milliseconds, wherever it comes from. Guarantees: one job at a time deletes an organization, and only the
 // organization that was there when the deletion was asked for, never one that was made again under its id.
-import { type OrgDeletion, orgDeletionKey, parseOrgDeletion } from '../../schemas/records/org_deletion.ts';
+import type { ReportProblem } from '../platform/report_problem.ts';
+import { type OrgDeletion, orgDeletionKey } from '../../schemas/records/org_deletion.ts';
 import type { Log } from '../platform/nats/open_log.ts';
-import { WatchedBucket } from '../platform/nats/watched_bucket.ts';
+import { watch } from '../platform/nats/watch.ts';
+import type { WatchedBucket } from '../platform/nats/watched_bucket.ts';
 
 export class OrgDeletions {
   readonly #bucket: WatchedBucket<OrgDeletion>;
@@ -19,11 +21,8 @@ export class OrgDeletions {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<OrgDeletions> {
-    const kv = await log.bucket('org_deletions');
-    return new OrgDeletions(
-      await WatchedBucket.open(log.nc, kv, { name: 'org_deletions', parse: parseOrgDeletion, onProblem }),
-    );
+  static async open(log: Log, onProblem: ReportProblem): Promise<OrgDeletions> {
+    return new OrgDeletions(await watch(log, 'org_deletions', onProblem));
   }
 
   /** The newest deletion of an org of this id; null where there was none. */

@@ -1,6 +1,7 @@
 // Keeps a ledger of usage right: reads an org's sums from the store when its account is opened, hears of every landing, and
 // reads again when a report was lost, after a lost connection, and now and then. The store away: accounts stand still.
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
@@ -32,13 +33,11 @@ export interface FollowerDeps {
   /** What the store adds to JetStream sequences of the log; null while no worker has settled it, and no row has landed. */
   logBase: () => Promise<number | null>;
   periodOf: (org_id: string) => AccountPeriod;
-  /** Told of every report, once it is counted. */
-  onReports?: (reports: readonly Landing[]) => void;
   /** Told of the orgs whose totals have moved, or have just been read. */
   onMoved: (orgs: readonly string[]) => void;
   /** Told after every read how many accounts could not be read when they were due. */
   onUnread?: (accounts: number) => void;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 interface Followed {
@@ -61,6 +60,7 @@ interface Followed {
 export class UsageFollower {
   readonly #deps: FollowerDeps;
   readonly #followed = new Map<string, Followed>();
+  readonly #reportListeners: ((reports: readonly Landing[]) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timer: NodeJS.Timeout;
   /** Resolves when the server has the subscription: what is read after that misses no report. */
@@ -80,7 +80,7 @@ export class UsageFollower {
       (reports) => {
         const moved = new Set(reports.flatMap((report) => deps.ledger.landed(report)));
         if (deps.ledger.takeGap()) this.rereadAll();
-        deps.onReports?.(reports);
+        for (const listener of this.#reportListeners) listener(reports);
         if (moved.size > 0) deps.onMoved([...moved]);
       },
       deps.onProblem,
@@ -91,6 +91,11 @@ export class UsageFollower {
     }, TICK_MS);
     this.#timer.unref();
     void this.#followConnection();
+  }
+
+  /** Calls back with every landing report from now on, once it is counted. */
+  onReports(listener: (reports: readonly Landing[]) => void): void {
+    this.#reportListeners.push(listener);
   }
 
   /** Keeps the org's account from now on, with the tokens of these agents apart; called again when they change. */

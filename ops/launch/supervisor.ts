@@ -7,7 +7,7 @@ import { startClickHouse } from './clickhouse/server.ts';
 import type { Env } from '../platform/env.ts';
 import { findNatsServer } from './nats/install.ts';
 import { startNats } from './nats/server.ts';
-import { Kept, type Running } from './process/supervised_process.ts';
+import { SupervisedProcess, type Running } from './process/supervised_process.ts';
 import {
   type LineFilter,
   LogFollower,
@@ -62,7 +62,7 @@ export interface Addresses {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #env: Env;
-  readonly #children = new Map<ChildName, Kept>();
+  readonly #children = new Map<ChildName, SupervisedProcess>();
   readonly #logs: LogFollower;
   readonly #ended = Promise.withResolvers<number>();
   /** Runs while nats-server waits for room on the disk. */
@@ -235,7 +235,7 @@ export class Supervisor {
 
   async #keep(name: ChildName, start: (signal: AbortSignal) => Promise<Running>): Promise<void> {
     if (this.#stopping) return;
-    const child = new Kept({
+    const child = new SupervisedProcess({
       name,
       runDir: this.#file('run'),
       start,

@@ -1,5 +1,6 @@
 // How much room a disk has left: looked at every second, so that writers can be turned away before anything runs out of it. In: a
 // folder. Out: whether its disk is low, and the calls of whoever wants to know when that changes.
+import type { ReportProblem } from './report_problem.ts';
 import { statfs } from 'node:fs/promises';
 
 /**
@@ -42,7 +43,7 @@ export interface DiskWatchOptions {
   onChange: (low: boolean, room: DiskRoom) => void;
   /** Told of every look. */
   onLook?: (room: DiskRoom) => void;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class DiskWatch {

@@ -1,6 +1,6 @@
 // The static checks: types, lint, format, dead code and the direction of imports. `npm run check` runs all of them,
 // `npm run check -- types lint` those that are named. Prints one line for each check and the whole output of those that
-// fail; the exit code is 1 when one fails. `npm test` runs the same checks before the tests.
+// fail; the exit code is 1 when one fails. `npm test` runs the same checks beside the tests.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 

@@ -4,10 +4,11 @@
 // after a crash in between they go out again under the same ids, and none is forgotten.
 import type { Logger } from 'pino';
 import { UsageFollower } from '../../ops/exchange/usage_follower.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { type Log, logBaseReader } from '../../ops/platform/nats/open_log.ts';
 import type { Mail } from '../../schemas/codec.ts';
-import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
+import { type BudgetRecord, type BudgetState } from '../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
@@ -95,12 +96,7 @@ export class BudgetKeeper {
     const onProblem = (problem: string, cause: unknown) => {
       deps.logger.warn({ err: cause }, problem);
     };
-    const kv = await deps.log.bucket('budget_states');
-    const parse = (text: string) => budgetState.parse(JSON.parse(text));
-    return new BudgetKeeper(
-      deps,
-      await WatchedBucket.open(deps.log.nc, kv, { name: 'budget_states', parse, onProblem }),
-    );
+    return new BudgetKeeper(deps, await watch(deps.log, 'budget_states', onProblem));
   }
 
   /** Whether anybody keeps an account of the org: only then are its landings reported. */

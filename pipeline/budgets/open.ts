@@ -5,11 +5,12 @@ import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
 import { tellLanded } from '../../ops/exchange/landing_reports.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { freshDelivery, publishDelivery } from '../../ops/exchange/webhook_queue.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 import { ALERT_TARGET_ID, type BudgetRecord } from '../../schemas/records/budget.ts';
-import { orgKey, ownerOf, parseOrg } from '../../schemas/records/org.ts';
+import { orgKey, ownerOf } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
@@ -56,7 +57,7 @@ export async function openBudgets({
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);
   };
-  const orgs = await WatchedBucket.open(log.nc, await log.bucket('orgs'), { name: 'orgs', parse: parseOrg, onProblem });
+  const orgs = await watch(log, 'orgs', onProblem);
   const keeper = await BudgetKeeper.open({
     log,
     records,

@@ -1,12 +1,15 @@
-// Cold storage: the texts of an org's day as one object, written, verified, read back, rewritten and deleted.
+// Cold storage: the texts of an organization's day as one object, written, verified, read back,
+// rewritten and deleted.
 //
-// States of a day (cold_objects): writing (an object is on its way, under next_key) -> verified (read back and found equal; it is the
-// day's object now) -> dropped (its texts are gone from the store). Killed anywhere, the next run takes away what was half written
-// and goes on. A day that has an object already gets a new one with the old texts and the new ones together; the old object goes
-// when the new one is verified, so nothing that was in it is ever lost.
+// States of a day (cold_objects): writing (an object is being written under next_key) -> verified
+// (read back and found equal; it is now the day's object) -> dropped (the texts are deleted from
+// the store). After a crash at any point, the next run removes what was half written and continues.
+// A day that already has an object gets a new one with the old and the new texts together; the old
+// object is deleted after the new one is verified, so no text is ever lost.
 //
-// Guarantees: an object is verified by its length, the SHA-256 of what is read back and the number of its rows. Memory is bounded by a
-// row group, whatever the size of a day. One run writes at a time (the lease of its job); anybody may read beside it.
+// Guarantees: verification compares the length, the SHA-256 of the bytes read back, and the number
+// of rows. A row group bounds memory, whatever the size of a day. One run writes at a time (the
+// lease of its job); anyone may read meanwhile.
 import { createHash } from 'node:crypto';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
 import type { ColdObject, ColdTables, DueDay, OrgDay } from '../../sql/stores/cold.ts';
@@ -16,37 +19,43 @@ import { checkObject, ColdDataError, LocalFile } from './local_file.ts';
 export interface ColdStorageDeps {
   store: ObjectStore;
   tables: ColdTables;
-  /** Folder of objects that are being read. */
+  /** Folder for objects while they are read. */
   tempDir: string;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Called between the steps of an object's way. */
+  /** Called between the steps of writing or restoring an object; for tests. */
   step?: ((step: ColdStep) => Promise<void>) | undefined;
 }
 
 export type ColdStep = 'writing' | 'written' | 'verified' | 'replaced' | 'staged' | 'unpacked';
 
-/** How a day got its object: a new one, one with what an earlier one held, or the one that it had, which holds all of it. */
-export type Export = 'exported' | 'merged' | 'kept';
+/**
+ * How a day got its object: a new one, a new one merged with the texts of the earlier one, or the
+ * existing one because it contains every text.
+ */
+export type ExportOutcome = 'exported' | 'merged' | 'kept';
 
-export interface RestoreHow {
+export interface RestoreOptions {
   traceIds: readonly string[] | null;
-  /** Names what is under way. */
+  /** Name of the staged texts. */
   task: string;
   stampsOf: (object: ColdObject) => { restoredOn: number; dropOn: number };
 }
 
-/** Texts of days that are put back together: fewer, larger parts with their text index. A day is never parted. */
+/**
+ * Texts of several days that are restored together, which makes fewer and larger parts with their
+ * text index. A day is never split.
+ */
 const UNPACK_ROWS = 50_000;
 
-/** What is written of an object while it is made. */
+/** Facts of an object that are known before it is written. */
 interface Making {
   day: OrgDay;
   rows: number;
   run: string;
 }
 
-/** How often a day's object is looked up anew when another one has taken its place meanwhile. */
+/** Maximum reads of a day's object when another run replaces it meanwhile. */
 const REPLACED_TRIES_MAX = 3;
 
 export class ColdStorage {
@@ -56,13 +65,15 @@ export class ColdStorage {
     this.#deps = deps;
   }
 
-  /** For messages. */
+  /** Address of the object store, for messages. */
   get place(): string {
     return this.#deps.store.place;
   }
 
-  /** Takes away what runs that died have left: half-written objects, superfluous ones, texts of merges. */
-  async tidy(signal: AbortSignal): Promise<void> {
+  /**
+   * Removes what crashed runs left: half-written objects, obsolete objects, staged texts of merges.
+   */
+  async removeLeftovers(signal: AbortSignal): Promise<void> {
     const { store, tables } = this.#deps;
     for (const object of await tables.unfinished()) {
       await store.delete(object.next_key, signal);
@@ -73,11 +84,12 @@ export class ColdStorage {
   }
 
   /**
-   * Brings the texts of a day that a run takes out into the day's object. When this resolves they may be dropped.
-   * @param earlier runs whose texts are still written down
-   * @throws ColdDataError when the object that the day has already is missing or corrupt; ObjectStoreError
+   * Puts the texts of a day that a run exports into the day's object. Once this resolves the texts
+   * may be dropped.
+   * @param earlier runs whose log positions are still recorded
+   * @throws ColdDataError when the day's existing object is missing or corrupt; ObjectStoreError
    */
-  async exportDay(due: DueDay, run: string, earlier: ReadonlySet<string>, signal: AbortSignal): Promise<Export> {
+  async exportDay(due: DueDay, run: string, earlier: ReadonlySet<string>, signal: AbortSignal): Promise<ExportOutcome> {
     const { store, tables } = this.#deps;
     const before = await tables.object(due);
     if (before === null || before.object_key === '') {
@@ -93,17 +105,17 @@ export class ColdStorage {
   }
 
   /**
-   * Puts the texts of days of an org back where they are read and searched, some days at a time: all of them are taken in and counted
-   * before any is put back.
-   * @param objects of one org, by day
-   * @param traceIds only those of these traces; null: all
+   * Restores the texts of an organization's days, a few days at a time. All texts of a group of
+   * days are staged and counted before any of them is restored.
+   * @param objects of one organization, by day
+   * @param traceIds only texts of these traces; null for all
    * @param stampsOf see ColdTables.unpack
-   * @param done called with the days that are back
-   * @throws ColdDataError, before anything of its days is put back
+   * @param done called with the restored days
+   * @throws ColdDataError before any text of the affected days is restored
    */
   async restoreDays(
     objects: readonly ColdObject[],
-    { traceIds, task, stampsOf }: RestoreHow,
+    { traceIds, task, stampsOf }: RestoreOptions,
     done: (restored: { days: number; found: number; restored: number }) => void,
     signal: AbortSignal,
   ): Promise<void> {
@@ -124,7 +136,7 @@ export class ColdStorage {
     try {
       for (const listed of objects) {
         const [first] = gathered.days;
-        // What is put back together has one stamp.
+        // Texts that are restored together share one stamp.
         if (
           first !== undefined &&
           (gathered.rows >= UNPACK_ROWS || stampsOf(first).restoredOn !== stampsOf(listed).restoredOn)
@@ -135,7 +147,7 @@ export class ColdStorage {
         const { rows } = await tables.staged(task, object.day);
         if (traceIds === null && rows !== object.rows)
           throw new ColdDataError(
-            `the object ${object.object_key} is corrupt: ${String(rows)} of its ${String(object.rows)} texts can be told apart`,
+            `the object ${object.object_key} is corrupt: ${String(rows)} of its ${String(object.rows)} texts are distinct`,
           );
         gathered.days.push(object);
         gathered.rows += object.rows;
@@ -147,16 +159,18 @@ export class ColdStorage {
     }
   }
 
-  /** Objects of an org: the days that have one. */
+  /** Returns the days of an organization that have an object. */
   async objectsOf(org_id: string, range: { since?: number | null; until?: number | null } = {}): Promise<ColdObject[]> {
     return (await this.#deps.tables.objects(org_id, range)).filter(({ object_key }) => object_key !== '');
   }
 
   /**
-   * Makes a day's object anew without some of its texts, verified as an export is; without any left, deletes it. For erasure: what is
-   * read of the day in ClickHouse is the caller's to delete. Only under a lease that keeps runs of retention away.
-   * @param condition SQL over the columns of a text (org_id, started_at, trace_id, span_id, prompt, response, …), with its params
-   * @returns texts that were taken out
+   * Rewrites a day's object without some of its texts and verifies it like an export; deletes the
+   * object when no text is left. The caller deletes the same texts from ClickHouse, and holds a
+   * lease that keeps retention from running.
+   * @param condition SQL over the columns of a text (org_id, started_at, trace_id, span_id, prompt,
+   * response, …), with its parameters
+   * @returns the number of removed texts
    */
   async rewrite(
     object: ColdObject,
@@ -192,7 +206,7 @@ export class ColdStorage {
     await tables.write({ ...going, state: 'deleted', next_key: '', rows: 0, bytes: 0, sha256: '' }, going);
   }
 
-  /** @returns false when the object holds every text already */
+  /** @returns false when the object already contains every text */
   async #merge(before: ColdObject, due: DueDay, run: string, signal: AbortSignal): Promise<boolean> {
     const { tables } = this.#deps;
     const task = mergeTask(run, due);
@@ -203,7 +217,7 @@ export class ColdStorage {
       const { rows } = await tables.staged(task);
       if (rows === before.rows) return false;
       if (rows < before.rows)
-        throw new ColdDataError(`the object ${before.object_key} is corrupt: not all of its texts can be told apart`);
+        throw new ColdDataError(`the object ${before.object_key} is corrupt: not all of its texts are distinct`);
       await this.#make({ day: due, rows, run }, before, () => tables.exportTask(task, signal), signal);
       return true;
     } finally {
@@ -211,7 +225,7 @@ export class ColdStorage {
     }
   }
 
-  /** Writes, reads back and compares a new object of a day, which takes the place of the one before. */
+  /** Writes a new object of a day, reads it back, verifies it, and replaces the former object. */
   async #make(
     { day, rows, run }: Making,
     before: ColdObject | null,
@@ -252,7 +266,10 @@ export class ColdStorage {
     await tables.write({ ...verified, next_key: '' }, verified);
   }
 
-  /** Takes in an object of a day, and looks again when another one has taken its place meanwhile. */
+  /**
+   * Stages the texts of a day's object. Reads the day again when another run replaced the object
+   * meanwhile.
+   */
   async #stageObject(
     day: OrgDay,
     task: string,
@@ -288,7 +305,7 @@ export class ColdStorage {
 const MERGE = 'merge-';
 const mergeTask = (run: string, { org_id, day }: OrgDay): string => `${MERGE}${run}-${org_id}-${dateOf(day)}`;
 
-/** Where a day's object lies; one that takes the place of another gets a name of its own. */
+/** Returns the key of a day's object. An object that replaces another gets a name of its own. */
 function keyOf({ org_id, day }: OrgDay, revision: number | null): string {
   const name = revision === null ? '' : `.${revision.toString(36)}`;
   return `org=${encodeURIComponent(org_id)}/day=${dateOf(day)}${name}.parquet`;

@@ -1,15 +1,18 @@
-// An object of cold storage on this machine for as long as it is read: fetched once, compared with what it should be, then read
-// by row groups. Its file has no name, so nothing is left of it, whenever this process ends.
+// Local copy of an object of cold storage while it is read: fetched once, verified, then read by
+// row groups. The file is unlinked at once, so nothing remains of it however the process ends.
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { type ObjectStore, ObjectStoreError } from '../../ops/platform/object_store/object_store.ts';
 import { footerBytes, layoutOf, ParquetError, type ParquetLayout, type RowGroup, TAIL_BYTES } from './parquet.ts';
 
-/** An object that is not what it was when it was verified: asking again does not help. The message names the object and why. */
+/**
+ * The object differs from what was verified, so a retry does not help. The message names the object
+ * and the difference.
+ */
 export class ColdDataError extends Error {}
 
-/** What an object has to be. */
+/** Properties that a verified object must have. */
 export interface Expected {
   object_key: string;
   rows: number;
@@ -26,7 +29,11 @@ export class LocalFile {
     this.groups = layout.groups;
   }
 
-  /** @throws ColdDataError when it is missing or another; ObjectStoreError when it cannot be read now */
+  /**
+   * Fetches and verifies an object.
+   * @throws ColdDataError when the object is missing or differs; ObjectStoreError when it cannot be
+   * read now
+   */
   static async fetch(store: ObjectStore, expected: Expected, folder: string, signal: AbortSignal): Promise<LocalFile> {
     await mkdir(folder, { recursive: true });
     const name = path.join(folder, `cold-${randomUUID()}.parquet`);
@@ -51,7 +58,7 @@ export class LocalFile {
     }
   }
 
-  /** A row group as a file of its own. */
+  /** Returns a row group as a Parquet file of its own. */
   async read(group: RowGroup): Promise<Buffer> {
     return group.asFile(await readAt(this.#file, group.from, group.until));
   }
@@ -62,7 +69,7 @@ export class LocalFile {
 }
 
 /**
- * Reads an object back and compares it; nothing of it is held.
+ * Reads an object back and verifies it, without keeping it in memory.
  * @throws ColdDataError, ObjectStoreError
  */
 export async function checkObject(store: ObjectStore, expected: Expected, signal: AbortSignal): Promise<void> {
@@ -91,7 +98,7 @@ function compare(expected: Expected, found: { bytes: number; sha256: string }): 
   if (found.bytes !== expected.bytes)
     throw differs(expected.object_key, `it has ${String(found.bytes)} bytes instead of ${String(expected.bytes)}`);
   if (found.sha256 !== expected.sha256)
-    throw differs(expected.object_key, 'its checksum is not the one that it was verified with');
+    throw differs(expected.object_key, 'its checksum differs from the verified one');
 }
 
 const differs = (key: string, why: string): ColdDataError => new ColdDataError(`the object ${key} is corrupt: ${why}`);
@@ -102,7 +109,7 @@ function explained(error: unknown): unknown {
     : error;
 }
 
-/** @throws ColdDataError when the bytes are no Parquet file */
+/** @throws ColdDataError when the bytes are not a Parquet file */
 async function layoutIn(
   key: string,
   bytes: number,
@@ -124,7 +131,7 @@ async function readAt(file: FileHandle, from: number, until: number): Promise<Bu
   const content = Buffer.alloc(until - from);
   for (let at = 0; at < content.length;) {
     const { bytesRead } = await file.read(content, at, content.length - at, from + at);
-    if (bytesRead === 0) throw new ParquetError('it ends too early');
+    if (bytesRead === 0) throw new ParquetError('it is truncated');
     at += bytesRead;
   }
   return content;

@@ -1,13 +1,14 @@
-// Parquet files, without their values: how many rows a file holds, and its row groups as files of their own. A reader that takes
-// a file from a stream has to hold all of it; taken apart by row groups, a file of any size goes through bounded memory. Pure.
-// Format: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+// Structure of Parquet files, without their values: the number of rows of a file, and each row
+// group as a file of its own. A reader that takes a file from a stream must keep all of it in
+// memory; split into row groups, a file of any size passes through bounded memory. Pure. Format:
+// https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 import { readStruct, type ThriftList, type ThriftStruct, type ThriftValue, writeStruct } from './thrift.ts';
 
 const MAGIC = Buffer.from('PAR1');
-/** Length of the footer and magic, at the end of every file. */
+/** Bytes of the footer's length and the magic at the end of every file. */
 export const TAIL_BYTES = 8;
 
-/** Ids of fields, by struct. */
+/** Ids of Thrift fields, by struct. */
 const FILE = { rows: 3, groups: 4 } as const;
 const GROUP = { columns: 1, rows: 3, offset: 5 } as const;
 const CHUNK = { offset: 2, meta: 3, first_index: 4, last_index: 7 } as const;
@@ -15,21 +16,25 @@ const META = { compressed: 7, data: 9, index: 10, dictionary: 11, bloom: 14, blo
 
 export class ParquetError extends Error {}
 
-/** @returns bytes of the footer before the tail @throws ParquetError when the file does not end as one */
+/**
+ * @returns the length of the footer, in bytes before the tail
+ * @throws ParquetError when the file does not end like a Parquet file
+ */
 export function footerBytes(tail: Buffer, fileBytes: number): number {
   if (tail.length !== TAIL_BYTES || !tail.subarray(4).equals(MAGIC))
-    throw new ParquetError('it does not end as a Parquet file');
+    throw new ParquetError('it does not end like a Parquet file');
   const bytes = tail.readUInt32LE(0);
-  if (bytes + TAIL_BYTES + MAGIC.length > fileBytes) throw new ParquetError('its footer is longer than itself');
+  if (bytes + TAIL_BYTES + MAGIC.length > fileBytes)
+    throw new ParquetError('its footer claims to be longer than the file');
   return bytes;
 }
 
-/** One row group: where its bytes are in the file, and what has to follow them to make a file of them. */
+/** Row group: the range of its bytes in the file, and how to turn them into a file. */
 export interface RowGroup {
   rows: number;
   from: number;
   until: number;
-  /** The bytes of a whole file with this row group alone. */
+  /** Returns the bytes of a whole file with only this row group. */
   asFile: (content: Buffer) => Buffer;
 }
 
@@ -38,7 +43,10 @@ export interface ParquetLayout {
   groups: RowGroup[];
 }
 
-/** What a footer says of its file. @throws ParquetError when it is none */
+/**
+ * Returns the layout that a footer describes.
+ * @throws ParquetError when the bytes are not a footer
+ */
 export function layoutOf(footer: Buffer): ParquetLayout {
   try {
     const file = readStruct(footer);
@@ -77,7 +85,10 @@ function rowGroup(file: ThriftStruct, group: ThriftStruct): RowGroup {
   return { rows, from, until, asFile };
 }
 
-/** A column of a row group with its offsets moved, and without what lies elsewhere in the file (indexes, filters). */
+/**
+ * Returns a column of a row group with its offsets moved, and without references to indexes and
+ * filters elsewhere in the file.
+ */
 function movedChunk(chunk: ThriftStruct, moved: (value: ThriftValue) => bigint): ThriftStruct {
   return chunk.flatMap((field): ThriftStruct => {
     if (field.id >= CHUNK.first_index && field.id <= CHUNK.last_index) return [];

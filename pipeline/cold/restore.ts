@@ -1,6 +1,8 @@
-// Restoring from cold storage, as long work: brings the texts of an org's days, or of some traces, back to where they are read and
-// searched. In: days, traces. Out: what was found and put back. Guarantees: an object is put back only when it is the one that was
-// verified; a text that is there already is left, so it may run again; restored texts stay as long as new ones would.
+// Long job `restore`: brings the texts of an organization's days, or of some traces, back from cold
+// storage to the tables that are read and searched. Takes days and traces; returns the numbers of
+// found and restored texts. Guarantees: an object is restored only when it equals the verified one;
+// a text that is present already is skipped, so the job may run again; restored texts are retained
+// as long as new ones.
 import { type RestoreArgs, restoreArgs } from '../../schemas/records/job_record.ts';
 import type { RetentionPolicy } from '../../schemas/records/retention.ts';
 import type { ColdObject, ColdTables } from '../../sql/stores/cold.ts';
@@ -16,22 +18,26 @@ export interface RestoreDeps {
   cold: ColdStorage;
   tables: ColdTables;
   retentionOf: (org_id: string) => RetentionPolicy;
-  /** Ids of jobs that are not over. */
+  /** Returns the ids of jobs that have not ended. */
   openJobs: () => ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** Result: days that were read, texts found in them, texts put back, and traces that were asked for and are not the org's. */
+/**
+ * Creates the handler of the job. Its result counts the days read, the texts found and restored,
+ * and the requested traces that the organization does not have.
+ */
 export function createRestore(deps: RestoreDeps): LongJobHandler {
   return async (context) => {
     const { cold, retentionOf, now } = deps;
     const { job_id, org_id, progress, signal } = context;
     const args = restoreArgs.parse(context.args);
-    await forgetDead(deps, context);
+    await dropEndedTasks(deps, context);
     const { objects, unknown } = await objectsOf(deps, org_id, args);
     const fullDays = retentionOf(org_id).telemetry_events.full_prompt_response_days;
-    // A day that an operator retired ahead of its time counts from there, so that the next such run leaves it.
+    // A day that retention exported early, at an operator's request, counts from that instant, so
+    // that the next such run leaves it.
     const stampsOf = ({ dropped_as_of }: ColdObject) => {
       const restoredOn = Math.max(dayOf(now()), dropped_as_of);
       return { restoredOn, dropOn: Math.min(DATE_MAX_DAYS, restoredOn + retentionClassDays(fullDays)) };
@@ -51,14 +57,14 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
       progress(result.days, objects.length);
     };
     await cold.restoreDays(objects, how, done, signal);
-    // An object that has gone meanwhile is of no more concern.
+    // An object that was deleted meanwhile counts as done.
     progress(objects.length, objects.length);
     return result;
   };
 }
 
-/** Takes away what jobs that are over have left. */
-async function forgetDead({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
+/** Drops the staged texts of jobs that have ended. */
+async function dropEndedTasks({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
   const open = openJobs();
   for (const task of await tables.tasks()) {
     const id = task.startsWith(TASK) ? task.slice(TASK.length) : undefined;
@@ -66,7 +72,7 @@ async function forgetDead({ tables, openJobs }: RestoreDeps, { job_id }: LongJob
   }
 }
 
-/** The objects that may hold what is asked for, by day. */
+/** Returns the objects that may contain the requested texts, by day. */
 async function objectsOf(
   { cold, tables }: RestoreDeps,
   org_id: string,

@@ -1,8 +1,9 @@
-// Thrift's compact protocol, as far as the footer of a Parquet file needs it: any struct to a tree of fields and back.
-// What is not looked at passes through as it came, whichever version of the format wrote it. Pure.
-// Format: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+// Thrift's compact protocol, as far as the footer of a Parquet file needs it: parses any struct
+// into a tree of fields and writes it back. Fields that the caller does not look at pass through
+// unchanged, whichever version of the format wrote them. Pure. Format:
+// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 
-/** Types of fields and items. */
+/** Type codes of fields and items. */
 const TRUE = 1;
 const FALSE = 2;
 const BYTE = 3;
@@ -14,9 +15,12 @@ const BINARY = 8;
 const LIST = 9;
 const SET = 10;
 const STRUCT = 12;
-/** Nesting beyond this is no footer of ours. */
+/** Maximum nesting; deeper bytes are not a footer that the service wrote. */
 const DEPTH_MAX = 32;
-/** A list of more items than this says its length by itself. */
+/**
+ * Maximum items whose number fits into the list's header byte; longer lists have a length of their
+ * own.
+ */
 const SHORT_LIST_MAX = 14;
 
 export interface ThriftField {
@@ -26,11 +30,11 @@ export interface ThriftField {
 }
 export type ThriftStruct = ThriftField[];
 export interface ThriftList {
-  /** LIST or SET. */
+  /** Type code of the items of a LIST or SET. */
   item: number;
   items: ThriftValue[];
 }
-/** boolean; whole numbers; doubles and binaries as their bytes; lists; structs. */
+/** Value: boolean, integer, double or binary as its bytes, list, or struct. */
 export type ThriftValue = boolean | bigint | Buffer | ThriftList | ThriftStruct;
 
 class Reader {
@@ -43,12 +47,12 @@ class Reader {
 
   byte(): number {
     const value = this.#bytes[this.#at++];
-    if (value === undefined) throw new RangeError('the footer ends too early');
+    if (value === undefined) throw new RangeError('the footer is truncated');
     return value;
   }
 
   take(count: number): Buffer {
-    if (this.#at + count > this.#bytes.length) throw new RangeError('the footer ends too early');
+    if (this.#at + count > this.#bytes.length) throw new RangeError('the footer is truncated');
     this.#at += count;
     return this.#bytes.subarray(this.#at - count, this.#at);
   }
@@ -99,7 +103,7 @@ class Reader {
     const item = head & 0x0f;
     const count = head >> 4 === 15 ? Number(this.varint()) : head >> 4;
     const items = Array.from({ length: Math.min(count, this.#bytes.length) }, () =>
-      // Within a list a boolean is a byte.
+      // A boolean within a list is a byte.
       item === TRUE || item === FALSE ? this.byte() === TRUE : this.value(item, depth),
     );
     return { item, items };
@@ -119,7 +123,7 @@ class Reader {
   }
 }
 
-/** @throws RangeError when the bytes are no struct */
+/** @throws RangeError when the bytes are not a struct */
 export function readStruct(bytes: Buffer): ThriftStruct {
   return new Reader(bytes).struct();
 }

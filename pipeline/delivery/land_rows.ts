@@ -1,8 +1,8 @@
 // One batch of a work queue into its table of ClickHouse. Resolves when the rows are on the disk.
 import { classifyStoreError, type ClickHouse, StoreUnavailable } from '../../sql/client/client.ts';
+import { insertRows } from '../../sql/stores/inserts.ts';
 import { NeverPossible } from '../queues/work_queue.ts';
 
-const INSERT_TIMEOUT_MS = 15_000;
 /** On the first start the first rows come before their tables. They wait for this long, then come again as while the store is away. */
 const STORE_UP_MS_MAX = 10_000;
 
@@ -32,12 +32,7 @@ export async function landRows<Column extends string>(
   if (storeUp !== undefined) await whenUp(storeUp);
   const began = performance.now();
   try {
-    await clickhouse.execute({
-      name: `land_${table}`,
-      sql: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT JSONEachRow`,
-      body: rows.map((row) => JSON.stringify(row)).join('\n'),
-      timeoutMs: INSERT_TIMEOUT_MS,
-    });
+    await insertRows(clickhouse, { table, columns, rows });
   } catch (error) {
     if (classifyStoreError(error) === 'unavailable') throw error;
     throw new NeverPossible('ClickHouse refuses the rows', { cause: error });

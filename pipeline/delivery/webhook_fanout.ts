@@ -14,7 +14,7 @@ import {
   UnknownSchemaError,
   type WebhookDelivery,
 } from '../../schemas/codec.ts';
-import type { DeadReason } from '../../schemas/records/webhook.ts';
+import type { DeadDeliveryReason } from '../../schemas/records/webhook.ts';
 import { backoffMs } from '../queues/backoff.ts';
 import { DurableReader } from '../queues/durable_reader.ts';
 import type { WebhookBacklog } from './webhook_backlog.ts';
@@ -154,7 +154,7 @@ export class WebhookFanout {
     return { stored, overflown, complete };
   }
 
-  async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadReason, 'expired'>): Promise<void> {
+  async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadDeliveryReason, 'expired'>): Promise<void> {
     const error =
       reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
     const end = { reason, attempts: delivery.attempt, status_code: null, error };

@@ -4,17 +4,15 @@
 // not written when it is killed is lost: at most FLUSH_MS of rows while ClickHouse answers.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
+import { insertDeliveries } from '../../sql/stores/inserts.ts';
 import type { DeliveryOutcome } from '../domain/webhooks/retry.ts';
 
 const ROWS_MAX = 100_000;
 const BATCH_ROWS_MAX = 10_000;
 const FLUSH_MS = 1000;
 const FLUSH_MS_MAX = 30_000;
-const INSERT_TIMEOUT_MS = 15_000;
 /** The rows that are left at a stop get this long. */
 const STOP_MS = 3000;
-
-const INSERT = 'INSERT INTO webhook_deliveries FORMAT JSONEachRow';
 
 /** One try, or the end of a delivery without one. */
 export interface DeliveryRow {
@@ -100,12 +98,7 @@ export class WebhookLog {
     const batch = this.#rows.slice(0, BATCH_ROWS_MAX);
     const last = batch.at(-1);
     try {
-      await this.#options.clickhouse.execute({
-        name: 'webhook_log',
-        sql: INSERT,
-        body: batch.join('\n'),
-        timeoutMs: INSERT_TIMEOUT_MS,
-      });
+      await insertDeliveries(this.#options.clickhouse, batch);
       this.#failures = 0;
     } catch (error) {
       if (this.#failures === 0)

@@ -2,8 +2,9 @@
 // addresses of budget alerts, which somebody else keeps. Reads never leave the process.
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
-import { type WebhookRecord, webhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { type WebhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
 
 /** Where to send, and what to sign with. */
 export interface Target {
@@ -50,13 +51,7 @@ export class WebhookTargets {
   }
 
   static async open(log: Log, options: WebhookTargetsOptions): Promise<WebhookTargets> {
-    const parse = (text: string) => webhookRecord.parse(JSON.parse(text));
-    const bucket = await WatchedBucket.open(log.nc, await log.bucket('webhooks'), {
-      name: 'webhooks',
-      parse,
-      onProblem: options.onProblem,
-    });
-    return new WebhookTargets(bucket, options);
+    return new WebhookTargets(await watch(log, 'webhooks', options.onProblem), options);
   }
 
   /** Whether any org has an endpoint at all. */

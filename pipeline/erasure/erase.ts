@@ -1,26 +1,28 @@
-// Erasure, as long work: everything that is stored of the traces that hold a value (a user, a session, an attribute) goes, from the
-// store, cold storage and the ingest log, and is looked for again before the work is called done.
+// Long job `erase`: deletes everything stored of the traces that contain a value (a user, a
+// session, an attribute) from the store, cold storage and the ingest log, and searches again before
+// it reports success.
 //
-// In: attribute and value. Out: what was found, what went, what is left (0, or the work has failed).
-// What has been accepted when it begins is waited for until it has landed; what comes later is new data. The traces are written down
-// before anything goes, so whoever goes on after a crash takes the same ones; every step may be done again. Runs of retention are
-// kept away meanwhile, so no text leaves for cold storage beside it.
+// Takes an attribute and a value. Returns what was found and deleted; fails if anything is left.
+// The job waits until everything accepted before it began has landed; later events are new data. It
+// records the traces before it deletes anything, so that a worker that takes over after a crash
+// erases the same ones; every step may be repeated. A lease keeps retention from running meanwhile,
+// so that no text moves to cold storage beside it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eraseArgs } from '../../schemas/records/erasure.ts';
 import type { EraseAskState } from '../../ops/exchange/erase_requests.ts';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
-import { ERASED, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
+import { ERASED_TABLES, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
 import { TEXT_PLACES } from '../domain/text/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 import { FORGET_AT_ONCE, type Forgettable } from './forget.ts';
 
-/** How often what is left is taken out again before the work fails. */
+/** Maximum rounds of deleting rows that appeared meanwhile, before the job fails. */
 const ROUNDS_MAX = 5;
 const ROUND_PAUSE_MS = 100;
-/** For as long a run of retention is waited for. */
+/** Maximum time to wait for a run of retention to end. */
 const LEASE_MS_MAX = 6 * 3_600_000;
 const LEASE_LOOK_MS = 250;
 const SAMPLES_MAX = 10_000;
@@ -30,52 +32,57 @@ export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'pu
 
 export interface EraseDeps {
   store: ErasureStore;
-  cold: Pick<ColdStorage, 'tidy' | 'objectsOf' | 'rewrite'>;
+  cold: Pick<ColdStorage, 'removeLeftovers' | 'objectsOf' | 'rewrite'>;
   asks: {
     read: (org_id: string, ask_id: string) => Promise<EraseAskState | null>;
     settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
   };
-  /** The value and the forms in which it may be stored. */
+  /** Returns the value and all forms in which it may be stored. */
   formsOf: (org_id: string, attribute: string, value: string) => Promise<string[]>;
-  /** The right to change cold storage; null while a run of retention has it. */
+  /** Takes the lease that allows changes to cold storage; returns null while retention holds it. */
   lease: () => Promise<Pick<Lease, 'signal' | 'giveBack'> | null>;
-  /** Whether a job is known to be over. */
+  /** Returns true when a job is known to have ended. */
   isOver: (job_id: string) => boolean;
   log: {
-    /** Sequence of the newest message of the ingest log. */
+    /** Returns the sequence of the newest message of the ingest log. */
     position: () => Promise<number>;
-    /** Resolves when everything that the log holds has landed. */
+    /** Resolves when everything in the ingest log has landed. */
     landed: (signal: AbortSignal) => Promise<void>;
-    /** @returns messages up to the position that are still there */
+    /** @returns the number of messages up to the position that are still in the log */
     purge: (through: number) => Promise<number>;
-    eraseLetters: (
+    eraseDeadLetters: (
       org_id: string,
       isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
       signal: AbortSignal,
     ) => Promise<number>;
   };
-  /** What the store adds to sequences of the log. */
+  /** Offset that the store adds to sequences of the log. */
   logBase: number;
-  /** Has the owners of the traces' partitions forget the traces, or which events of them they have seen. */
+  /**
+   * Tells the owners of the traces' partitions to drop the traces, or the identities of their
+   * events, from memory.
+   */
   forget: (org_id: string, traceIds: readonly string[], what: Forgettable, signal: AbortSignal) => Promise<void>;
   emptyOpenSamples: (org_id: string, samples: readonly { cluster_id: string; sample: string }[]) => Promise<void>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
-  /** Called between the steps. */
+  /** Called between the steps; for tests. */
   step?: ((step: EraseStep) => Promise<void>) | undefined;
 }
 
 /**
- * Result: matched_traces, spans, texts and rows by table as they were found, cold objects that were rewritten or deleted and the texts that went
- * with them, dead letters, the sequence up to which the log was purged, and remaining: 0.
+ * Creates the handler of the job. Its result holds matched_traces; spans, texts and rows by table
+ * as found; the cold objects that were rewritten or deleted, and their deleted texts; dead letters;
+ * the sequence up to which the log was purged; and remaining: 0.
  */
 export function createErase(deps: EraseDeps): LongJobHandler {
   return async (context) => {
     const { org_id, job_id, signal } = context;
     const { attribute, ask_id } = eraseArgs.parse(context.args);
-    await forgetDead(deps, job_id);
+    await forgetEndedJobs(deps, job_id);
     const ask = await deps.asks.read(org_id, ask_id);
-    if (ask === null) throw new Error('the value has waited for too long and is no longer kept; ask again');
+    if (ask === null)
+      throw new Error('the erasure request has expired and its value is deleted; request the erasure again');
     if (ask.value === null) return ask.result;
     const lease = await takeLease(deps, signal);
     try {
@@ -119,13 +126,14 @@ async function eraseValue(
   const cold = await eraseCold(deps, scope, signal);
   await reached('rewritten');
   await forgetAll(deps, scope, 'traces', signal);
-  // What was made of the traces before they were forgotten is in the log up to here; what comes later is new.
+  // Everything that workers made of the traces before they dropped them is in the log up to this
+  // position; later events are new data.
   const through = await log.position();
   await log.landed(signal);
   await eraseAgain(deps, scope, logBase + through, signal);
   await reached('forgotten');
   await sync();
-  const letters = await log.eraseLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
+  const letters = await log.eraseDeadLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
   await log.purge(through);
   await reached('purged');
 
@@ -133,17 +141,17 @@ async function eraseValue(
   const again = await eraseCold(deps, scope, signal);
   const inLog = await log.purge(through);
   const remaining = [...left.values()].reduce((sum, rows) => sum + rows, again.texts + inLog);
-  if (remaining > 0) throw new Error(`not everything is gone: ${leftText(left, again.texts, inLog)}`);
+  if (remaining > 0) throw new Error(`the erasure is not complete; left: ${leftText(left, again.texts, inLog)}`);
   await reached('proven');
-  // Last, when no row is left: from now on the same event sent again is no repeat.
+  // This comes last, when no row is left: from now on the same event sent again counts as new.
   await forgetAll(deps, scope, 'events', signal);
   const found = await store.found(scope);
   return {
     matched_traces: await store.traceCount(scope),
     spans: found.get('spans') ?? 0,
-    // Texts on their way may be in both tables for a moment.
+    // While the text mover runs, a text may be in both tables.
     texts: (found.get('span_texts') ?? 0) + (found.get('span_texts_recent') ?? 0),
-    rows: Object.fromEntries(ERASED.map(({ table }) => [table, found.get(table) ?? 0])),
+    rows: Object.fromEntries(ERASED_TABLES.map(({ table }) => [table, found.get(table) ?? 0])),
     objects_rewritten: cold.rewritten,
     objects_searched: cold.searched,
     cold_texts: cold.texts,
@@ -156,11 +164,11 @@ async function eraseValue(
 function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number): string {
   const parts = [...left].map(([table, rows]) => `${String(rows)} rows of ${table}`);
   if (cold > 0) parts.push(`${String(cold)} texts in cold storage`);
-  if (inLog > 0) parts.push(`${String(inLog)} messages of the log`);
+  if (inLog > 0) parts.push(`${String(inLog)} messages of the ingest log`);
   return parts.join(', ');
 }
 
-/** Waits until no run of retention is under way, and keeps them away. */
+/** Waits until no run of retention is active, then keeps retention from running. */
 export async function takeLease(
   { lease }: Pick<EraseDeps, 'lease'>,
   signal: AbortSignal,
@@ -174,7 +182,7 @@ export async function takeLease(
   }
 }
 
-/** Takes the texts out of the objects of the days on which spans of the traces began. */
+/** Deletes the texts from the objects of the days on which spans of the traces started. */
 async function eraseCold(
   { cold, store }: EraseDeps,
   scope: Scope,
@@ -183,8 +191,8 @@ async function eraseCold(
   const days = new Set(await store.days(scope));
   const counts = { searched: 0, rewritten: 0, texts: 0 };
   if (days.size === 0) return counts;
-  // What a run that died has left: an old object would stay beside the one that takes its place.
-  await cold.tidy(signal);
+  // A crashed run may have left an obsolete object beside its replacement.
+  await cold.removeLeftovers(signal);
   for (const object of await cold.objectsOf(scope.org_id, { since: Math.min(...days), until: Math.max(...days) })) {
     signal.throwIfAborted();
     if (!days.has(object.day)) continue;
@@ -211,7 +219,7 @@ async function forgetAll(
   }
 }
 
-/** Takes out what came while the rest went. */
+/** Deletes rows that appeared while the others were deleted. */
 async function eraseAgain({ store }: EraseDeps, scope: Scope, mark: number, signal: AbortSignal): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     if ((await store.remaining(scope, mark)).size === 0) return;
@@ -220,7 +228,7 @@ async function eraseAgain({ store }: EraseDeps, scope: Scope, mark: number, sign
   }
 }
 
-/** Letters of the org that are of one of the traces, or name the value. */
+/** Returns, for each dead letter, whether it belongs to one of the traces or contains the value. */
 async function meantOf(
   store: ErasureStore,
   scope: Scope,
@@ -228,12 +236,13 @@ async function meantOf(
   letters: readonly DeadLetter[],
 ): Promise<boolean[]> {
   const listed = await store.listed(scope, [...new Set(letters.map(({ trace_id }) => trace_id))]);
-  // As a whole string of JSON: a short value would else be a part of anything.
+  // The value is compared as a whole JSON string: a short value would otherwise match parts of
+  // other words.
   const texts = values.map((value) => Buffer.from(JSON.stringify(value)));
   return letters.map(({ trace_id, body }) => listed.has(trace_id) || texts.some((text) => body.includes(text)));
 }
 
-/** Takes away what jobs that are over have written down. */
-async function forgetDead({ store, isOver }: EraseDeps, job_id: string): Promise<void> {
+/** Deletes the records of jobs that have ended. */
+async function forgetEndedJobs({ store, isOver }: EraseDeps, job_id: string): Promise<void> {
   for (const id of await store.jobs()) if (id !== job_id && isOver(id)) await store.forget(id);
 }

@@ -1,8 +1,9 @@
-// Workers hold the newest traces of their partitions in memory, and would write a trace's row anew, with what it said before, when
-// another event of it comes. So who erases asks the owner of each partition to forget its traces first, and an answer says that
-// nothing made of them is on its way to the store any more. Over core NATS: an owner that dies has forgotten them too.
-// When the rows are gone the owners are asked once more, to forget which events of the traces they have seen: the same event sent after
-// that is new data.
+// Requests to the owners of partitions to drop traces from memory. Workers keep the newest traces
+// of their partitions in memory, and with the next event of an erased trace its owner would write
+// the erased row again. An erasure therefore asks each owner to drop its traces; the owner answers
+// once nothing made of them is on its way to the store. The requests are plain NATS messages: an
+// owner that dies loses its memory anyway. Once the rows are deleted, the erasure asks again, for
+// the identities of the traces' events, so that the same event sent later counts as new.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
@@ -13,22 +14,25 @@ import { partitionOf } from '../domain/traces/ids.ts';
 const subjectOf = (partition: number | '*'): string => `erase.forget.${String(partition)}`;
 const ASK_MS_MAX = 5000;
 const PAUSE_MS = 200;
-/** For as long a partition may be nobody's; then the whole work is tried again later. */
+/** Maximum time that a partition may be without an owner; then the whole job is retried later. */
 const WAIT_MS_MAX = 60_000;
 
 const forgetCall = z.object({
   org_id: z.string(),
   trace_ids: z.array(z.string()),
-  /** traces: what they hold of the traces. events: which events of the traces they have seen. org: all that is the organization's. */
+  /**
+   * traces: the state of the traces. events: the identities of their events. org: everything of the
+   * organization.
+   */
   what: z.enum(['traces', 'events', 'org']).default('traces'),
 });
 export type Forgettable = z.output<typeof forgetCall>['what'];
 
-/** Ids of one call are 128 characters each at most. */
+/** Maximum traces of one request; an id has at most 128 characters. */
 export const FORGET_AT_ONCE = 2000;
 
 /**
- * Has the owners of their partitions forget traces.
+ * Tells the owners of the traces' partitions to drop them from memory.
  * @throws StoreUnavailable when a partition has had no owner for a minute
  */
 export async function forgetTraces(
@@ -45,7 +49,10 @@ export async function forgetTraces(
   );
 }
 
-/** Asks the owner of a partition, whoever that becomes, until it answers. @throws StoreUnavailable */
+/**
+ * Sends a request to the owner of a partition, and to later owners, until one answers.
+ * @throws StoreUnavailable
+ */
 async function askOwner(
   nc: NatsConnection,
   partition: number,
@@ -60,13 +67,13 @@ async function askOwner(
     );
     if (answered) return;
     if (performance.now() > deadline)
-      throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
+      throw new StoreUnavailable(`no worker owns partition ${String(partition)} of the ingest log`);
     await sleep(PAUSE_MS, undefined, { signal });
   }
 }
 
 /**
- * Has the owners of all partitions drop what they hold of an organization.
+ * Tells the owners of all partitions to drop everything of an organization from memory.
  * @throws StoreUnavailable when a partition has had no owner for a minute
  */
 export async function forgetOrg(
@@ -81,9 +88,9 @@ export async function forgetOrg(
 }
 
 /**
- * Answers such calls for the partitions that this worker owns; others stay silent.
- * @param forget resolves false when the partition is another's
- * @returns what stops it
+ * Answers such requests for the partitions that this worker owns; other workers do not answer.
+ * @param forget resolves false when another worker owns the partition
+ * @returns a function that stops answering
  */
 export function answerForgets(
   nc: NatsConnection,
@@ -99,7 +106,7 @@ export function answerForgets(
     callback: (error, message) => {
       if (error !== null) return;
       answer(message).catch((cause: unknown) => {
-        logger.warn({ err: cause }, 'traces that are erased could not be forgotten; whoever erases asks again');
+        logger.warn({ err: cause }, 'erased traces could not be dropped from memory; the erasure asks again');
       });
     },
   });

@@ -1,23 +1,26 @@
-// What an erasure does in JetStream: waits until what was accepted has landed, takes what has landed out of the ingest log, and takes
-// dead letters that name the person or a trace out of theirs.
-// The ingest log is purged as a whole up to a position, of all orgs: its messages hold events of many, every one of them has landed,
-// and what it keeps of them is there for mending a decoder, no more.
+// JetStream part of an erasure: purges the ingest log, and deletes dead letters that contain the
+// person or a trace. The ingest log is purged as a whole up to a position, for all organizations:
+// its messages contain events of many organizations, all of them have landed, and the log keeps
+// them only for replay after a decoder is fixed.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../schemas/streams.ts';
 import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
-/** Letters that are looked at together. */
+/** Maximum dead letters that are examined together. */
 const LETTERS_AT_ONCE = 200;
-/** Without a letter for so long, it is asked whether any is still to come. */
+/** Time without a message after which the consumer is asked whether any is left. */
 const SILENT_MS = 5000;
 
-/** Sequence of the newest message of the ingest log. */
+/** Returns the sequence of the newest message of the ingest log. */
 export async function ingestPosition(log: Log): Promise<number> {
   return (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
 }
 
-/** Takes everything up to a position out of the ingest log; all of it must have landed. @returns messages that are still there */
+/**
+ * Purges the ingest log up to a position; everything up to it must have landed.
+ * @returns the number of messages up to the position that are still in the log
+ */
 export async function purgeIngest(log: Log, through: number): Promise<number> {
   if (through > 0) await log.jsm.streams.purge(INGEST_STREAM, { seq: through + 1 });
   const { state } = await log.jsm.streams.info(INGEST_STREAM);
@@ -25,11 +28,12 @@ export async function purgeIngest(log: Log, through: number): Promise<number> {
 }
 
 /**
- * Overwrites dead letters. One that holds only the first part of its body goes too: whom the rest named cannot be told any more.
- * @param isMeant which of some letters are to go
- * @returns how many went
+ * Deletes and overwrites dead letters. A letter with only the first part of its body is deleted
+ * too, because the missing part may name anyone.
+ * @param isMeant returns, for each of some letters, whether to delete it
+ * @returns the number of deleted letters
  */
-export async function eraseLetters(
+export async function eraseDeadLetters(
   log: Log,
   org_id: string,
   isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
@@ -57,8 +61,11 @@ export async function eraseLetters(
   return erased;
 }
 
-/** Overwrites the dead letters that are meant. @returns how many there were */
-export async function eraseLettersThat(
+/**
+ * Deletes and overwrites the dead letters that match.
+ * @returns the number of deleted letters
+ */
+export async function eraseDeadLettersWhere(
   log: Log,
   isMeant: (letter: DeadLetter) => boolean,
   signal: AbortSignal,
@@ -77,11 +84,14 @@ export async function eraseLettersThat(
 interface Stored {
   seq: number;
   letter: DeadLetter;
-  /** Holds a part of its body, and not all of it. */
+  /** True if the letter contains only a part of its body. */
   cut: boolean;
 }
 
-/** Every letter that is there now and can be read. Ends when the signal is aborted, and when an operator deletes those that were still to come. */
+/**
+ * Yields every readable dead letter that is in the stream now. Ends when the signal aborts, and
+ * when an operator deletes the remaining ones.
+ */
 async function* letters(log: Log, signal: AbortSignal): AsyncGenerator<Stored> {
   const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
   if (state.messages === 0) return;

@@ -1,11 +1,12 @@
-// Open incidents show the error of one of their traces: records in KV lose it with the trace. Whoever keeps them writes rows from the
-// records, so these are emptied before the rows.
+// Samples of open incidents. The KV record of an open incident contains the error of one of its
+// traces and loses it with the trace. Workers write rows from these records, so an erasure empties
+// the records before the rows.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { incidentKey, parseIncident } from '../../schemas/records/incident.ts';
 
 const TRIES_MAX = 10;
 
-/** Empties the samples of an org's open incidents that are among these. */
+/** Empties the samples of an organization's open incidents that are among the given ones. */
 export async function emptyOpenSamples(
   log: Log,
   org_id: string,

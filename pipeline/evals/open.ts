@@ -12,7 +12,7 @@ import { createBurial } from '../queues/dead_items.ts';
 import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
-import { tellEvent } from '../jobs/tell.ts';
+import { publishJobEvent } from '../jobs/job_event.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';
 import type { RecordedCalls } from '../judging/recorded_calls.ts';
 import { EvalFinisher } from './finish.ts';
@@ -83,7 +83,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     logger,
     regressionDrop: (org_id) => options.policyOf(org_id).regression_drop,
     tell: async (event) => {
-      await tellEvent(log, event);
+      await publishJobEvent(log, event);
       options.onTold(event.event);
     },
     now,

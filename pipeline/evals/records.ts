@@ -1,23 +1,16 @@
 // The records of evals in KV, watched, and what belongs to one of them: the ids of its traces, its judge and its prompt as they were
 // when it began. Writes are CAS.
 import type { KV } from '@nats-io/kv';
-import { type Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
+import type { Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import {
-  type DatasetItem,
-  datasetKey,
-  datasetPartKey,
-  parseDataset,
-  parseDatasetPart,
-  partsOf,
-} from '../../schemas/records/dataset.ts';
+import { type DatasetItem, datasetKey, datasetPartKey, partsOf } from '../../schemas/records/dataset.ts';
 import {
   evalJudgeKey,
   evalKey,
   evalPartKey,
   evalPromptKey,
   type EvalRecord,
-  parseEval,
   PART_IDS,
 } from '../../schemas/records/eval.ts';
 import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';
@@ -28,29 +21,18 @@ export class EvalFailed extends Error {}
 
 export class EvalRecords {
   readonly #bucket: WatchedBucket<EvalRecord>;
-  readonly #kv: KV;
+  readonly #log: Log;
   readonly #parts: KV;
-  readonly #datasets: KV;
-  readonly #items: KV;
 
-  private constructor(bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV, datasets: KV, items: KV) {
+  private constructor(bucket: WatchedBucket<EvalRecord>, log: Log, parts: KV) {
     this.#bucket = bucket;
-    this.#kv = kv;
+    this.#log = log;
     this.#parts = parts;
-    this.#datasets = datasets;
-    this.#items = items;
   }
 
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalRecords> {
-    const kv = await log.bucket('evals');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
-    const [parts, datasets, items] = await Promise.all([
-      log.bucket('eval_chunks'),
-      log.bucket('datasets'),
-      log.bucket('dataset_items'),
-    ]);
-    return new EvalRecords(bucket, kv, parts, datasets, items);
+    return new EvalRecords(await watch(log, 'evals', onProblem), log, await log.bucket('eval_chunks'));
   }
 
   /** What the watch has shown. */
@@ -86,9 +68,8 @@ export class EvalRecords {
   }
 
   /** What the bucket holds now; null where there is none. */
-  async read(key: string): Promise<EvalRecord | null> {
-    const entry = await this.#kv.get(key);
-    return entry?.operation === 'PUT' ? parseEval(entry.string()) : null;
+  read(key: string): Promise<EvalRecord | null> {
+    return readRecord(this.#log, 'evals', key);
   }
 
   /**
@@ -132,17 +113,16 @@ export class EvalRecords {
     to: number,
   ): Promise<DatasetItem[]> {
     const { dataset_id, digest } = dataset;
-    const entry = await this.#datasets.get(datasetKey(org_id, dataset_id));
-    if (entry?.operation !== 'PUT') throw new EvalFailed('its dataset is gone');
-    const record = parseDataset(entry.string());
+    const record = await readRecord(this.#log, 'datasets', datasetKey(org_id, dataset_id));
+    if (record === null) throw new EvalFailed('its dataset is gone');
     if (digest !== undefined && record.digest !== digest)
       throw new EvalFailed('its dataset was deleted and made again with other items');
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {
-      const held = await this.#items.get(datasetPartKey(record, part));
-      if (held?.operation !== 'PUT') throw new EvalFailed('items of its dataset are gone');
+      const held = await readRecord(this.#log, 'dataset_items', datasetPartKey(record, part));
+      if (held === null) throw new EvalFailed('items of its dataset are gone');
       const first = record.parts[part] ?? 0;
-      items.push(...parseDatasetPart(held.string()).slice(Math.max(0, from - first), to - first));
+      items.push(...held.slice(Math.max(0, from - first), to - first));
     }
     return items;
   }

@@ -14,7 +14,7 @@ import { createBurial } from '../queues/dead_items.ts';
 import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 import type { IncidentEvent } from '../domain/incidents/incident_record.ts';
 import type { Incidents } from '../jobs/incidents.ts';
-import { tellEvent } from '../jobs/tell.ts';
+import { publishJobEvent } from '../jobs/job_event.ts';
 import { countFailures } from './counter.ts';
 import { IncidentKeeper } from './keeper.ts';
 import type { ToldFailure } from './lookup.ts';
@@ -74,7 +74,7 @@ export async function openIncidents({
   };
   const records = await IncidentRecords.open(log, onProblem);
   const tell = async (event: IncidentEvent): Promise<void> => {
-    await tellEvent(log, event);
+    await publishJobEvent(log, event);
     onTold(event.event);
   };
   const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, tell });

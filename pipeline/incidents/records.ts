@@ -1,9 +1,9 @@
 // The records of incidents that are not over and told yet, in KV: watched, for what may be a moment old, and read anew for what
 // must not. Writes are CAS; one that lost says so.
-import type { KV } from '@nats-io/kv';
-import { RevisionConflict, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { readEntry, watch } from '../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { type IncidentRecord, parseIncident } from '../../schemas/records/incident.ts';
+import type { IncidentRecord } from '../../schemas/records/incident.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 
 export interface StoredIncident {
@@ -13,20 +13,16 @@ export interface StoredIncident {
 
 export class IncidentRecords {
   readonly #bucket: WatchedBucket<IncidentRecord>;
-  readonly #kv: KV;
+  readonly #log: Log;
 
-  private constructor(bucket: WatchedBucket<IncidentRecord>, kv: KV) {
+  private constructor(bucket: WatchedBucket<IncidentRecord>, log: Log) {
     this.#bucket = bucket;
-    this.#kv = kv;
+    this.#log = log;
   }
 
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<IncidentRecords> {
-    const kv = await log.bucket('incidents');
-    return new IncidentRecords(
-      await WatchedBucket.open(log.nc, kv, { name: 'incidents', parse: parseIncident, onProblem }),
-      kv,
-    );
+    return new IncidentRecords(await watch(log, 'incidents', onProblem), log);
   }
 
   /** What the watch has shown. */
@@ -56,9 +52,8 @@ export class IncidentRecords {
   }
 
   /** What the bucket holds now. */
-  async read(key: string): Promise<StoredIncident | null> {
-    const entry = await this.#kv.get(key);
-    return entry?.operation === 'PUT' ? { record: parseIncident(entry.string()), revision: entry.revision } : null;
+  read(key: string): Promise<StoredIncident | null> {
+    return readEntry(this.#log, 'incidents', key);
   }
 
   /** @returns false when there is one already */

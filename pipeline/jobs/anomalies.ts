@@ -11,7 +11,7 @@ import { type DayCost, findAnomaly, type FoundAnomaly } from '../domain/stats/an
 import { dateOf, dayOf } from '../domain/time/days.ts';
 import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
 import type { JobContext, JobResult } from './job.ts';
-import type { JobEvent } from './tell.ts';
+import type { JobEvent } from './job_event.ts';
 
 export const ANOMALIES = 'anomalies';
 /** Orgs that have had data within this many days are looked at: the longest lookback. */
@@ -23,7 +23,7 @@ export interface AnomaliesDeps {
   clickhouse: ClickHouse;
   configOf: (org_id: string) => Promise<AnomalyConfig>;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: JobEvent) => Promise<void>;
+  publish: (event: JobEvent) => Promise<void>;
 }
 
 /** The job's run. Result: orgs looked at, days that are anomalies, those of them that are new. */
@@ -104,13 +104,13 @@ interface Keep {
 
 /** Writes an anomaly down as it is now, and tells of one that is new. @returns whether it is */
 async function keep(
-  { clickhouse, tell }: AnomaliesDeps,
+  { clickhouse, publish }: AnomaliesDeps,
   { org_id, day, anomaly, now, signal }: Keep,
 ): Promise<boolean> {
   const [known] = await readAnomalyTimes(clickhouse, { org_id, day }, { signal });
   const anomaly_id = `anom_${hex16(`anomaly\n${org_id}\n${dateOf(day)}`)}`;
   const { z, expected_pico_usd, actual_pico_usd, attributed_to } = anomaly;
-  if (known === undefined) await tell(eventOf(org_id, anomaly_id, day, anomaly));
+  if (known === undefined) await publish(eventOf(org_id, anomaly_id, day, anomaly));
   await writeAnomaly(clickhouse, {
     org_id,
     day,

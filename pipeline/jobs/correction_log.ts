@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { readRecord } from '../../ops/platform/nats/watch.ts';
+import { partitionKey } from '../../schemas/records/partition.ts';
 import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../schemas/streams.ts';
 import {
   type CostChange,
@@ -12,7 +14,6 @@ import {
 } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 import { pieces } from '../domain/text/pieces.ts';
-import { partitionRecord } from '../worker/partition_record.ts';
 
 /** Changes of one message: each is a few hundred bytes as a rule, and 8 KiB with the longest names in the longest UTF-8. */
 const MESSAGE_CHANGES = { count: 2000, bytes: MESSAGE_BYTES_MAX - 64 * 1024 };
@@ -101,12 +102,11 @@ export class CorrectionLog {
   }
 
   async #landedThrough(through: ReadonlyMap<number, number>, signal: AbortSignal): Promise<void> {
-    const kv = await this.#log.bucket('partitions');
     for (const [partition, seq] of through) {
       for (;;) {
         if (seq === 0) break;
-        const entry = await kv.get(`partition.${String(partition)}`);
-        if (entry?.operation === 'PUT' && partitionRecord.parse(entry.json()).checkpoint >= seq) break;
+        const record = await readRecord(this.#log, 'partitions', partitionKey(partition));
+        if (record !== null && record.checkpoint >= seq) break;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
         signal.throwIfAborted();
       }

@@ -14,7 +14,7 @@ import { dateOf, dayOf } from '../domain/time/days.ts';
 import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/stats/forecast.ts';
 import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
 import type { JobContext, JobResult } from './job.ts';
-import type { JobEvent } from './tell.ts';
+import type { JobEvent } from './job_event.ts';
 
 export const FORECAST = 'forecast';
 /** A limit that is reached within this many days is critical. */
@@ -35,7 +35,7 @@ export interface ForecastDeps {
   /** When the org's budget starts over. */
   ruleOf: (org_id: string) => Promise<PeriodRule>;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: JobEvent) => Promise<void>;
+  publish: (event: JobEvent) => Promise<void>;
 }
 
 /** The job's run. Result: limits looked at, those that will be reached, those of them that are told now. */
@@ -51,7 +51,7 @@ export function createForecast(deps: ForecastDeps): (context: JobContext) => Pro
         counts.limits += limited.length;
         const breaches = await breachesOf(deps, budget, limited, now, signal);
         counts.breaches += breaches.length;
-        for (const breach of breaches) if (await tellOnce(deps, states, budget.org_id, breach)) counts.told += 1;
+        for (const breach of breaches) if (await publishOnce(deps, states, budget.org_id, breach)) counts.told += 1;
       }
       return counts;
     } finally {
@@ -122,8 +122,8 @@ async function breachesOf(
 }
 
 /** @returns whether it had not been told in its period */
-async function tellOnce(
-  { tell }: ForecastDeps,
+async function publishOnce(
+  { publish }: ForecastDeps,
   states: RunBucket<BudgetState>,
   org_id: string,
   breach: Breach,
@@ -137,7 +137,7 @@ async function tellOnce(
     .update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`)
     .digest('hex')
     .slice(0, 16);
-  await tell({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
+  await publish({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
   await states.change(orgKey(org_id), (state) =>
     toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),
   );

@@ -2,18 +2,15 @@
 import type { AuditLog } from '../../ops/exchange/audit_log.ts';
 import { recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
 import { lastSeenOf } from '../../sql/stores/agent_activity.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { parseAgentRecord } from '../../schemas/records/agent.ts';
-import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG, parseAnomalyConfig } from '../../schemas/records/cost_config.ts';
-import { budgetState } from '../../schemas/records/budget.ts';
+import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG } from '../../schemas/records/cost_config.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { DEFAULT_POLICY, parsePolicy, type Policy } from '../../schemas/records/policy.ts';
-import { NO_PRICES, parsePrices } from '../../schemas/records/prices.ts';
+import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
+import { NO_PRICES } from '../../schemas/records/prices.ts';
 import { REPRICE } from '../../schemas/records/repricing.ts';
 import { RepricingStore } from '../../sql/stores/repricing.ts';
-import { openBudgetRecords } from '../settings/budget_records.ts';
 import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift.ts';
 import { ANOMALIES, createAnomalies } from './anomalies.ts';
 import { budgetJobs, type Budgets } from './budgets.ts';
@@ -24,7 +21,7 @@ import { createRetention, RETENTION, type RetentionDeps } from '../retention/ret
 import { CorrectionLog } from './correction_log.ts';
 import type { Job } from './job.ts';
 import { createReprice } from './reprice.ts';
-import { type JobEvent, tellEvent } from './tell.ts';
+import { type JobEvent, publishJobEvent } from './job_event.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -47,8 +44,8 @@ export interface JobsDeps {
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
   const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem } = deps;
-  const tell = async (event: JobEvent): Promise<void> => {
-    await tellEvent(log, event);
+  const publish = async (event: JobEvent): Promise<void> => {
+    await publishJobEvent(log, event);
     onTold(event.event);
   };
   return [
@@ -91,7 +88,7 @@ export function createJobs(deps: JobsDeps): Job[] {
       run: createAnomalies({
         clickhouse,
         configOf: (org_id) => anomalyConfigOf(log, org_id),
-        tell,
+        publish,
       }),
     },
     {
@@ -100,43 +97,29 @@ export function createJobs(deps: JobsDeps): Job[] {
       timeout_ms: 30 * MINUTE_MS,
       run: createForecast({
         clickhouse,
-        openBudgets: () => openBudgetRecords(log, onProblem),
-        openStates: async () => {
-          const parse = (text: string) => budgetState.parse(JSON.parse(text));
-          return WatchedBucket.open(log.nc, await log.bucket('budget_states'), {
-            name: 'budget_states',
-            parse,
-            onProblem,
-          });
-        },
+        openBudgets: () => watch(log, 'budgets', onProblem),
+        openStates: () => watch(log, 'budget_states', onProblem),
         ruleOf: (org_id) => policyOf(log, org_id),
-        tell,
+        publish,
       }),
     },
   ];
 }
 
 /** Every agent in memory, for the length of a run only: a worker has no other use for them. */
-async function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<AgentRegistry> {
-  const kv = await log.bucket('agents');
-  return WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem });
+function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<AgentRegistry> {
+  return watch(log, 'agents', onProblem);
 }
 
 /** These are asked of the buckets themselves: a job has no use for them between two runs. */
 async function anomalyConfigOf(log: Log, org_id: string): Promise<AnomalyConfig> {
-  const kv = await log.bucket('cost_configs');
-  const entry = await kv.get(orgKey(org_id));
-  return entry?.operation === 'PUT' ? parseAnomalyConfig(entry.string()) : DEFAULT_ANOMALY_CONFIG;
+  return (await readRecord(log, 'cost_configs', orgKey(org_id))) ?? DEFAULT_ANOMALY_CONFIG;
 }
 
 async function pricesOf(log: Log, org_id: string): Promise<readonly OrgPrice[]> {
-  const kv = await log.bucket('prices');
-  const entry = await kv.get(orgKey(org_id));
-  return (entry?.operation === 'PUT' ? parsePrices(entry.string()) : NO_PRICES).prices;
+  return ((await readRecord(log, 'prices', orgKey(org_id))) ?? NO_PRICES).prices;
 }
 
 async function policyOf(log: Log, org_id: string): Promise<Policy> {
-  const kv = await log.bucket('policies');
-  const entry = await kv.get(orgKey(org_id));
-  return entry?.operation === 'PUT' ? parsePolicy(entry.string()) : DEFAULT_POLICY;
+  return (await readRecord(log, 'policies', orgKey(org_id))) ?? DEFAULT_POLICY;
 }

@@ -2,10 +2,10 @@
 // that was not written for LEASE_MS, by the looker's own monotonic clock, has lost its holder and is free.
 // Guarantees: at most one live holder of a job. A holder that could not write for HOLD_MS gives up by itself, before anybody
 // else may begin; one that was paused for longer finds its next write refused.
-import type { NatsConnection } from '@nats-io/transport-node';
-import type { KV } from '@nats-io/kv';
-import { RevisionConflict, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
-import { jobRecord, type JobRecord } from '../../schemas/records/job.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { JobRecord } from '../../schemas/records/job.ts';
 
 export const LEASE_MS = 12_000;
 const HOLD_MS = 9_000;
@@ -32,8 +32,7 @@ export interface Lease {
 }
 
 export interface LeaseOptions {
-  nc: NatsConnection;
-  kv: KV;
+  log: Pick<Log, 'nc' | 'bucket'>;
   workerId: string;
   onProblem: (problem: string, cause: unknown) => void;
   /** LEASE_MS and the rest are divided by this, for tests. */
@@ -58,9 +57,7 @@ export class JobLeases {
   }
 
   static async open(options: LeaseOptions): Promise<JobLeases> {
-    const parse = (text: string): JobRecord => jobRecord.parse(JSON.parse(text));
-    const { nc, kv, onProblem } = options;
-    return new JobLeases(await WatchedBucket.open(nc, kv, { name: 'jobs', parse, onProblem }), options);
+    return new JobLeases(await watch(options.log, 'jobs', options.onProblem), options);
   }
 
   record(name: string): JobRecord | undefined {

@@ -53,7 +53,7 @@ export async function startJobs({
   };
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
+  const leases = await JobLeases.open({ log, workerId, onProblem });
   const jobs = createJobs({
     log,
     clickhouse,

@@ -1,47 +1,25 @@
-// The enabled judges of orgs as the pipeline asks for them: held in memory, kept current by a watch, each version compiled once.
-// A judge that cannot be compiled, or whose record is none, is reported and left out: traces complete without it.
-import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
-import { parseJudge, type JudgeRecord } from '../../schemas/records/judge.ts';
-import { orgKey } from '../../schemas/records/org.ts';
+// The enabled judges of each organization, from the watched bucket of judges: sorted once for each change of an
+// organization's judges, and compiled once for each version. A judge that cannot be compiled is reported and left out,
+// so traces complete without it.
+import { OrgIndex, orgTokenOf } from '../../ops/platform/nats/org_index.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { JudgeRecord } from '../../schemas/records/judge.ts';
+import { orgOfKey } from '../../schemas/records/org.ts';
 import { compileJudge, type OrgJudges, type RuleJudge } from './score.ts';
 
 export interface Judges {
-  /** Those of an org; null where it has none. The same object for as long as nothing changes. */
+  /** Returns an organization's enabled judges, and null where it has none: the same object until one of them changes. */
   of: (org_id: string) => OrgJudges | null;
-  close: () => void;
 }
 
-type OnProblem = (problem: string, cause: unknown) => void;
-
-/** Resolves when every judge there is has been loaded. */
-export async function openJudges(log: Log, onProblem: OnProblem): Promise<Judges> {
-  const bucket = await WatchedBucket.open(log.nc, await log.bucket('judges'), {
-    name: 'judges',
-    parse: parseJudge,
-    onProblem,
-  });
-  return followJudges(bucket, onProblem);
-}
-
-/** The same over a bucket that is open. */
+/** Follows the judges of a bucket that stays its caller's to close. */
 export function followJudges(
-  bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange' | 'close'>,
-  onProblem: OnProblem,
+  bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange'>,
+  onProblem: (problem: string, cause: unknown) => void,
 ): Judges {
-  /** By the org's key, its judges by theirs. */
-  const records = new Map<string, Map<string, JudgeRecord>>();
+  const byOrg = new OrgIndex(bucket);
   const sorted = new Map<string, OrgJudges | null>();
   const compiled = new WeakMap<JudgeRecord, RuleJudge | null>();
-  const take = (key: string, record: JudgeRecord | null): void => {
-    const [org = ''] = key.split('.');
-    const own = records.get(org) ?? new Map<string, JudgeRecord>();
-    if (record?.enabled === true) own.set(key, record);
-    else own.delete(key);
-    if (own.size === 0) records.delete(org);
-    else records.set(org, own);
-    sorted.delete(org);
-  };
   const ruleOf = (record: JudgeRecord): RuleJudge | null => {
     let rule = compiled.get(record);
     if (rule === undefined) {
@@ -55,28 +33,20 @@ export function followJudges(
     }
     return rule;
   };
-  const sort = (org: string): OrgJudges | null => {
-    const own = [...(records.get(org)?.values() ?? [])].sort(oldestFirst);
-    const rules = own.filter(({ kind }) => kind === 'deterministic').flatMap((record) => ruleOf(record) ?? []);
-    const llm = own.filter(({ kind }) => kind === 'llm');
+  const sort = (records: Iterable<JudgeRecord>): OrgJudges | null => {
+    const enabled = [...records].filter((record) => record.enabled).sort(oldestFirst);
+    const rules = enabled.filter(({ kind }) => kind === 'deterministic').flatMap((record) => ruleOf(record) ?? []);
+    const llm = enabled.filter(({ kind }) => kind === 'llm');
     return rules.length + llm.length === 0 ? null : { rules, llm };
   };
-  for (const [key, { value }] of bucket.entries()) take(key, value);
-  const stop = bucket.onChange((key, held) => {
-    take(key, held?.value ?? null);
-  });
+  bucket.onChange((key) => sorted.delete(orgOfKey(orgTokenOf(key))));
   return {
     of(org_id) {
+      const records = byOrg.of(org_id);
       if (records.size === 0) return null;
-      const org = orgKey(org_id);
-      if (!records.has(org)) return null;
-      let judges = sorted.get(org);
-      if (judges === undefined) sorted.set(org, (judges = sort(org)));
+      let judges = sorted.get(org_id);
+      if (judges === undefined) sorted.set(org_id, (judges = sort(records.values())));
       return judges;
-    },
-    close: () => {
-      stop();
-      bucket.close();
     },
   };
 }

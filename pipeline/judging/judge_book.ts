@@ -1,45 +1,29 @@
-// Judges as workers look them up: the newest version of each from memory, kept current by a watch; older ones read one by one.
-import type { KV } from '@nats-io/kv';
+// The versions of judges that workers look up: the newest from the watched bucket, older ones read one at a time.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
-import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
+import { readRecord } from '../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../schemas/records/judge.ts';
 
 export class JudgeBook {
-  readonly #newest: WatchedBucket<JudgeRecord>;
-  readonly #kv: KV;
-  readonly #versions: KV;
+  readonly #newest: Pick<WatchedBucket<JudgeRecord>, 'get'>;
+  readonly #log: Pick<Log, 'bucket'>;
 
-  private constructor(newest: WatchedBucket<JudgeRecord>, kv: KV, versions: KV) {
+  /** @param newest the watched bucket of judges, which stays its caller's to close */
+  constructor(newest: Pick<WatchedBucket<JudgeRecord>, 'get'>, log: Pick<Log, 'bucket'>) {
     this.#newest = newest;
-    this.#kv = kv;
-    this.#versions = versions;
+    this.#log = log;
   }
 
-  /** Resolves when every judge there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeBook> {
-    const [kv, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
-    const newest = await WatchedBucket.open(log.nc, kv, { name: 'judges', parse: parseJudge, onProblem });
-    return new JudgeBook(newest, kv, versions);
-  }
-
-  /** The newest version; null where there is none. @throws Error when NATS does not answer */
+  /** Returns the newest version of a judge; null where there is none. @throws Error when NATS does not answer */
   async newest(org_id: string, judge_id: string): Promise<JudgeRecord | null> {
     const key = judgeKey(org_id, judge_id);
-    return this.#newest.get(key) ?? read(this.#kv, key);
+    return this.#newest.get(key) ?? readRecord(this.#log, 'judges', key);
   }
 
-  /** A version, where it is still known, else the newest. */
+  /** Returns a version of a judge where it is still kept, else the newest. @throws Error when NATS does not answer */
   async version(newest: JudgeRecord, version: number): Promise<JudgeRecord> {
     if (newest.version === version) return newest;
-    return (await read(this.#versions, judgeVersionKey(newest.org_id, newest.judge_id, version))) ?? newest;
+    const key = judgeVersionKey(newest.org_id, newest.judge_id, version);
+    return (await readRecord(this.#log, 'judge_versions', key)) ?? newest;
   }
-
-  close(): void {
-    this.#newest.close();
-  }
-}
-
-async function read(kv: KV, key: string): Promise<JudgeRecord | null> {
-  const entry = await kv.get(key);
-  return entry?.operation === 'PUT' ? parseJudge(entry.string()) : null;
 }

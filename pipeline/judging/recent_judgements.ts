@@ -14,7 +14,7 @@ interface Mark {
   offered: number;
 }
 
-export class Cooldowns {
+export class RecentJudgements {
   /** By judge and agent; the one that was offered longest ago first. */
   readonly #marks = new Map<string, Mark>();
 

@@ -26,7 +26,7 @@ import {
   type OrgJudges,
   type RuleJudge,
 } from './score.ts';
-import type { Cooldowns } from './recent_judgements.ts';
+import type { RecentJudgements } from './recent_judgements.ts';
 import type { CompleteTrace } from './judged_inputs.ts';
 import {
   placeKeyOf,
@@ -51,7 +51,7 @@ export interface ScoringDeps {
   time: OrgTime;
   /** Where rules run that would take long here. */
   runner: Runner;
-  cooldowns: Cooldowns;
+  recentJudgements: RecentJudgements;
   now(): number;
   yield(): Promise<void>;
 }
@@ -145,7 +145,7 @@ async function scoreOne(
     fresh,
     breaches: breachesOf(rules, trace_id, all),
     tasks: llm
-      .filter((record) => deps.cooldowns.pass(record, judged.agent_id, deps.now()))
+      .filter((record) => deps.recentJudgements.pass(record, judged.agent_id, deps.now()))
       .map((record) => taskOf(record, judged, deps.now())),
   };
 }

@@ -7,8 +7,8 @@
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { LoggedEvent } from '../stage.ts';
 import type { PartitionEpoch } from './fences.ts';
-import type { LandingTable, TableSpec } from './tables.ts';
-import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from './tables.ts';
+import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
+import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 

@@ -7,20 +7,11 @@
 // loss, and the part that replaced it is durable.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
+import { readReplacedParts, sweepReplacedParts } from '../../sql/stores/engine.ts';
 
 const LOOK_MS = 15_000;
 /** Extra time that ClickHouse gets to delete the parts itself, in seconds. */
 const PATIENCE_S = 15;
-const STATEMENT_MS_MAX = 60_000;
-
-/**
- * Replaced parts by table. ClickHouse does not delete parts that a reader or a merge still uses.
- */
-const DUE = `
-  SELECT p.table AS name, toUInt32(count()) AS parts FROM system.parts AS p
-  WHERE p.database = currentDatabase() AND NOT p.active AND p.remove_time > 0
-    AND dateDiff('second', p.remove_time, now()) > {kept_s:UInt32}
-  GROUP BY p.table ORDER BY p.table`;
 
 export interface PartSweeperOptions {
   clickhouse: ClickHouse;
@@ -48,23 +39,11 @@ export function startPartSweeper({
 }: PartSweeperOptions): () => Promise<void> {
   const sweep = async (): Promise<void> => {
     if (!isLeader()) return;
-    const due = await clickhouse.rows<{ name: string; parts: number }>({
-      name: 'replaced_parts',
-      sql: DUE,
-      params: { kept_s: keptS + PATIENCE_S },
-      timeoutMs: STATEMENT_MS_MAX,
-    });
+    const due = await readReplacedParts(clickhouse, { kept_s: keptS + PATIENCE_S });
     if (due.length === 0) return;
     await sync();
     for (const { name, parts } of due) {
-      // No partition has this id. The statement drops nothing, but deletes replaced parts, as every
-      // drop does.
-      await clickhouse.execute({
-        name: 'sweep_parts',
-        sql: 'ALTER TABLE {name:Identifier} DROP PARTITION ID {id:String}',
-        params: { name, id: 'none' },
-        timeoutMs: STATEMENT_MS_MAX,
-      });
+      await sweepReplacedParts(clickhouse, name);
       logger.debug({ table: name, parts }, 'replaced parts deleted from the disk');
     }
   };

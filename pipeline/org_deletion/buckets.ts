@@ -1,65 +1,21 @@
-// What an organization has in KV: for each bucket how its keys are found, and how they are deleted. The table is complete by its type: a
-// bucket that is added without a line here does not compile.
-// Guarantees: processes that watch a bucket hear of each deletion, as keys are deleted one by one first; the marks that deletions leave,
-// which name the organization, are removed in a second step, once everybody has had the time to hear.
+// Deletes an organization's entries in KV. The table of buckets declares how the entries of each
+// bucket name their organization; a bucket without that does not compile.
+//
+// Every process that watches a bucket sees each deletion, because the keys are deleted one by one
+// first. The delete markers, whose keys name the organization, are purged in a second step, after
+// every watch had time to receive them.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { type BucketName, BUCKETS } from '../../schemas/streams.ts';
+import { type BucketName, BUCKETS, type Tenancy } from '../../schemas/buckets.ts';
 import { nameDigest, orgTenantToken } from '../../ops/platform/tenant_token.ts';
 import { agentOrgToken } from '../../schemas/records/agent.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 
-/**
- * org: the first token of a key is the org's. agents: likewise, encoded. tenant: likewise, the digest that idempotency names tenants by.
- * value: the record names its org in org_id; its key does not. either: like org, and like value for records of an older version. nothing: the bucket holds nothing of an org. last: the record of the org
- * itself, deleted when nothing else is left. kept: what the service keeps of the deletion.
- */
-type How = 'org' | 'agents' | 'tenant' | 'value' | 'either' | 'nothing' | 'last' | 'kept';
-
-const HOW: Readonly<Record<BucketName, How>> = {
-  service: 'nothing',
-  orgs: 'last',
-  org_deletions: 'kept',
-  api_keys: 'value',
-  partitions: 'nothing',
-  idempotency: 'tenant',
-  ingest_keys: 'tenant',
-  ingest_claims: 'tenant',
-  agents: 'agents',
-  register_tokens: 'either',
-  grants: 'org',
-  policies: 'org',
-  prices: 'org',
-  repricings: 'nothing',
-  cost_configs: 'org',
-  budgets: 'org',
-  budget_states: 'org',
-  webhooks: 'org',
-  webhook_dead_letters: 'org',
-  incidents: 'org',
-  judges: 'org',
-  judge_versions: 'org',
-  judging_marks: 'org',
-  judge_quotas: 'org',
-  judging_answers: 'org',
-  evals: 'org',
-  eval_chunks: 'org',
-  datasets: 'org',
-  dataset_items: 'org',
-  prompts: 'org',
-  pii_policies: 'org',
-  retention_policies: 'org',
-  job_records: 'org',
-  erase_asks: 'org',
-  analysts: 'value',
-  jobs: 'nothing',
-};
-
-/** First token of an org's keys; null where keys do not begin with the org. */
-function firstToken(how: How, org_id: string): string | null {
-  if (how === 'org' || how === 'either' || how === 'last') return orgKey(org_id);
-  if (how === 'agents') return agentOrgToken(org_id);
-  return how === 'tenant' ? orgTenantToken(org_id) : null;
+/** Returns the first token of an organization's keys; null where keys do not begin with the organization. */
+function firstToken(tenancy: Tenancy, org_id: string): string | null {
+  if (tenancy === 'key' || tenancy === 'key_or_field' || tenancy === 'organization') return orgKey(org_id);
+  if (tenancy === 'encoded_key') return agentOrgToken(org_id);
+  return tenancy === 'digest_key' ? orgTenantToken(org_id) : null;
 }
 
 export class OrgBuckets {
@@ -70,31 +26,34 @@ export class OrgBuckets {
   }
 
   /**
-   * Deletes every key of the org but the org's own record.
+   * Deletes every key of the organization except its own record.
    * @returns how many there were
    */
   async erase(org_id: string, signal: AbortSignal): Promise<number> {
     let erased = 0;
     for (const name of Object.keys(BUCKETS) as BucketName[]) {
       signal.throwIfAborted();
-      const how = HOW[name];
+      const { tenancy } = BUCKETS[name];
       const kv = await this.#log.bucket(name);
-      const keys = how === 'last' ? [] : await keysOf(kv, how, org_id);
+      const keys = tenancy === 'organization' ? [] : await keysOf(kv, tenancy, org_id);
       for (const key of keys) await kv.delete(key);
       erased += keys.length;
     }
     return erased;
   }
 
-  /** Deletes the org's own record. */
+  /** Deletes the organization's own record. */
   async eraseOrg(org_id: string): Promise<void> {
     await (await this.#log.bucket('orgs')).delete(orgKey(org_id));
   }
 
-  /** Removes the marks that deletions have left. What names no org, a key that is a hash, keeps its mark. */
+  /**
+   * Removes the markers that deletions have left. Markers whose key is a hash name no organization
+   * and stay.
+   */
   async eraseMarks(org_id: string): Promise<void> {
     for (const name of Object.keys(BUCKETS) as BucketName[]) {
-      const token = firstToken(HOW[name], org_id);
+      const token = firstToken(BUCKETS[name].tenancy, org_id);
       if (token === null) continue;
       for (const filter of [`$KV.${name}.${token}`, `$KV.${name}.${token}.>`])
         await this.#log.jsm.streams.purge(`KV_${name}`, { filter });
@@ -102,15 +61,15 @@ export class OrgBuckets {
   }
 }
 
-/** Keys of an org that hold a value. */
-async function keysOf(kv: KV, how: How, org_id: string): Promise<string[]> {
-  const token = firstToken(how, org_id);
+/** Returns the organization's keys that have a value. */
+async function keysOf(kv: KV, tenancy: Tenancy, org_id: string): Promise<string[]> {
+  const token = firstToken(tenancy, org_id);
   if (token !== null) {
     const own = [...(await listed(kv, token)), ...(await listed(kv, `${token}.>`))];
-    if (how === 'tenant') return [...own, ...(await answersToOperators(kv, org_id))];
-    return how === 'either' ? [...new Set([...own, ...(await namingOrg(kv, org_id))])] : own;
+    if (tenancy === 'digest_key') return [...own, ...(await answersToOperators(kv, org_id))];
+    return tenancy === 'key_or_field' ? [...new Set([...own, ...(await namingOrg(kv, org_id))])] : own;
   }
-  return how === 'value' ? namingOrg(kv, org_id) : [];
+  return tenancy === 'field' ? namingOrg(kv, org_id) : [];
 }
 
 async function listed(kv: KV, filter: string): Promise<string[]> {
@@ -119,12 +78,15 @@ async function listed(kv: KV, filter: string): Promise<string[]> {
   return keys;
 }
 
-/** Keys of records that name the org in org_id. */
+/** Returns the keys of records that name the organization in org_id. */
 function namingOrg(kv: KV, org_id: string): Promise<string[]> {
   return matching(kv, '>', (text) => orgIdIn(text) === org_id);
 }
 
-/** Kept answers to the operator that show the org: the one that made it, and those that changed it. */
+/**
+ * Returns the keys of stored answers to the operator that show the organization: its creation, and
+ * its changes.
+ */
 function answersToOperators(kv: KV, org_id: string): Promise<string[]> {
   const shown = JSON.stringify(JSON.stringify(org_id)).slice(1, -1);
   return matching(kv, `${nameDigest('operator')}.>`, (text) => text.includes(shown));

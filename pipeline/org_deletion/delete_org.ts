@@ -1,10 +1,12 @@
-// The deletion of an organization, as long work: erases everything of it from KV, the queues, the ingest log, ClickHouse and cold storage,
-// looks again until nothing is found, and then opens the organization's id again.
+// Long job `delete_org`: erases everything of an organization from KV, the queues, the ingest log,
+// ClickHouse and cold storage, searches again until nothing is found, and then frees the
+// organization's id.
 //
-// In: the org id. The record of the deletion (ops/exchange/org_deletions.ts) has closed the organization before this begins: its keys are refused,
-// nothing of it is accepted, and workers drop its events as they read them. Out: what was erased, and remaining: 0, or the work fails.
-// Every step may be repeated, so a worker that takes over begins from the start. The organization's record goes last: until then nobody
-// can make one of the same id.
+// Before the job begins, the record of the deletion (ops/exchange/org_deletions.ts) has closed the
+// organization: its keys are rejected, none of its events are accepted, and workers drop its events
+// as they read them. The job returns what was erased, or fails. Every step may be repeated, so a
+// worker that takes over starts from the beginning. The organization's record is deleted last:
+// until then nobody can create an organization with the same id.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { deleteOrgArgs, type OrgDeletion } from '../../schemas/records/org_deletion.ts';
@@ -14,11 +16,12 @@ import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 
 /**
- * Requests, deliveries and statements that began before the organization was closed have ended after this: longer than the timeout of a
- * delivery, than an ingest waits for the log, and than a job without its record goes on.
+ * Time after which requests, deliveries and statements that began before the organization was
+ * closed have ended. It exceeds the timeout of a delivery, the time that an ingest waits for the
+ * log, and the time that a job runs on without its record.
  */
 const QUIET_MS = 12_000;
-/** Rounds of erasing and looking before the work fails. */
+/** Maximum rounds of erasing and searching before the job fails. */
 const ROUNDS_MAX = 10;
 const STEPS = 5;
 
@@ -30,7 +33,10 @@ export interface DeleteOrgDeps {
     complete: (org_id: string, job_id: string, completed_at: string) => Promise<boolean>;
   };
   store: Pick<OrgErasureStore, 'remaining' | 'erase'>;
-  /** Deletes what erasures and reads of cold storage have written down for jobs of the org. Call it while its jobs are known. */
+  /**
+   * Deletes the records that erasures and restores keep for jobs of the organization. Call it while
+   * the jobs are known.
+   */
   forgetJobs: (org_id: string) => Promise<void>;
   buckets: {
     erase: (org_id: string, signal: AbortSignal) => Promise<number>;
@@ -38,33 +44,36 @@ export interface DeleteOrgDeps {
     eraseMarks: (org_id: string) => Promise<void>;
   };
   log: {
-    /** Sequence of the newest message of the ingest log. */
+    /** Returns the sequence of the newest message of the ingest log. */
     position: () => Promise<number>;
-    /** Resolves when everything that the log holds has landed, or was dropped. */
+    /** Resolves when everything in the ingest log has landed or was dropped. */
     landed: (signal: AbortSignal) => Promise<void>;
     purge: (through: number) => Promise<number>;
     purgeEvents: (signal: AbortSignal) => Promise<void>;
     eraseQueued: (org_id: string, signal: AbortSignal) => Promise<number>;
-    eraseLetters: (isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal) => Promise<number>;
-    isLetterOf: (letter: DeadLetter, org_id: string) => boolean;
+    eraseDeadLetters: (isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal) => Promise<number>;
+    isDeadLetterOf: (letter: DeadLetter, org_id: string) => boolean;
   };
-  /** Has the owners of all partitions drop what they hold of the org. */
+  /** Tells the owners of all partitions to drop everything of the organization from memory. */
   forget: (org_id: string, signal: AbortSignal) => Promise<void>;
-  /** Deletes every object of the org in cold storage. @returns how many there were */
+  /**
+   * Deletes every object of the organization in cold storage.
+   * @returns the number of deleted objects
+   */
   eraseObjects: (org_id: string, signal: AbortSignal) => Promise<number>;
-  /** The right to change cold storage, waited for. */
+  /** Waits for the lease that allows changes to cold storage. */
   lease: (signal: AbortSignal) => Promise<Pick<Lease, 'signal' | 'giveBack'>>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Called between the steps. */
+  /** Called between the steps; for tests. */
   step?: ((step: DeleteOrgStep) => Promise<void>) | undefined;
-  /** QUIET_MS is divided by this, for tests. */
+  /** Divides QUIET_MS; for tests. */
   hurry?: number;
 }
 
-/** Everything of an org that can be counted. */
+/** Counts of everything erased. */
 interface Erased {
   rows: Map<string, number>;
   records: number;
@@ -73,12 +82,16 @@ interface Erased {
   objects: number;
 }
 
-/** Result: rows by table, records in KV, messages of queues, dead letters and objects that were erased, and remaining: 0. */
+/**
+ * Creates the handler of the job. Its result holds the erased rows by table, KV records, messages
+ * of queues, dead letters and objects, and remaining: 0.
+ */
 export function createDeleteOrg(deps: DeleteOrgDeps): LongJobHandler {
   return async (context) => {
     const { org_id } = deleteOrgArgs.parse(context.args);
     const deletion = deps.deletions.get(org_id);
-    // Done by this job before it could say so, or passed to another job: the org may have been made again, and is left alone.
+    // This job has completed the deletion without reporting it, or another job has taken it over.
+    // The organization may exist again and is left alone.
     if (deletion?.state !== 'running' || deletion.job_id !== context.job_id)
       return { org_id, superseded: deletion?.state !== 'complete' };
     let done = 0;
@@ -89,7 +102,8 @@ export function createDeleteOrg(deps: DeleteOrgDeps): LongJobHandler {
     context.progress(0, STEPS);
     const total: Erased = { rows: new Map(), records: 0, messages: 0, dead_letters: 0, objects: 0 };
     await deps.forgetJobs(org_id);
-    // First what makes more: jobs, evals, judges, webhooks. A job of the org may hold the lease until its record is gone.
+    // Records of jobs, evals, judges and webhooks are deleted first, because they create more. A
+    // job of the organization may hold the lease until its record is deleted.
     total.records += await deps.buckets.erase(org_id, context.signal);
     await quiet(deps, context.signal);
     await reached('closed');
@@ -128,12 +142,12 @@ async function eraseAll(
   await buckets.eraseMarks(org_id);
   await reached('proven');
 
-  // A worker that was held up must not delete an org that was made again.
+  // A worker that was paused must not delete an organization that was created again.
   signal.throwIfAborted();
   await buckets.eraseOrg(org_id);
   await buckets.eraseMarks(org_id);
   if (!(await deps.deletions.complete(org_id, job_id, new Date(now()).toISOString())))
-    throw new Error('another job carries the deletion out by now');
+    throw new Error('another job has taken over the deletion');
   await reached('opened');
   const { rows, records, messages, dead_letters, objects } = total;
   return {
@@ -148,7 +162,10 @@ async function eraseAll(
   };
 }
 
-/** Erases what came while the rest went, until two looks QUIET_MS apart have found nothing. @throws Error saying what is left */
+/**
+ * Erases what appeared meanwhile, until a round QUIET_MS after the last one finds nothing.
+ * @throws Error with what is left
+ */
 async function eraseUntilNothing(
   deps: DeleteOrgDeps,
   org_id: string,
@@ -161,7 +178,7 @@ async function eraseUntilNothing(
     add(total, found);
     const text = textOf(found);
     if (text === '') return;
-    if (round >= ROUNDS_MAX) throw new Error(`not everything is gone: ${text} came again`);
+    if (round >= ROUNDS_MAX) throw new Error(`the deletion is not complete; found again: ${text}`);
   }
 }
 
@@ -175,7 +192,7 @@ async function eraseOnce(
   const rows = await store.remaining(org_id);
   await store.erase(org_id, rows.keys(), signal);
   const objects = await eraseObjects(org_id, signal);
-  const dead_letters = await log.eraseLetters((letter) => log.isLetterOf(letter, org_id), signal);
+  const dead_letters = await log.eraseDeadLetters((letter) => log.isDeadLetterOf(letter, org_id), signal);
   return { rows, records, messages, dead_letters, objects };
 }
 
@@ -190,7 +207,7 @@ function add(total: Erased, found: Erased): void {
   total.objects += found.objects;
 }
 
-/** What was found, for people; empty for nothing. */
+/** Returns the counts as text; empty for none. */
 function textOf({ rows, records, messages, dead_letters, objects }: Erased): string {
   const parts = [...rows].map(([table, count]) => `${String(count)} rows of ${table}`);
   const counts: [number, string][] = [

@@ -1,7 +1,8 @@
-// What waits of an organization in JetStream: deliveries, mails, judging tasks, scores, entries of the audit log, dead letters, platform
-// events. Messages of the org are deleted and overwritten. Platform events and the ingest log hold many orgs in one message: they are
-// purged up to where every reader has read them, for all orgs.
-// Bounds: queues are read message by message, up to the newest one at the beginning; no more than one is held.
+// Messages of an organization in JetStream: deliveries, mails, judging tasks, scores, audit
+// entries, dead letters, platform events. Messages of one organization are deleted and overwritten.
+// One message of the platform events or the ingest log contains events of many organizations, so
+// these streams are purged, for all organizations, up to where every consumer has read them.
+// Bounds: queues are read one message at a time, up to the newest one at the start.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -27,10 +28,13 @@ import { StoreUnavailable } from '../../sql/client/client.ts';
 
 const LOOK_MS = 250;
 const GET_MS_MAX = 5000;
-/** Readers of platform events get this long to read what was there; then the whole work is tried again later. */
+/**
+ * Time that consumers of platform events get to read the stream; then the whole job is retried
+ * later.
+ */
 const READ_MS_MAX = 600_000;
 
-/** A queue whose messages are one thing of one org each. */
+/** Queue whose messages each belong to one organization. */
 interface Queue {
   stream: string;
   orgOf: (data: Uint8Array, fingerprint: string | undefined) => string;
@@ -47,7 +51,10 @@ const QUEUES: readonly Queue[] = [
   queueOf(JUDGING_STREAM, judgingTaskCodec),
 ];
 
-/** Deletes what waits of an org in the work queues. @returns how many messages there were */
+/**
+ * Deletes an organization's messages from the work queues.
+ * @returns the number of deleted messages
+ */
 export async function eraseQueued(log: Log, org_id: string, signal: AbortSignal): Promise<number> {
   const own = { filter: `webhooks.${tokenOf(org_id)}.>` };
   let erased = (await log.jsm.streams.purge(WEBHOOKS_STREAM, own)).purged;
@@ -67,10 +74,10 @@ async function eraseFrom(log: Log, { stream, orgOf }: Queue, org_id: string, sig
     try {
       owner = orgOf(message.data, message.fingerprint);
     } catch {
-      // A message that cannot be read is on its way to the dead letters, by its reader.
+      // The consumer of the queue dead-letters a message that cannot be decoded.
     }
     if (owner !== org_id) continue;
-    // Its reader may be done with it in this very moment.
+    // The consumer may acknowledge the message at this very moment.
     if (await log.jsm.streams.deleteMessage(stream, message.seq, true).catch(() => false)) erased += 1;
   }
   return erased;
@@ -83,7 +90,10 @@ const answer = z.union([
 const NOT_FOUND = 404;
 const FINGERPRINT_LINE = new RegExp(`^${FINGERPRINT_HEADER}:[ ]*(\\S+)`, 'im');
 
-/** The first message at or after a sequence, however many before it are gone; null for none. The client asks for exact sequences only. */
+/**
+ * Returns the first message at or after a sequence, whatever is missing before it; null for none.
+ * The NATS client offers exact sequences only.
+ */
 async function messageFrom(
   log: Log,
   stream: string,
@@ -101,15 +111,19 @@ async function messageFrom(
   return { seq: message.seq, data: Buffer.from(message.data, 'base64'), fingerprint };
 }
 
-/** Whether a dead letter is of an org: an event of it, or a message of a queue that names it. */
-export function isLetterOf({ org_id, body }: Pick<DeadLetter, 'org_id' | 'body'>, wanted: string): boolean {
+/**
+ * Returns true when a dead letter belongs to an organization: an event of it, or a message of a
+ * queue that names it.
+ */
+export function isDeadLetterOf({ org_id, body }: Pick<DeadLetter, 'org_id' | 'body'>, wanted: string): boolean {
   if (org_id !== '') return org_id === wanted;
-  // Messages are Avro, which writes a string as its length and its bytes: another org's longer id does not match.
+  // Messages are Avro, which writes a string as its length and its bytes, so another organization's
+  // longer id does not match.
   const id = Buffer.from(wanted, 'utf8');
   return Buffer.from(body).includes(Buffer.concat([zigzag(id.length), id]));
 }
 
-/** A length as Avro writes it. */
+/** Returns a length as Avro encodes it. */
 function zigzag(length: number): Buffer {
   const bytes: number[] = [];
   let left = length * 2;
@@ -118,8 +132,8 @@ function zigzag(length: number): Buffer {
 }
 
 /**
- * Purges the platform events up to the newest one, once every reader has read them.
- * @throws StoreUnavailable when a reader has not got there in ten minutes
+ * Purges the platform events up to the newest one, once every consumer has read them.
+ * @throws StoreUnavailable when a consumer has not read them within ten minutes
  */
 export async function purgeEvents(log: Log, signal: AbortSignal): Promise<void> {
   const { state } = await log.jsm.streams.info(EVENTS_STREAM);
@@ -131,13 +145,13 @@ export async function purgeEvents(log: Log, signal: AbortSignal): Promise<void> 
     for await (const { name, config, ack_floor, num_pending, num_ack_pending } of log.jsm.consumers.list(
       EVENTS_STREAM,
     )) {
-      // What is read without a name keeps no place in the stream.
+      // A consumer without a durable name has no position in the stream.
       if (config.durable_name === undefined) continue;
       if (ack_floor.stream_seq < through && num_pending + num_ack_pending > 0) behind.push(name);
     }
     if (behind.length === 0) break;
     if (performance.now() > deadline)
-      throw new StoreUnavailable(`platform events are not read by ${behind.join(', ')}`);
+      throw new StoreUnavailable(`platform events are not yet read by ${behind.join(', ')}`);
     await sleep(LOOK_MS, undefined, { signal });
   }
   await log.jsm.streams.purge(EVENTS_STREAM, { seq: through + 1 });

@@ -1,11 +1,15 @@
-// Job retention: as of an instant, what each org's policy says is too old goes. In: the policies as they are now (what was stamped on
-// rows when they landed is a hint for partitions, no more), so a change can be taken back until the job runs. Out:
-//   texts past full_prompt_response_days: to cold storage, an object an org and day, verified, and only then dropped;
-//   attributes past metadata_only_days: emptied;   rows past delete_after_days: deleted, and objects of cold storage with them.
+// Job `retention`: deletes, as of an instant, what is too old by each organization's policy. It
+// reads the current policies (the day stamped on a row when it landed is only a hint for
+// partitions), so a change can be reverted until the job runs:
+// - texts past full_prompt_response_days move to cold storage, one verified object per organization
+//   and day, and only then are dropped;
+// - attributes past metadata_only_days are emptied;
+// - rows past delete_after_days are deleted, and objects of cold storage with them.
 //
-// Guarantees: no text is dropped that is not in a verified object, and exactly those that are; a day whose object is missing or
-// corrupt is left as it is, and fails the job when all else is done; a store of objects that refuses, or is away, ends the job before
-// anything is dropped. Killed anywhere, the next run does the rest. Running again changes nothing more.
+// Guarantees: the job drops exactly the texts that are in a verified object. A day whose object is
+// missing or corrupt stays as it is, and fails the job after everything else is done. An
+// unavailable object store ends the job before anything is dropped. After a crash at any point the
+// next run completes the work; repeating a run changes nothing.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ColdTables, DueDay } from '../../sql/stores/cold.ts';
@@ -14,25 +18,32 @@ import {
   type Condition,
   type CutoffParams,
   dueBy,
+  dueByKey,
   type Removed,
   type RetentionStore,
   tracesDueBy,
 } from '../../sql/stores/retention.ts';
-import type { ColdStorage, Export } from '../cold/cold_storage.ts';
+import type { ColdStorage, ExportOutcome } from '../cold/cold_storage.ts';
 import { ColdDataError } from '../cold/local_file.ts';
 import { dayOf } from '../domain/time/days.ts';
 import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/traces/retention.ts';
 import type { JobContext, JobResult } from '../jobs/job.ts';
-import { CLEARED, DELETED, type DeletedTable } from './tables.ts';
+import { CLEARED_COLUMNS, DELETED_TABLES, type DeletedTable } from './tables.ts';
 
 export const RETENTION = 'retention';
-/** Orgs with a policy of their own that one statement names; ids are 128 characters at most. */
+/**
+ * Maximum organizations with a policy of their own in one statement; an id has at most 128
+ * characters.
+ */
 const ORGS_AT_ONCE = 250;
-/** Days that are exported at a time. */
+/** Days exported concurrently. */
 const EXPORTS_AT_ONCE = 2;
-/** Texts that one statement drops by their places: some 40 bytes each in the engine. */
+/** Maximum texts that one statement drops by log position, at about 40 bytes each in the engine. */
 const DROPS_AT_ONCE = 1_000_000;
-/** How long texts that have just landed are waited for, so that they can be exported. */
+/**
+ * Time to wait for the text mover to move texts that have just landed, so that they can be
+ * exported.
+ */
 const MOVES_MS_MAX = 30_000;
 const LOOK_MS = 100;
 
@@ -40,18 +51,21 @@ export interface RetentionDeps {
   store: RetentionStore;
   tables: ColdTables;
   cold: ColdStorage;
-  /** Every policy there is, from the bucket itself: a watch may be behind whoever has just set one. */
+  /**
+   * Reads all policies from the bucket itself, because a watch may lag behind a policy that was
+   * just set.
+   */
   policies: () => Promise<OrgPolicy[]>;
-  /** Has workers forget what they hold of complete traces: rows of some are gone. */
+  /** Tells workers to drop complete traces from memory, because rows of some were deleted. */
   tracesDeleted: () => Promise<void>;
-  /** Called between the steps of a run. */
+  /** Called between the steps of a run; for tests. */
   step?: ((step: RetentionStep) => Promise<void>) | undefined;
 }
 
-/** `deleted <table>`: the due rows of that table are gone. */
+/** `deleted <table>` means that the due rows of that table are deleted. */
 export type RetentionStep = 'snapshot' | 'exported' | 'dropped' | 'settled' | `deleted ${string}`;
 
-/** What a run did. Rows are counted as they are found, before they go. */
+/** Result of a run. Rows are counted as found, before they are deleted. */
 interface Counts {
   days_exported: number;
   days_merged: number;
@@ -64,7 +78,7 @@ interface Counts {
   objects_deleted: number;
   parts_dropped: number;
   partitions_masked: number;
-  /** Texts that are due and had not arrived where they can be exported: the next run takes them. */
+  /** Due texts that the text mover had not moved in time; the next run exports them. */
   texts_waiting: number;
 }
 
@@ -85,7 +99,7 @@ export function createRetention(deps: RetentionDeps): (context: JobContext) => P
       texts_waiting: 0,
     };
     const ranges = cutoffRanges(await deps.policies(), now, ORGS_AT_ONCE);
-    await deps.cold.tidy(signal);
+    await deps.cold.removeLeftovers(signal);
     const failed = await retireTexts(deps, ranges, now, counts, { signal, log });
     await clearColumns(deps, ranges, counts, signal);
     await deleteRows(deps, ranges, now, counts, signal);
@@ -105,7 +119,7 @@ const paramsOf = ({ from, until, orgs, cutoffs, others }: CutoffRange, kept: Kep
 
 type Run = Pick<JobContext, 'signal' | 'log'>;
 
-/** @returns the first failure of a day that was left as it is */
+/** @returns the first failure of a day that was left unchanged */
 async function retireTexts(
   deps: RetentionDeps,
   ranges: readonly CutoffRange[],
@@ -116,7 +130,7 @@ async function retireTexts(
   const { store, tables, step } = deps;
   const { signal } = run;
   const due = ranges.filter((range) => canBeDue(paramsOf(range, 'texts')));
-  counts.texts_waiting = await outlastMoves(store, due, signal);
+  counts.texts_waiting = await waitForMoves(store, due, signal);
   const earlier = new Set<string>();
   for (const { run: name, needed } of await tables.runs()) {
     if (needed) earlier.add(name);
@@ -141,8 +155,11 @@ async function retireTexts(
   return failed;
 }
 
-/** Waits for texts that are on their way to where they can be exported. @returns those that have not arrived in time */
-async function outlastMoves(
+/**
+ * Waits until the text mover has moved the due texts to the table that exports read.
+ * @returns the number of texts not moved in time
+ */
+async function waitForMoves(
   store: RetentionStore,
   ranges: readonly CutoffRange[],
   signal: AbortSignal,
@@ -156,7 +173,10 @@ async function outlastMoves(
   }
 }
 
-/** Exports days, EXPORTS_AT_ONCE at a time; one whose object is not what it should be stays, and takes no other with it. */
+/**
+ * Exports days, EXPORTS_AT_ONCE at a time. A day with a missing or corrupt object stays unchanged
+ * and does not stop the others.
+ */
 async function exportDays(
   { cold }: RetentionDeps,
   days: readonly DueDay[],
@@ -180,7 +200,10 @@ async function exportDays(
         }
         counts.days_failed += 1;
         failed ??= error;
-        log.error({ err: error, org_id: day.org_id, day: day.day }, 'the texts of a day stay where they are');
+        log.error(
+          { err: error, org_id: day.org_id, day: day.day },
+          'the texts of a day could not be exported and stay in the store',
+        );
       }
     }
   };
@@ -190,7 +213,7 @@ async function exportDays(
   return failed;
 }
 
-function count(counts: Counts, day: DueDay, how: Export): void {
+function count(counts: Counts, day: DueDay, how: ExportOutcome): void {
   if (how === 'kept') {
     counts.days_kept += 1;
     return;
@@ -205,7 +228,7 @@ async function clearColumns(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { table, column, empty, time, kept } of CLEARED) {
+  for (const { table, column, empty, time, kept } of CLEARED_COLUMNS) {
     const cleared = await store.clear(
       table,
       column,
@@ -224,7 +247,7 @@ async function deleteRows(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const deleted of DELETED) {
+  for (const deleted of DELETED_TABLES) {
     const newest = deleted.daysMin === undefined ? Infinity : dayOf(now) - deleted.daysMin;
     const conditions = conditionsOf(ranges, deleted.kept, dueIn(deleted), newest);
     const removed = await store.remove(deleted.table, conditions, signal);
@@ -250,7 +273,7 @@ async function deleteObjects(
   }
 }
 
-/** @param newest no cutoff is a later day */
+/** @param newest latest day that a cutoff may have */
 function conditionsOf(
   ranges: readonly CutoffRange[],
   kept: Kept,
@@ -265,18 +288,11 @@ function conditionsOf(
     .map(due);
 }
 
-/** Returns what says which rows of a table are due. */
+/** Returns the function that builds the condition for due rows of a table. */
 function dueIn({ table, column, key, withSpans }: DeletedTable): (cutoffs: CutoffParams) => Condition {
   if (withSpans === true) return tracesDueBy;
   if (key === undefined) return (cutoffs) => dueBy(column, cutoffs);
-  return (cutoffs) => byKey({ table, key }, dueBy(column, cutoffs));
-}
-
-function byKey({ table, key }: Required<Pick<DeletedTable, 'table' | 'key'>>, due: Condition): Condition {
-  return {
-    ...due,
-    sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})`,
-  };
+  return (cutoffs) => dueByKey(table, key, dueBy(column, cutoffs));
 }
 
 function note(counts: Counts, { parts_dropped, partitions_masked }: Removed): void {

@@ -1,19 +1,9 @@
 // The budgets of all orgs, as a worker watches them: for the keeper, and for the addresses of alert webhooks.
 import type { Sealer } from '../../ops/platform/sealing.ts';
-import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
-import { ALERT_TARGET_ID, alertSealContext, type BudgetRecord, budgetRecord } from '../../schemas/records/budget.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { ALERT_TARGET_ID, alertSealContext, type BudgetRecord } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import type { AlertTargetOf } from '../delivery/webhook_targets.ts';
-
-/** Resolves when every budget there is has been loaded. */
-export async function openBudgetRecords(
-  log: Log,
-  onProblem: (problem: string, cause: unknown) => void,
-): Promise<WatchedBucket<BudgetRecord>> {
-  const parse = (text: string) => budgetRecord.parse(JSON.parse(text));
-  return WatchedBucket.open(log.nc, await log.bucket('budgets'), { name: 'budgets', parse, onProblem });
-}
 
 /** Where an org's alerts are sent, and what signs them; null where it has no alert webhook (any more). */
 export function alertTargets(records: WatchedBucket<BudgetRecord>, sealer: Sealer): AlertTargetOf {

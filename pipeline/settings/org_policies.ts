@@ -1,8 +1,9 @@
 // Policies of orgs as the pipeline asks for them: read from memory for every event, kept current by a watch.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { DEFAULT_POLICY, parsePolicy, type Policy } from '../../schemas/records/policy.ts';
+import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
 
 export interface Policies {
   /** What holds for an org now. */
@@ -11,9 +12,8 @@ export interface Policies {
 }
 
 /** Resolves when every policy there is has been loaded. */
-export async function openPolicies(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<Policies> {
-  const kv = await log.bucket('policies');
-  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem });
+export async function openPolicies(log: Log, onProblem: ReportProblem): Promise<Policies> {
+  const bucket = await watch(log, 'policies', onProblem);
   return {
     of: (org_id) => bucket.get(orgKey(org_id)) ?? DEFAULT_POLICY,
     close: () => {

@@ -1,11 +1,12 @@
 // What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
 // Guarantees: a policy that is on is never taken for one that is off. A pattern that cannot be used is reported, and texts that it
 // may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { hashKeyContext, parsePiiRecord, type PiiRecord } from '../../schemas/records/pii_policy.ts';
+import { hashKeyContext, type PiiRecord } from '../../schemas/records/pii_policy.ts';
 import { PiiRedactor } from '../domain/pii/pii.ts';
 import { IN_PLACE, type OwnBounds } from '../domain/pii/own_patterns.ts';
 
@@ -15,10 +16,8 @@ export interface PiiPolicies {
   close: () => void;
 }
 
-type OnProblem = (problem: string, cause: unknown) => void;
-
 export interface RedactorDeps {
-  onProblem: OnProblem;
+  onProblem: ReportProblem;
   /** What bounds the own patterns of an org; IN_PLACE unless given. */
   boundsOf?: (org_id: string) => OwnBounds;
 }
@@ -26,8 +25,7 @@ export interface RedactorDeps {
 /** Resolves when every policy there is has been loaded. */
 export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDeps): Promise<PiiPolicies> {
   const { onProblem, boundsOf = () => IN_PLACE } = deps;
-  const kv = await log.bucket('pii_policies');
-  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
+  const bucket = await watch(log, 'pii_policies', onProblem);
   const compiled = new WeakMap<PiiRecord, PiiRedactor>();
   return {
     of: (org_id) => {
@@ -65,7 +63,12 @@ function redactorOf(
   return redactor;
 }
 
-function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer, onProblem: OnProblem): Buffer | null {
+function hashKeyOf(
+  org_id: string,
+  { mode, hash_key }: PiiRecord,
+  sealer: Sealer,
+  onProblem: ReportProblem,
+): Buffer | null {
   if (mode !== 'hash' || hash_key === null) return null;
   try {
     return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');

@@ -1,8 +1,9 @@
 // Orgs' own prices as the pipeline asks for them: read from memory for every event, kept current by a watch.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { NO_PRICES, parsePrices } from '../../schemas/records/prices.ts';
+import { NO_PRICES } from '../../schemas/records/prices.ts';
 import type { OrgPrices } from '../domain/pricing/pricing.ts';
 
 export interface Prices {
@@ -12,9 +13,8 @@ export interface Prices {
 }
 
 /** Resolves when all prices there are have been loaded. */
-export async function openPrices(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<Prices> {
-  const kv = await log.bucket('prices');
-  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'prices', parse: parsePrices, onProblem });
+export async function openPrices(log: Log, onProblem: ReportProblem): Promise<Prices> {
+  const bucket = await watch(log, 'prices', onProblem);
   return {
     of: (org_id) => (bucket.get(orgKey(org_id)) ?? NO_PRICES).prices,
     close: () => {

@@ -1,9 +1,10 @@
 // Retention policies of orgs: from memory for what lands, and from the bucket itself for a run of the job.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
-import { DEFAULT_RETENTION, parseRetention, type RetentionPolicy } from '../../schemas/records/retention.ts';
-import { DEFAULT_POLICY, parsePolicy } from '../../schemas/records/policy.ts';
+import { DEFAULT_RETENTION, type RetentionPolicy } from '../../schemas/records/retention.ts';
+import { DEFAULT_POLICY } from '../../schemas/records/policy.ts';
 import type { OrgPolicy } from '../domain/traces/retention.ts';
 
 export interface RetentionPolicies {
@@ -13,11 +14,8 @@ export interface RetentionPolicies {
 }
 
 /** Resolves when every policy there is has been loaded. */
-export async function openRetentionPolicies(
-  log: Log,
-  onProblem: (problem: string, cause: unknown) => void,
-): Promise<RetentionPolicies> {
-  const bucket = await open(log, onProblem);
+export async function openRetentionPolicies(log: Log, onProblem: ReportProblem): Promise<RetentionPolicies> {
+  const bucket = await watch(log, 'retention_policies', onProblem);
   return {
     of: (org_id) => bucket.get(orgKey(org_id)) ?? DEFAULT_RETENTION,
     close: () => {
@@ -30,9 +28,8 @@ export async function openRetentionPolicies(
 export async function readRetentionPolicies(log: Log): Promise<OrgPolicy[]> {
   const problems: unknown[] = [];
   const onProblem = (_problem: string, cause: unknown) => problems.push(cause);
-  const retention = await open(log, onProblem);
-  const kv = await log.bucket('policies');
-  const policies = await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem });
+  const retention = await watch(log, 'retention_policies', onProblem);
+  const policies = await watch(log, 'policies', onProblem);
   try {
     if (problems.length > 0) throw new Error('a policy of an organization cannot be read', { cause: problems[0] });
     return [...retention.entries()].map(([key, { value }]) => ({
@@ -44,12 +41,4 @@ export async function readRetentionPolicies(log: Log): Promise<OrgPolicy[]> {
     retention.close();
     policies.close();
   }
-}
-
-async function open(
-  log: Log,
-  onProblem: (problem: string, cause: unknown) => void,
-): Promise<WatchedBucket<RetentionPolicy>> {
-  const kv = await log.bucket('retention_policies');
-  return WatchedBucket.open(log.nc, kv, { name: 'retention_policies', parse: parseRetention, onProblem });
 }

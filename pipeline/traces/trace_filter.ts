@@ -12,9 +12,7 @@ const HASHES = 6;
  */
 const BITS_MAX = 2 ** 28;
 
-/** SQL expression for the same value as traceHash. */
-export const TRACE_HASH_SQL = "xxHash32(concat(org_id, ' ', trace_id))";
-
+/** Returns an unsigned 32-bit hash of a trace. sql/stores/partition_rows.ts computes the same from the columns. */
 export function traceHash(orgId: string, traceId: string): number {
   return xxHash32(Buffer.from(`${orgId} ${traceId}`, 'utf8'));
 }

@@ -11,7 +11,7 @@ import { RetentionStore } from '../../sql/stores/retention.ts';
 import { ColdStorage } from '../cold/cold_storage.ts';
 import { createRestore } from '../cold/restore.ts';
 import { type LongJobHandler, LongJobRunner } from '../jobs/long_jobs.ts';
-import { tellTracesDeleted } from '../retention/deleted_traces.ts';
+import { announceDeletedTraces } from '../retention/deleted_traces.ts';
 import { type RetentionPolicies, readRetentionPolicies } from '../settings/retention_policies.ts';
 import type { RetentionDeps } from '../retention/retention.ts';
 import type { WorkerParts } from './parts.ts';
@@ -40,7 +40,7 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
     tables,
     cold,
     policies: () => readRetentionPolicies(log),
-    tracesDeleted: () => tellTracesDeleted(log.nc),
+    tracesDeleted: () => announceDeletedTraces(log.nc),
   };
   return { objects, tables, cold, retention };
 }

@@ -5,14 +5,15 @@ import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { readRecord } from '../../ops/platform/nats/watch.ts';
 import { ERASE } from '../../schemas/records/erasure.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { hashKeyContext, parsePiiRecord, PII_KINDS } from '../../schemas/records/pii_policy.ts';
+import { hashKeyContext, PII_KINDS } from '../../schemas/records/pii_policy.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { storedForms } from '../domain/pii/erasure_values.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
-import { eraseLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { eraseDeadLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { emptyOpenSamples } from '../erasure/samples.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
@@ -59,7 +60,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
     step,
     hurry = 1,
   } = parts;
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
+  const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
   const asks = await EraseAsks.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
   const stopAnswers = answerForgets(
@@ -87,7 +88,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           position: () => ingestPosition(log),
           landed: (signal) => corrections.landed(signal),
           purge: (through) => purgeIngest(log, through),
-          eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
+          eraseDeadLetters: (org_id, isMeant, signal) => eraseDeadLetters(log, org_id, isMeant, signal),
         },
         logBase,
         forget: (org_id, trace_ids, what, signal) =>
@@ -110,10 +111,9 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
  * enabled before. Without hashed values there are none (see storedForms).
  */
 async function rulesOf(log: Log, sealer: Sealer, org_id: string): Promise<PiiRules[]> {
-  const entry = await (await log.bucket('pii_policies')).get(orgKey(org_id));
-  if (entry?.operation !== 'PUT') return [];
-  const { kinds, custom, hash_key } = parsePiiRecord(entry.string());
-  if (hash_key === null) return [];
+  const policy = await readRecord(log, 'pii_policies', orgKey(org_id));
+  if (policy === null || policy.hash_key === null) return [];
+  const { kinds, custom, hash_key } = policy;
   const key = Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
   return [
     { kinds, custom, hash_key: key },

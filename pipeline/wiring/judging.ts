@@ -3,6 +3,8 @@
 import { openUpstream, type Upstream } from '../../ops/platform/llm/upstream.ts';
 import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { Cooldown } from '../judging/cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
@@ -33,17 +35,19 @@ export interface Judging {
   stop: () => Promise<void>;
 }
 
-export async function startJudging(
-  { env, log, logger, clickhouse, onProblem }: WorkerParts,
+export function startJudging(
+  { env, log, logger, clickhouse }: WorkerParts,
   parts: {
     policies: Pick<Policies, 'of'>;
     piiPolicies: Pick<PiiPolicies, 'of'>;
     deletions: Pick<OrgDeletions, 'generationOf'>;
+    /** Every judge, watched; the caller closes it. */
+    judgeRecords: Pick<WatchedBucket<JudgeRecord>, 'get'>;
     partitions: number;
     timings?: LiveTimings;
   },
-): Promise<Judging> {
-  const { policies, piiPolicies, deletions, partitions, timings } = parts;
+): Judging {
+  const { policies, piiPolicies, deletions, judgeRecords, partitions, timings } = parts;
   const now = () => Date.now();
   const upstream = openUpstream({
     base_url: env.SERVICE_LLM_BASE_URL,
@@ -54,12 +58,11 @@ export async function startJudging(
     },
   });
   const models = upstream === null ? null : openModels(upstream);
-  const book = await JudgeBook.open(log, onProblem);
   const live = new LiveJudging({
     log,
     logger,
     clickhouse,
-    book,
+    book: new JudgeBook(judgeRecords, log),
     cooldown: new Cooldown(log),
     judges: models?.judges ?? null,
     now,
@@ -74,10 +77,7 @@ export async function startJudging(
   live.start();
   return {
     models,
-    stop: async () => {
-      await live.stop();
-      book.close();
-    },
+    stop: () => live.stop(),
   };
 
   function openModels(upstream: Upstream): Models {

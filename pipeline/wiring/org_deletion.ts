@@ -10,13 +10,13 @@ import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
 import { takeLease } from '../erasure/erase.ts';
 import { forgetOrg } from '../erasure/forget.ts';
-import { eraseLettersThat, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { eraseDeadLettersWhere, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
 import type { LongJobHandler } from '../jobs/long_jobs.ts';
 import { OrgBuckets } from '../org_deletion/buckets.ts';
 import { createDeleteOrg, type DeleteOrgDeps } from '../org_deletion/delete_org.ts';
-import { eraseQueued, isLetterOf, purgeEvents } from '../org_deletion/queues.ts';
+import { eraseQueued, isDeadLetterOf, purgeEvents } from '../org_deletion/queues.ts';
 import { RETENTION } from '../retention/retention.ts';
 import type { WorkerParts } from './parts.ts';
 import type { StoreUp } from './store.ts';
@@ -45,7 +45,7 @@ export interface OrgDeletionPart {
 
 export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDeletionPart> {
   const { log, clickhouse, workerId, onProblem, deletions, objects, partitions, sync, step, hurry = 1 } = parts;
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
+  const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
   const erasures = new ErasureStore(clickhouse);
   const landing = new CorrectionLog(log, partitions);
   let looking: NodeJS.Timeout | null = null;
@@ -66,8 +66,8 @@ export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDelet
             purge: (through) => purgeIngest(log, through),
             purgeEvents: (signal) => purgeEvents(log, signal),
             eraseQueued: (org_id, signal) => eraseQueued(log, org_id, signal),
-            eraseLetters: (isMeant, signal) => eraseLettersThat(log, isMeant, signal),
-            isLetterOf,
+            eraseDeadLetters: (isMeant, signal) => eraseDeadLettersWhere(log, isMeant, signal),
+            isDeadLetterOf,
           },
           forget: (org_id, signal) => forgetOrg(log.nc, partitions, org_id, signal),
           eraseObjects: (org_id, signal) => eraseObjects(objects, org_id, signal),

@@ -4,7 +4,7 @@ import { OrgTime } from '../../ops/platform/org_time.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
 import { ClickHouseJudgedStore } from '../judging/judged_store.ts';
-import { Cooldowns } from '../judging/recent_judgements.ts';
+import { RecentJudgements } from '../judging/recent_judgements.ts';
 import { type ScoringDeps, scoreTraces } from '../judging/score_completed.ts';
 import { LIMITS } from '../limits.ts';
 import { IdWindow } from '../stages/id_window.ts';
@@ -117,7 +117,7 @@ function openScoring({ platform, settings }: DataPlaneParts): ScoringDeps {
     },
     time: new OrgTime(),
     runner: patterns,
-    cooldowns: new Cooldowns(),
+    recentJudgements: new RecentJudgements(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };

@@ -35,11 +35,11 @@ export interface Services {
 
 export async function startServices(parts: ServiceParts): Promise<Services> {
   const { platform, settings, dataPlane } = parts;
-  const { policies, prices, piiPolicies } = settings;
+  const { policies, prices, piiPolicies, judgeRecords } = settings;
   const { deletions, partitions, patterns } = platform;
   const isLeader = (): boolean => dataPlane.ownership.isLeader;
   const incidents = await startIncidents(platform, isLeader);
-  const judging = await startJudging(platform, { policies, piiPolicies, deletions, partitions });
+  const judging = startJudging(platform, { policies, piiPolicies, deletions, judgeRecords, partitions });
   const evals = await startEvals(platform, {
     policies,
     prices,

@@ -1,10 +1,11 @@
 // Wiring of the settings of organizations that a worker watches: policies, prices, judges and
 // budgets.
+import { watch } from '../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import { ownBounds } from '../domain/patterns/bounds.ts';
-import { type Judges, openJudges } from '../judging/enabled_judges.ts';
-import { openBudgetRecords } from '../settings/budget_records.ts';
+import { followJudges, type Judges } from '../judging/enabled_judges.ts';
 import { openPolicies, type Policies } from '../settings/org_policies.ts';
 import { openPiiPolicies, type PiiPolicies } from '../settings/pii_policies.ts';
 import { openPrices, type Prices } from '../settings/prices.ts';
@@ -14,6 +15,9 @@ export interface Settings {
   policies: Policies;
   piiPolicies: PiiPolicies;
   prices: Prices;
+  /** Every judge, disabled ones included. */
+  judgeRecords: WatchedBucket<JudgeRecord>;
+  /** The enabled judges, compiled. */
   judges: Judges;
   budgetRecords: WatchedBucket<BudgetRecord>;
   close: () => void;
@@ -24,15 +28,16 @@ export interface Settings {
  * within moments.
  */
 export async function openSettings({ log, sealer, patterns, onProblem }: Platform): Promise<Settings> {
-  const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
+  const [policies, piiPolicies, prices, judgeRecords, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),
     openPiiPolicies(log, sealer, { onProblem, boundsOf: (org_id) => ownBounds(patterns, org_id) }),
     openPrices(log, onProblem),
-    openJudges(log, onProblem),
-    openBudgetRecords(log, onProblem),
+    watch(log, 'judges', onProblem),
+    watch(log, 'budgets', onProblem),
   ]);
   const close = (): void => {
-    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords]) bucket.close();
+    for (const bucket of [policies, piiPolicies, prices, judgeRecords, budgetRecords]) bucket.close();
   };
-  return { policies, piiPolicies, prices, judges, budgetRecords, close };
+  const judges = followJudges(judgeRecords, onProblem);
+  return { policies, piiPolicies, prices, judgeRecords, judges, budgetRecords, close };
 }

@@ -2,15 +2,9 @@
 // the disk is.
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
+import { readEngineLoad } from '../../sql/stores/engine.ts';
 
 const LOOK_MS = 15_000;
-const QUERY_MS_MAX = 5000;
-
-/** Of several disks, the fullest counts. Object storage reports no capacity and is left out. */
-const STORE = `
-  SELECT toUInt32(max(parts)) AS parts_max, any(disk.1) AS free_bytes, any(disk.2) AS total_bytes
-  FROM (SELECT count() AS parts FROM system.parts WHERE database = currentDatabase() AND active GROUP BY table, partition_id) AS counted,
-       (SELECT argMin((toFloat64(unreserved_space), toFloat64(total_space)), unreserved_space / total_space) AS disk FROM system.disks WHERE type = 'Local') AS disks`;
 
 export interface StoreFacts {
   /** Parts of the partition that has the most. */
@@ -23,8 +17,7 @@ const NOT_THE_LEADER: StoreFacts = { parts_max: 0, free_bytes: 0, total_bytes: 0
 
 /** @throws StoreUnavailable */
 export async function readStoreFacts(clickhouse: ClickHouse): Promise<StoreFacts> {
-  const [facts] = await clickhouse.rows<StoreFacts>({ name: 'store_facts', sql: STORE, timeoutMs: QUERY_MS_MAX });
-  return facts ?? NOT_THE_LEADER;
+  return (await readEngineLoad(clickhouse, {}))[0] ?? NOT_THE_LEADER;
 }
 
 /**

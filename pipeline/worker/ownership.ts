@@ -9,7 +9,7 @@ import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { HeartbeatListener, sendBeat } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
-import type { PartitionRecord } from './partition_record.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
 export interface OwnershipOptions {

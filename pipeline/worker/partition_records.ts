@@ -3,7 +3,7 @@
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from '../../ops/platform/logger.ts';
-import { type PartitionRecord, partitionRecord } from './partition_record.ts';
+import { partitionKey, type PartitionRecord, partitionRecord } from '../../schemas/records/partition.ts';
 
 /** The record of a partition at a revision of the bucket. */
 export interface RecordRevision {
@@ -13,7 +13,6 @@ export interface RecordRevision {
 
 const WATCH_AGAIN_MS = 250;
 
-const keyOf = (partition: number): string => `partition.${String(partition)}`;
 const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
 export class PartitionRecords {
@@ -66,7 +65,7 @@ export class PartitionRecords {
    * @returns the revision written
    */
   async put(record: PartitionRecord, revision: number | undefined): Promise<number> {
-    const [key, value] = [keyOf(record.partition), encode(record)];
+    const [key, value] = [partitionKey(record.partition), encode(record)];
     const written =
       revision === undefined ? await this.#kv.create(key, value) : await this.#kv.update(key, value, revision);
     this.#records.set(record.partition, { record, revision: written });
@@ -75,7 +74,7 @@ export class PartitionRecords {
 
   /** Reads a record from the bucket; null if there is none. */
   async reread(partition: number): Promise<RecordRevision | null> {
-    const entry = await this.#kv.get(keyOf(partition));
+    const entry = await this.#kv.get(partitionKey(partition));
     if (entry?.operation !== 'PUT') return null;
     const current = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
     this.#records.set(partition, current);

@@ -11,7 +11,7 @@ import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';
 import { IdWindow } from '../stages/id_window.ts';
 import { TailBuffer } from '../traces/tail_buffer.ts';
-import type { PartitionRecord } from './partition_record.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 
 const TRIM_EVERY_IDS = 1_000_000;
 

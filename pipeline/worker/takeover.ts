@@ -5,7 +5,7 @@ import type { Fences } from '../landing/fences.ts';
 import { JudgedInputs } from '../judging/judged_inputs.ts';
 import { LIMITS } from '../limits.ts';
 import type { Ownership } from './ownership.ts';
-import type { PartitionRecord } from './partition_record.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import {
   emptyMemory,
   type HistoryOptions,

@@ -21,11 +21,9 @@ const optionalId = z
   .string()
   .regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -, other than . and ..' })
   .nullish();
-const time = z
-  .string()
-  .refine((text) => !Number.isNaN(isoMillis(text)), {
-    error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
-  });
+const time = z.string().refine((text) => !Number.isNaN(isoMillis(text)), {
+  error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
+});
 
 /** A name: of a model, an event, a chain. */
 export const name = z.string().min(1).max(NAME_LENGTH_MAX);

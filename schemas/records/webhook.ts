@@ -31,9 +31,12 @@ export type WebhookRecord = z.infer<typeof webhookRecord>;
 /** What a secret of an endpoint is sealed for; it opens nowhere else. */
 export const webhookSealContext = (org_id: string, webhook_id: string): string => `webhook\n${org_id}\n${webhook_id}`;
 
-/** Why an event was given up: a day of failures, more waiting for its receiver than is kept, or more bytes than are sent. */
-export const DEAD_REASONS = ['expired', 'backlog', 'too_large'] as const;
-export type DeadReason = (typeof DEAD_REASONS)[number];
+/**
+ * Why a delivery was dead-lettered: it failed for a day, its receiver's backlog was full, or it exceeds the maximum
+ * size of a delivery.
+ */
+export const DEAD_DELIVERY_REASONS = ['expired', 'backlog', 'too_large'] as const;
+export type DeadDeliveryReason = (typeof DEAD_DELIVERY_REASONS)[number];
 
 export const deadDelivery = z.object({
   event_id: z.string(),
@@ -46,7 +49,7 @@ export const deadDelivery = z.object({
   /** Milliseconds since the epoch. */
   created_at: z.int(),
   attempts: z.int().min(0),
-  reason: z.enum(DEAD_REASONS),
+  reason: z.enum(DEAD_DELIVERY_REASONS),
   status_code: z.int().nullable(),
   error: z.string().nullable(),
   died_at: z.iso.datetime(),

@@ -1,17 +1,21 @@
-// The read-only user of analysts, on a server that keeps its users by SQL. The embedded engine reads its users from a file
-// instead; there this changes nothing.
+// The read-only user `analyst`, on a server that stores its users by SQL. The embedded engine reads
+// its users from a file (ops/launch/clickhouse/config.ts), so there ensureAnalyst changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
 import { type ClickHouse, CLUSTER_DDL } from '../client/client.ts';
 import { readScripts } from '../client/migrate.ts';
 
 const TIMEOUT_MS = 10_000;
-/** 514: no storage of users that can be written. 497: the service's own user may not make users. */
+/**
+ * 514: the server has no writable storage of users. 497: the service's own user may not create
+ * users.
+ */
 const NOT_OURS_CODES = new Set(['497', '514']);
 
 /**
- * Makes the user `analyst`, or gives it this password, and lets it read the views and nothing else.
- * @returns null when it is so, else why the server does not let us
+ * Creates the user `analyst`, or sets its password, and grants it the right to read the views and
+ * nothing else.
+ * @returns null on success, else the server's reason for rejecting the statement
  */
 export async function ensureAnalyst(client: ClickHouse, password: string, cluster?: string): Promise<string | null> {
   try {
@@ -29,7 +33,7 @@ export async function ensureAnalyst(client: ClickHouse, password: string, cluste
   }
 }
 
-/** Only the hash of the password leaves the process. */
+/** Returns the statements that create the user. They contain only the hash of the password. */
 export function analystStatements(database: string, password: string, cluster?: string): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
   const identified = `IDENTIFIED WITH sha256_hash BY '${createHash('sha256').update(password).digest('hex')}'`;

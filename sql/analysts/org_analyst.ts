@@ -1,21 +1,25 @@
-// Brings up what an org's own analysts read: users and row policies where the server keeps them by SQL, the database of the views, the views.
-// The embedded engine has its users from a file (ops/launch/clickhouse/config.ts); there the first part changes nothing.
+// Creates what an organization's own analysts read: users and row policies where the server stores
+// them by SQL, then the database of the views and the views. The embedded engine reads its users
+// from a file (ops/launch/clickhouse/config.ts), so there the first part changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
 import { type ClickHouse, CLUSTER_DDL } from '../client/client.ts';
 import { orgAnalystPassword, orgUserStatements, orgViewStatements } from './org_views.ts';
 
 const TIMEOUT_MS = 10_000;
-/** What one query of an analyst may take of an external server's memory. */
+/** Memory that one query of an analyst may use on an external server, in bytes. */
 const MEMORY_BYTES = 2_000_000_000;
-/** 497: the service's user may not do it. 514: no storage of users that can be written. 192 and 511: the users are not there. */
+/**
+ * 497: the service's user lacks the right. 514: the server has no writable storage of users. 192
+ * and 511: the users do not exist.
+ */
 const NOT_OURS_CODES = new Set(['497', '514']);
 const NO_VIEWS_CODES = new Set(['192', '497', '511']);
 
 /**
- * Makes it all, or brings it up to date.
- * @returns null when it is so, else why the server does not let us
- * @throws StoreUnavailable; ClickHouseError for what is neither
+ * Creates the users, row policies and views, or updates them.
+ * @returns null on success, else the server's reason for rejecting a statement
+ * @throws StoreUnavailable; ClickHouseError for any other failure
  */
 export async function ensureOrgViews(client: ClickHouse, cluster?: string): Promise<string | null> {
   const run = (sql: string) =>

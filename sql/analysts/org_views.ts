@@ -1,18 +1,22 @@
-// What an org's own analysts read: the documented views once more, in a database of their own, where a row policy of the tables beneath
-// leaves only the rows of the org that the service names in a header of the request. Names, bounds and statements; no I/O.
-// Why not a WHERE in the views: the engine may test a condition of the query before it, and an error text or throwIf() would then tell of
-// rows of others. A row policy is always the first filter, and its value is a constant to the engine, so the primary key is used.
+// Views for an organization's own analysts: the documented views again, in a database of their own.
+// Row policies on the underlying tables leave only the rows of the organization that the service
+// names in a request header. Names, bounds and statements; no I/O. A WHERE clause in the views
+// would not do: the engine may evaluate a condition of the query before it, and an error text or
+// throwIf() would then reveal rows of other organizations. A row policy is always the first filter,
+// and its value is a constant to the engine, so the primary key is used.
 import { createHmac } from 'node:crypto';
 import { readScripts } from '../client/migrate.ts';
 
-/** The engine's user as which the service asks for analysts. Its password never leaves the service. */
+/**
+ * User as which the service sends the queries of analysts. Its password never leaves the service.
+ */
 export const ORG_ANALYST = 'org_analyst';
-/** Definer of the views: the row policies are this user's. Nobody logs in as it. */
+/** Definer of the views; the row policies apply to this user. Nobody logs in as it. */
 export const ORG_READER = 'org_reader';
-/** Says for which org the service asks. */
+/** Request header that names the organization. */
 export const ORG_HEADER = 'X-Millrace-Org';
 
-/** Tables beneath the views. */
+/** Tables that the views read. */
 export const ORG_TABLES = [
   'spans',
   'span_texts',
@@ -23,40 +27,54 @@ export const ORG_TABLES = [
   'user_scores',
 ] as const;
 
-/** No org id has this form, so a request without the header sees nothing. It has to be one comparison: with AND the key is not used (26.7). */
+/**
+ * No organization id has this form, so a request without the header sees no row. The filter must be
+ * one comparison: with AND the engine (26.7) does not use the key.
+ */
 const NO_ORG = '!';
 export const ORG_FILTER = `org_id = if(empty(getClientHTTPHeader('${ORG_HEADER}')), '${NO_ORG}', getClientHTTPHeader('${ORG_HEADER}'))`;
 
-/** A query of an analyst is cut here, seconds. */
+/** Maximum run time of an analyst's query, seconds. */
 export const ORG_SECONDS_MAX = 60;
 /**
- * Queries at a time of all analysts of all organizations, in the engine. An organization gets below ENGINE_ORG_MAX more, plus what each API
- * process begins at the same moment (RUNNING_ORG_MAX of api/telemetry/analysts/running.ts, 4): up to six API processes, one organization cannot
- * take all.
+ * Maximum concurrent queries in the engine of all analysts of all organizations. One organization
+ * gets fewer than ENGINE_ORG_MAX, plus what each API process starts at the same moment
+ * (RUNNING_ORG_MAX in api/telemetry/analysts/running.ts, 4). With up to six API processes, one
+ * organization cannot take all of them.
  */
 const RUNNING_MAX = 32;
 /**
- * An organization with so many queries in the engine begins no further one. It has more than its share of one API process when the engine
- * goes on with queries that were cancelled: a function that works on one block cannot be interrupted.
+ * Number of running queries in the engine at which an organization may start no further query. An
+ * organization exceeds the share of one API process when cancelled queries go on: the engine cannot
+ * interrupt a function that works on one block.
  */
 export const ENGINE_ORG_MAX = 8;
-/** As many rows as a granule of the tables has. */
+/** Rows of a granule of the tables. */
 const BLOCK_ROWS_MAX = 8192;
 const RESULT_BYTES_MAX = 268_435_456;
-/** Of sorting and grouping beyond memory, of one query; all together have twice that. */
+/**
+ * Disk space of one query for sorting and grouping that do not fit in memory; all queries together
+ * get twice that.
+ */
 const DISK_BYTES_MAX = 1_073_741_824;
 
-/** Database of the views. */
+/** Returns the name of the database of the views. */
 export const orgDatabaseOf = (database: string): string => `${database}_org`;
 
-/** Password of ORG_ANALYST, from that of the service's own user: known to every process of the service, and to nobody else. */
+/**
+ * Returns the password of ORG_ANALYST, derived from the password of the service's own user. Only
+ * processes of the service can compute it.
+ */
 export const orgAnalystPassword = (appPassword: string): string =>
   createHmac('sha256', appPassword).update('org analysts').digest('hex');
 
-/** The documented views by name. */
+/** Returns the names of the documented views. */
 export const viewNames = (): string[] => readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
 
-/** Settings of ORG_ANALYST that a query may not change, by name. `memoryBytes` is for one query; all together have twice that. */
+/**
+ * Returns the settings of ORG_ANALYST that a query may not change, by name.
+ * @param memoryBytes memory of one query; all queries together get twice that
+ */
 export function orgSettings(memoryBytes: number): Record<string, number> {
   return {
     readonly: 1,
@@ -67,27 +85,29 @@ export function orgSettings(memoryBytes: number): Record<string, number> {
     max_result_bytes: RESULT_BYTES_MAX,
     max_temporary_data_on_disk_size_for_query: DISK_BYTES_MAX,
     max_temporary_data_on_disk_size_for_user: DISK_BYTES_MAX * 2,
-    // A function is interrupted between blocks only, and every export that is under way holds some blocks in memory.
+    // The engine interrupts a function only between blocks, and every running export keeps some
+    // blocks in memory.
     max_block_size: BLOCK_ROWS_MAX,
     max_query_size: 262_144,
-    // Of the patterns of multiMatchAny and its relatives, which are compiled in one call.
+    // Bounds the patterns of multiMatchAny and related functions, which the engine compiles in one
+    // uninterruptible call.
     max_hyperscan_regexp_length: 1000,
     max_hyperscan_regexp_total_length: 10_000,
     max_threads: 2,
     cancel_http_readonly_queries_on_client_close: 1,
     implicit_select: 0,
     log_queries: 0,
-    // What one org's query found out about parts is not kept for another's.
+    // What the engine learns about parts from one organization's query must not serve another's.
     use_query_condition_cache: 0,
     use_query_cache: 0,
     allow_introspection_functions: 0,
     allow_ddl: 0,
-    // How many rows were read counts those of neighbours in the same granule.
+    // The number of rows read includes rows of other organizations in the same granule.
     output_format_write_statistics: 0,
   };
 }
 
-/** How an answer is written: none of these names a file, a host or a schema. */
+/** Settings of the output format. None of them names a file, a host or a schema. */
 const WRITING = [
   'date_time_output_format',
   'extremes',
@@ -124,13 +144,16 @@ interface Bounds {
   max?: number;
 }
 
-/** Settings that a request may give nevertheless, with their bounds. */
+/** Settings that a request may still change, with their bounds. */
 export const ORG_CHANGEABLE: Readonly<Record<string, Bounds>> = {
   max_execution_time: { value: ORG_SECONDS_MAX, min: 1, max: ORG_SECONDS_MAX },
   ...Object.fromEntries(WRITING.map((name) => [name, {}])),
 };
 
-/** Makes the database and its views; the definer has to be there. Run them in the service's own database, as the tables are named without theirs. */
+/**
+ * Returns the statements that create the database and its views. The definer must exist. The
+ * statements name tables without a database, so run them in the service's own.
+ */
 export function orgViewStatements(database: string, cluster?: string): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
   const name = orgDatabaseOf(database);
@@ -145,7 +168,10 @@ export function orgViewStatements(database: string, cluster?: string): string[] 
   ];
 }
 
-/** Makes the two users and the row policies, on a server that keeps them by SQL. Only hashes of passwords stand in them. */
+/**
+ * Returns the statements that create the two users and the row policies, on a server that stores
+ * them by SQL. They contain only the hash of the password.
+ */
 export function orgUserStatements(
   database: string,
   passwordHash: string,
@@ -169,7 +195,8 @@ export function orgUserStatements(
     `CREATE USER IF NOT EXISTS ${ORG_READER}${on} HOST NONE`,
     ...ORG_TABLES.flatMap((table) => [
       `CREATE ROW POLICY OR REPLACE millrace_org${on} ON \`${database}\`.\`${table}\` USING ${ORG_FILTER} TO ${ORG_READER}`,
-      // Everybody else goes on seeing every row, also where a server hides the rows of tables that have policies for others.
+      // All other users keep seeing every row, also on servers that hide rows from users without a
+      // policy of their own.
       `CREATE ROW POLICY OR REPLACE millrace_others${on} ON \`${database}\`.\`${table}\` USING 1 TO ALL EXCEPT ${ORG_READER}`,
       `GRANT${on} SELECT ON \`${database}\`.\`${table}\` TO ${ORG_READER}`,
     ]),

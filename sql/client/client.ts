@@ -1,6 +1,7 @@
-// The one way to talk to ClickHouse: @clickhouse/client over HTTP, set up once for reads, statements and landings.
-// Guarantees: every statement has a name (log_comment, metrics) and a bound in time; reads are bounded in memory and end
-// when the caller goes away; failures are told apart into "the store is away" and "the store refuses this".
+// Client of ClickHouse: @clickhouse/client over HTTP, configured once for reads, statements and
+// landings. Guarantees: every statement has a name (log_comment, metrics) and a timeout; reads are
+// bounded in memory and end when the caller aborts; failures are classified as "the store is
+// unavailable" or "the store refuses this".
 import { ClickHouseError, createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
 import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -8,69 +9,76 @@ import { finished } from 'node:stream/promises';
 export interface ClickHouseOptions {
   /** http(s)://user:password@host:port/database */
   url: string;
-  /** Called once for each statement that ended, in seconds. */
+  /** Called once for each statement that ended, with its duration in seconds. */
   observeQuery?: (name: string, seconds: number) => void;
 }
 
 export interface Statement {
-  /** Closed set: goes into log_comment and metrics. */
+  /** Name in log_comment and metrics, from a closed set. */
   name: string;
   sql: string;
   params?: Record<string, unknown>;
-  /** Given up after this long, milliseconds. */
+  /** Timeout in milliseconds. */
   timeoutMs: number;
 }
 
 export interface BodyStatement extends Statement {
-  /** Rows for an INSERT … FORMAT. */
+  /** Rows of an INSERT … FORMAT. */
   body?: string | Buffer;
   query_id?: string;
-  /** Beside those that every statement has. */
+  /** Settings in addition to those of every statement. */
   settings?: ClickHouseSettings;
 }
 
 export interface Read extends Statement {
-  /** Ends the statement, e.g. when its caller has gone. */
+  /** Cancels the statement, for example when the client has disconnected. */
   signal?: AbortSignal | undefined;
-  /** An answer beyond this many bytes fails, see isTooLarge. */
+  /** Maximum bytes of the result; a larger one fails, see isTooLarge. */
   bytesMax?: number | undefined;
 }
 
 const CONNECTIONS_MAX = 12;
-/** A connection on which nothing comes for this long is broken off, and nothing of a statement's answer comes before its end. */
+/**
+ * The client closes a connection that is silent for this long. A statement sends nothing before it
+ * ends.
+ */
 const REQUEST_IDLE_MS = 120_000;
 /**
- * For those that may take longer. Not progress in headers, which keeps a connection from being silent: then the status is 200 before the
- * statement has ended, and its failure is lost.
+ * Idle bound of statements that may take longer. Progress in headers would keep a connection
+ * active, but then the status is 200 before the statement has ended, and its failure is lost.
  */
 const LONG_REQUEST_IDLE_MS = 24 * 3_600_000;
-/** What one read may take of the engine's memory. */
+/** Engine memory that one read may use. */
 const READ_MEMORY_BYTES_MAX = 1_000_000_000;
 /**
- * A set of IN that is larger is not kept a second time, sorted, to skip granules by: with three million trace keys that took more than 400 MB
- * instead of 172, and so large a set skips next to nothing.
+ * Maximum size of a set of IN that the engine also keeps sorted, to skip granules by. With three
+ * million trace keys the sorted copy raised memory from 172 to more than 400 MB, and a set that
+ * large skips almost nothing.
  */
 const INDEXED_SET_MAX = 100_000;
 
 /**
- * For DDL on a cluster: a replica that is away does what was asked when it is back, and holds up nobody's start until then. By itself the
- * server waits 180 s for it and then fails.
+ * Settings for DDL on a cluster. An unavailable replica runs the DDL when it is back, and does not
+ * delay the start of the service until then. By default the server waits 180 s for the replica and
+ * then fails.
  */
 export const CLUSTER_DDL: ClickHouseSettings = {
   distributed_ddl_output_mode: 'null_status_on_timeout',
   distributed_ddl_task_timeout: '2',
 };
 
-/** The store cannot be reached, is overloaded, or did not answer in time: trying again later may work. */
+/**
+ * The store is unreachable or overloaded, or did not answer in time. A later attempt may succeed.
+ */
 export class StoreUnavailable extends Error {}
 
 /**
- * Codes by which ClickHouse says that the data is at fault, whoever sends it and whenever (src/Common/ErrorCodes.cpp):
- * 6 CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates, 53 TYPE_MISMATCH,
- * 69 ARGUMENT_OUT_OF_BOUND, 70 CANNOT_CONVERT_TYPE, 72 numbers, 117 INCORRECT_DATA, 131 TOO_LARGE_STRING_SIZE,
- * 321 VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, 349 NULL in a column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL,
- * 469 VIOLATED_CONSTRAINT.
- * Any other failure is tried again: a row is declared dead only for what it is.
+ * Error codes that blame the data, independent of sender and time (src/Common/ErrorCodes.cpp): 6
+ * CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates,
+ * 53 TYPE_MISMATCH, 69 ARGUMENT_OUT_OF_BOUND, 70 CANNOT_CONVERT_TYPE, 72 numbers, 117
+ * INCORRECT_DATA, 131 TOO_LARGE_STRING_SIZE, 321 VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, 349 NULL in a
+ * column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL, 469 VIOLATED_CONSTRAINT. Every other failure
+ * is retried: a row is dead-lettered only for its own content.
  */
 const REFUSED_CODES = new Set([
   '6',
@@ -92,12 +100,18 @@ const REFUSED_CODES = new Set([
   '469',
 ]);
 
-/** For landings: are the rows at fault (never to be tried again), or anything else? */
+/**
+ * Returns `refused` when the rows are at fault and must not be sent again, `unavailable` for any
+ * other failure.
+ */
 export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
   return error instanceof ClickHouseError && REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
 }
 
-/** Whether the store cut an answer off because it went beyond the bound that the read had set (396 TOO_MANY_ROWS_OR_BYTES). */
+/**
+ * Returns true when the store cut an answer off because it exceeded the read's bytesMax (396
+ * TOO_MANY_ROWS_OR_BYTES).
+ */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof ClickHouseError && error.code === '396';
 }
@@ -105,7 +119,9 @@ export function isTooLarge(error: unknown): boolean {
 export class ClickHouse {
   readonly database: string;
   readonly #client: ClickHouseClient;
-  /** For statements that take longer than REQUEST_IDLE_MS; made with the first. */
+  /**
+   * Client for statements that take longer than REQUEST_IDLE_MS; created with the first of them.
+   */
   #patient: ClickHouseClient | null = null;
   readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
   readonly #observe: (name: string, seconds: number) => void;
@@ -124,9 +140,9 @@ export class ClickHouse {
       request_timeout: REQUEST_IDLE_MS,
       compression: { request: false, response: false },
       keep_alive: { enabled: true },
-      // Long lists of parameters travel in the body: proxies cut long URLs.
+      // Sends long lists of parameters in the body, because proxies truncate long URLs.
       use_multipart_params_auto: true,
-      // Batches must be atomic and land when we say so.
+      // Batches must be atomic, and be durable when the store answers.
       clickhouse_settings: {
         async_insert: 0,
         use_top_k_dynamic_filtering: 0,
@@ -138,17 +154,20 @@ export class ClickHouse {
     this.#client = createClient(this.#config);
   }
 
-  /** Where the store is, without who we are: http(s)://host:port */
+  /** Address without credentials: http(s)://host:port */
   get origin(): string {
     return String(this.#config.url);
   }
 
-  /** What another part of the service derives from our password: the same in every process, and no way back. */
+  /**
+   * Returns a value that another part of the service derives from the password of the service's
+   * user. `from` must be irreversible; every process gets the same value.
+   */
   derived(from: (password: string) => string): string {
     return from(this.#config.password ?? '');
   }
 
-  /** Rows of a SELECT as objects; UInt64 and Int64 as text, times in ISO 8601. */
+  /** Returns the rows of a SELECT as objects: UInt64 and Int64 as text, times in ISO 8601. */
   async rows<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<T[]> {
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
       const result = await this.#client.query({
@@ -166,9 +185,10 @@ export class ClickHouse {
   }
 
   /**
-   * Rows of a SELECT as they come, in arrays; nothing is gathered. A statement that fails in the middle throws in the
-   * middle: an end without an error is the end of the rows. A consumer that stops early ends the statement. The store is given up when
-   * nothing of it has come for timeoutMs; how long the consumer takes for what came is its own matter.
+   * Yields the rows of a SELECT in arrays as they arrive, without collecting them. A statement that
+   * fails midway throws midway, so an end without an error is the end of the rows. A consumer that
+   * stops early cancels the statement. The read times out when the store sends nothing for
+   * timeoutMs; the consumer's own time does not count.
    */
   async *stream<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): AsyncGenerator<T[]> {
     const began = performance.now();
@@ -188,7 +208,8 @@ export class ClickHouse {
         abort_signal,
         clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
       });
-      // The client forgets the signal once an answer has begun, here and below.
+      // The client ignores the signal once an answer has begun, so the stream gets the signal too,
+      // here and below.
       for await (const rows of addAbortSignal(abort_signal, result.stream<T>())) {
         clearTimeout(waiting);
         yield rows.map((row) => row.json<T>());
@@ -204,8 +225,9 @@ export class ClickHouse {
   }
 
   /**
-   * Records of fixed width of a SELECT … FORMAT RowBinary, whole ones at a time; nothing is gathered. There may be very many: it is
-   * given up when nothing has come for timeoutMs, however long it takes in all.
+   * Calls `take` with whole records of fixed width of a SELECT … FORMAT RowBinary as they arrive,
+   * without collecting them. The read times out when nothing arrives for timeoutMs; its total
+   * duration is unbounded.
    */
   async records(
     { name, sql, params, timeoutMs, signal }: Read,
@@ -232,8 +254,8 @@ export class ClickHouse {
   }
 
   /**
-   * The bytes of a SELECT … FORMAT …, as they come. A statement that fails after its first bytes may only cut them off: whoever
-   * reads them has to know their end by the format.
+   * Yields the bytes of a SELECT … FORMAT … as they arrive. A statement that fails after its first
+   * bytes may only cut them off, so the reader must detect the end by the format.
    */
   async *bytes({ name, sql, params, timeoutMs, signal }: Read): AsyncGenerator<Buffer> {
     const began = performance.now();
@@ -256,7 +278,10 @@ export class ClickHouse {
     }
   }
 
-  /** Runs a statement, with rows to insert where it takes some; resolves with what it wrote. */
+  /**
+   * Runs a statement, with rows to insert if it takes any, and returns the number of rows that it
+   * wrote.
+   */
   async execute({
     name,
     sql,
@@ -276,7 +301,7 @@ export class ClickHouse {
         clickhouse_settings: {
           log_comment: name,
           wait_end_of_query: 1 as const,
-          // Half of a surrogate pair is kept as it was written, instead of failing the whole insert.
+          // Half of a surrogate pair is kept as written, instead of failing the whole insert.
           input_format_json_throw_on_bad_escape_sequence: 0 as const,
           ...settings,
         },
@@ -300,7 +325,10 @@ export class ClickHouse {
     return this.#patient;
   }
 
-  /** Makes the database when it is missing; on a cluster as a Replicated one, whose DDL spreads to every replica. */
+  /**
+   * Creates the database when it is missing. On a cluster the database is Replicated, so that its
+   * DDL spreads to every replica.
+   */
   async createDatabase(cluster?: string): Promise<void> {
     const engine =
       cluster === undefined
@@ -318,7 +346,7 @@ export class ClickHouse {
     }
   }
 
-  /** True when the store answers. */
+  /** Returns true when the store answers. */
   async ping(): Promise<boolean> {
     return (await this.#client.ping()).success;
   }
@@ -327,7 +355,7 @@ export class ClickHouse {
     await Promise.all([this.#client.close(), this.#patient?.close()]);
   }
 
-  /** @param run ends by the signal that it gets; every call of heard begins the time anew */
+  /** @param run must end on the signal that it gets; each call of `heard` restarts the timeout */
   async #timed<T>(
     name: string,
     timeoutMs: number,
@@ -351,7 +379,10 @@ export class ClickHouse {
   }
 }
 
-/** What a failure is to the callers of this file: the store's own errors and the caller's abort pass as they are. */
+/**
+ * Returns the error for callers of this file: the store's own errors and the caller's abort pass
+ * unchanged.
+ */
 function explained(
   error: unknown,
   name: string,
@@ -373,7 +404,7 @@ function readSettings(name: string, timeoutMs: number, bytesMax: number | undefi
   return {
     log_comment: name,
     readonly: '2',
-    // The engine ends a read whose caller has gone only for read-only ones.
+    // The engine cancels a read on disconnect only if the read is read-only.
     cancel_http_readonly_queries_on_client_close: 1,
     max_execution_time: Math.ceil(timeoutMs / 1000),
     max_memory_usage: String(READ_MEMORY_BYTES_MAX),

@@ -1,18 +1,19 @@
-// Brings a database to the newest schema: sql/migrations in the order of their numbers, then the views.
-// Guarantees: forward only; each migration runs once and is recorded with its checksum; a landed migration that was
-// edited is refused; two processes that start at once do no harm, as every statement is idempotent.
+// Migrates a database to the newest schema: sql/migrations in numerical order, then the views.
+// Guarantees: migrations only go forward; each runs once and is recorded with the checksum of its
+// text; an applied migration that was edited is rejected; two processes may start at once, because
+// every statement is idempotent.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type ClickHouse, CLUSTER_DDL } from './client.ts';
 
 export interface MigrateOptions {
-  /** Name of a cluster: the DDL is then rewritten for replication. */
+  /** Name of a cluster; the DDL is then rewritten for replication. */
   cluster?: string | undefined;
   /** Scripts to apply instead of the project's own. */
   scripts?: Scripts;
 }
 
-/** One file of sql/migrations or sql/views. */
+/** File of sql/migrations or sql/views. */
 export interface Script {
   name: string;
   sql: string;
@@ -21,14 +22,17 @@ export interface Script {
 export interface Scripts {
   /** In the order of their numbers. */
   migrations: readonly Script[];
-  /** Replaced whenever they change. */
+  /** Applied again whenever their text changes. */
   views: readonly Script[];
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
 const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 
-/** Applies what is missing. Resolves with the names of the migrations applied now. */
+/**
+ * Applies the missing migrations and the changed views. Returns the names of the migrations it
+ * applied.
+ */
 export async function migrate(
   client: ClickHouse,
   { cluster, scripts = readScripts() }: MigrateOptions,
@@ -55,7 +59,7 @@ export async function migrate(
     const checksum = known.get(script.name);
     if (checksum === checksumOf(script.sql)) continue;
     if (checksum !== undefined)
-      throw new Error(`migration ${script.name} was changed after it had been applied; write a new one`);
+      throw new Error(`migration ${script.name} was edited after it was applied; write a new migration instead`);
     await apply(script);
     applied.push(script.name);
   }
@@ -66,7 +70,7 @@ export async function migrate(
   return applied;
 }
 
-/** The newest checksum of everything that was applied. */
+/** Returns the newest checksum of every applied script. */
 async function readKnown(client: ClickHouse): Promise<Map<string, string>> {
   const rows = await client.rows<{ name: string; checksum: string }>({
     name: 'migrations_known',
@@ -94,7 +98,7 @@ function checkNames(migrations: readonly Script[]): void {
   }
 }
 
-/** The project's own migrations and views. */
+/** Reads the project's own migrations and views. */
 export function readScripts(): Scripts {
   return { migrations: readFolder('migrations'), views: readFolder('views') };
 }
@@ -107,7 +111,10 @@ function readFolder(folder: 'migrations' | 'views'): Script[] {
     .map((name) => ({ name, sql: readFileSync(new URL(name, base), 'utf8') }));
 }
 
-/** HTTP takes one statement a request. Statements end with a semicolon at the end of a line; comment lines are left out. */
+/**
+ * Splits a script into statements, because HTTP takes one statement per request. A statement ends
+ * with a semicolon at the end of a line; comment lines are left out.
+ */
 export function splitStatements(sql: string): string[] {
   return sql
     .split('\n')
@@ -119,8 +126,8 @@ export function splitStatements(sql: string): string[] {
 }
 
 /**
- * The same DDL for a Replicated database: its tables take the Replicated engines, and the DDL spreads by itself.
- * Names and keys stay as they are.
+ * Returns the same DDL for a Replicated database: its tables use the Replicated engines, and the
+ * database replicates the DDL. Names and keys stay unchanged.
  */
 export function rewriteForCluster(sql: string): string {
   return sql.replaceAll(

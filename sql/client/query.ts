@@ -1,35 +1,39 @@
-// Typed reads: a file of sql/queries bound to the shapes of its parameters and rows.
-// In: parameters. Out: checked rows. The name goes into log_comment and metrics; every read is bounded in time and memory.
+// Typed reads: a file of sql/queries bound to the shapes of its parameters and rows. Takes
+// parameters and returns checked rows. The name of a query goes into log_comment and metrics; every
+// read is bounded in time and memory.
 import { z } from 'zod';
 import type { ClickHouse } from './client.ts';
 import { readTemplate, renderTemplate, type TemplateParams } from './template.ts';
 
 export interface QueryDefinition<P extends z.ZodType<TemplateParams, TemplateParams>, R extends z.ZodType> {
-  /** Closed set: shown in log_comment and metrics. */
+  /** Name in log_comment and metrics, from a closed set. */
   name: string;
-  /** Path under sql/queries; see template.ts for its marks. */
+  /** Path below sql/queries. template.ts describes the marks of a file. */
   file: string;
   params: P;
   row: R;
-  /** Milliseconds; READ_TIMEOUT_MS unless given. */
+  /** Timeout in milliseconds; READ_TIMEOUT_MS unless given. */
   timeoutMs?: number;
 }
 
 export interface QueryOptions {
   signal?: AbortSignal | undefined;
-  /** An answer beyond this many bytes fails, see isTooLarge. */
+  /** Maximum bytes of the result; a larger one fails, see isTooLarge. */
   bytesMax?: number | undefined;
 }
 
-/** A bound query. Both forms reject with StoreUnavailable, or with the error of the store; a row of another shape is a bug and throws. */
+/**
+ * Query bound to its file. Both forms reject with StoreUnavailable or with the error of the store,
+ * and throw on a row of another shape, which is a bug.
+ */
 export interface Query<P, R> {
   (client: ClickHouse, params: P, options?: QueryOptions): Promise<R[]>;
   readonly queryName: string;
-  /** The rows as they come, for answers that must not be held. */
+  /** Yields the rows as they arrive, for results too large to keep in memory. */
   stream(client: ClickHouse, params: P, options?: QueryOptions): AsyncGenerator<R[]>;
 }
 
-/** A read that takes longer is given up: whoever asked has gone by then. */
+/** Default timeout of a read. */
 export const READ_TIMEOUT_MS = 15_000;
 
 export function defineQuery<P extends z.ZodType<TemplateParams, TemplateParams>, R extends z.ZodType>(

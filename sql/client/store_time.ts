@@ -1,4 +1,7 @@
-// Times as DateTime64(3) columns read them.
+// Text form of times for DateTime64(3) columns.
 
-/** YYYY-MM-DD hh:mm:ss.SSS in UTC. @param ms since the epoch */
+/**
+ * Returns YYYY-MM-DD hh:mm:ss.SSS in UTC.
+ * @param ms milliseconds since the epoch
+ */
 export const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

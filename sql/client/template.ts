@@ -1,11 +1,12 @@
-// Query files with parts that depend on what is asked. The marks are SQL comments, so that a file stays readable SQL:
-//   /*if name*/ … /*end*/             stands only when the parameter is given
-//   /*each name with OR*/ … /*end*/   stands once for each element, joined; {name_field:Type} inside is that element's field
+// Query files with parts that depend on the parameters. The marks are SQL comments, so that a file
+// stays readable SQL:
+//   /*if name*/ … /*end*/             included only when the parameter is given
+//   /*each name with OR*/ … /*end*/   repeated for each element and joined; {name_field:Type} inside is a field of the element
 //   /*include path*/                  another file of sql/queries
-// Pure. Values never enter the text: they stay parameters, whatever they hold.
+// Pure. Values never enter the text: they stay parameters.
 import { readFileSync } from 'node:fs';
 
-/** A file taken apart. */
+/** Parsed query file. */
 export type Template = readonly Part[];
 
 type Part =
@@ -13,7 +14,7 @@ type Part =
   | { kind: 'if'; name: string; body: Template }
   | { kind: 'each'; name: string; separator: string; body: Template };
 
-/** What a template takes: plain values, and lists of records for its `each` parts. */
+/** Parameters of a template: plain values, and lists of records for its `each` parts. */
 export type TemplateParams = Readonly<Record<string, unknown>>;
 
 const MARK = /\/\*(if|each|include|end)(?: ([a-z_]+(?:\/[a-z_]+\.sql)?))?(?: with ([^*]+?))?\*\//g;
@@ -24,7 +25,7 @@ export function readTemplate(path: string): Template {
 }
 
 /**
- * Takes a query apart.
+ * Parses a query file.
  * @throws Error on a mark without its counterpart
  */
 export function parseTemplate(sql: string, include: (path: string) => Template): Template {
@@ -51,7 +52,10 @@ export function parseTemplate(sql: string, include: (path: string) => Template):
   return root;
 }
 
-/** The statement for these parameters, and the parameters as the server takes them (elements of lists by their number). */
+/**
+ * Returns the statement for the given parameters, and the parameters in the server's form: fields
+ * of list elements carry the element's number.
+ */
 export function renderTemplate(
   template: Template,
   params: TemplateParams,

@@ -1,9 +1,13 @@
-// Reads of when agents were heard of last, for the API and the jobs of the pipeline. Times are milliseconds since the epoch.
+// Reads of the time of each agent's newest event, for the API and the jobs of the pipeline. Times
+// are milliseconds since the epoch.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery, type QueryOptions } from '../client/query.ts';
 
-/** Agents that one lookup asks for, and bytes of their ids: the server takes parameters of up to 128 KiB, with room for escapes. */
+/**
+ * Maximum agents of one lookup, and maximum bytes of their ids: the server accepts parameters of up
+ * to 128 KiB, escapes included.
+ */
 const LOOKUP_AGENTS_MAX = 2000;
 const LOOKUP_BYTES_MAX = 60_000;
 
@@ -32,7 +36,10 @@ export interface AgentSeen extends AgentRef {
   last_seen_ms: number;
 }
 
-/** Agents of which something landed after `since`, oldest landing first; a little more than `rows` where many landed at once. */
+/**
+ * Agents with a landing after `since`, oldest landing first; a few more than `rows` when many
+ * landed at the same time.
+ */
 export const seenSince = defineQuery({
   name: 'agents_seen_since',
   file: 'agents/seen_since.sql',
@@ -40,7 +47,7 @@ export const seenSince = defineQuery({
   row: z.object({ ...seen, landed_ms: milliseconds }),
 });
 
-/** The same agents in batches that one lookup takes each. */
+/** Yields the agents in batches that fit into one lookup. */
 export function* lookupBatches<T extends AgentRef>(agents: readonly T[]): Generator<T[]> {
   let batch: T[] = [];
   let bytes = 0;
@@ -57,7 +64,10 @@ export function* lookupBatches<T extends AgentRef>(agents: readonly T[]): Genera
   if (batch.length > 0) yield batch;
 }
 
-/** When each agent of one of lookupBatches was heard of last; agents never heard of are left out. */
+/**
+ * Returns the time of the newest event of each agent of one batch (lookupBatches), without agents
+ * that have none.
+ */
 export function lastSeenOf(
   client: ClickHouse,
   agents: readonly AgentRef[],
@@ -67,7 +77,7 @@ export function lastSeenOf(
   return lastSeenQuery(client, params, options);
 }
 
-/** The time of the newest landing, by the store's clock; 0 before the first. */
+/** Returns the time of the newest landing, by the store's clock; 0 before the first. */
 export async function newestLanding(client: ClickHouse, options?: QueryOptions): Promise<number> {
   return (await newestLandingQuery(client, {}, options))[0]?.landed_ms ?? 0;
 }

@@ -1,10 +1,11 @@
-// What cold storage does in the store: its list of objects, the texts that a run takes out, and those that come back.
-// Days are whole numbers since 1970-01-01 (UTC). A text is named by its place in the log (PLACE), of which it has one for ever.
+// Tables of cold storage: the list of objects, the texts that a run exports, and the texts that a
+// restore brings back. Days are whole numbers since 1970-01-01 (UTC). A text is identified by its
+// log position (PLACE), which never changes.
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 
-/** Columns of a text as an object holds them, with their types. */
+/** Columns of a text in an object, with their types. */
 const COLUMNS = [
   ['org_id', 'String'],
   ['started_at', "DateTime64(3, 'UTC')"],
@@ -30,17 +31,20 @@ const STRUCTURE = COLUMNS.map(([name, type]) => `${name} ${type}`)
   .join(', ')
   .replaceAll("'", "\\'");
 const PLACE = 'partition, log_seq, log_index, log_sub';
-/** The texts of one org and day. */
+/** Texts of an organization on some days, and on one day. */
 const OF_DAYS = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({since:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({until:UInt16}) + 1, 3, 'UTC')`;
 const OF_DAY = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({day:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({day:UInt16}) + 1, 3, 'UTC')`;
 
-/** Row groups: what a restore, and the engine on both ways, hold at a time. */
+/**
+ * Settings of an export. The row group bounds what a restore, and the engine in both directions,
+ * keep in memory.
+ */
 const PARQUET = `SETTINGS output_format_parquet_row_group_size = 20000, output_format_parquet_row_group_size_bytes = 33554432,
   output_format_parquet_write_bloom_filter = 0, output_format_parquet_write_page_index = 0, output_format_parquet_compression_method = 'zstd',
   output_format_parquet_parallel_encoding = 0, max_threads = 1, max_block_size = 4096`;
 
 const READ_MS = 60_000;
-/** An object's way in or out, however slow its bucket is. */
+/** Timeout of the transfer of one object, however slow its bucket is. */
 const TRANSFER_MS = 6 * 3_600_000;
 const INSERT_MS = 600_000;
 
@@ -60,7 +64,7 @@ const coldObject = z.object({
   run: z.string(),
   version: count,
 });
-/** An org's day in cold storage, as it stands. */
+/** State of an organization's day in cold storage. */
 export type ColdObject = Omit<z.infer<typeof coldObject>, 'on_day'> & { day: number };
 
 export interface OrgDay {
@@ -68,14 +72,14 @@ export interface OrgDay {
   day: number;
 }
 
-/** A day that a run takes out. */
+/** Day that a run exports. */
 export interface DueDay extends OrgDay {
   rows: number;
-  /** Those that never were in an object. */
+  /** Texts that were never in an object. */
   fresh: number;
 }
 
-/** What the ids of the statements that put a task's texts back begin with. */
+/** Returns the prefix of the ids of the statements that restore the texts of a task. */
 const unpacksOf = (task: string): string => `unpack-${task}-`;
 
 export class ColdTables {
@@ -85,7 +89,10 @@ export class ColdTables {
     this.#client = client;
   }
 
-  /** Objects of an org, of days from `since` to `until`, both included; deleted ones are left out. By day. */
+  /**
+   * Returns the objects of an organization by day, from `since` to `until` inclusive, without
+   * deleted ones.
+   */
   async objects(org_id: string, range: { since?: number | null; until?: number | null } = {}): Promise<ColdObject[]> {
     return this.#objects(
       'org_id = {org_id:String} AND day >= toDate({since:UInt16}) AND day <= toDate({until:UInt16})',
@@ -101,12 +108,18 @@ export class ColdTables {
     return (await this.objects(org_id, { since: day, until: day }))[0] ?? null;
   }
 
-  /** Objects that a run left in a state that is to be moved on from: half written, or with one that has become superfluous. */
+  /**
+   * Returns the objects that a run left unfinished: half written, or with an obsolete object still
+   * to delete.
+   */
   async unfinished(): Promise<ColdObject[]> {
     return this.#objects("next_key != ''", {});
   }
 
-  /** Objects of the orgs in a range of ids that are of a day up to their cutoff; see sql/stores/retention.ts for the condition. */
+  /**
+   * Returns the objects whose day is not after the cutoff of their organization;
+   * sql/stores/retention.ts builds the condition.
+   */
   async objectsDue(condition: string, params: Record<string, unknown>): Promise<ColdObject[]> {
     return this.#objects(condition, params);
   }
@@ -127,7 +140,7 @@ export class ColdTables {
 
   /** Writes the next state of a day. */
   async write(object: Omit<ColdObject, 'version'>, before: ColdObject | null): Promise<ColdObject> {
-    // The clock may stand still or go back; the state that is written is newer all the same.
+    // The clock may stand still or go back, but the new state always gets a newer version.
     const version = Math.max(Date.now(), (before?.version ?? 0) + 1);
     const { exported_ms, ...cells } = object;
     await this.#client.execute({
@@ -141,7 +154,11 @@ export class ColdTables {
     return { ...object, version };
   }
 
-  /** Every day that a run has verified is written down as dropped; so is one of a run that died before it came to that. @returns how many */
+  /**
+   * Marks every day that a run has verified as dropped, and every verified day of an earlier run
+   * whose texts are gone already.
+   * @returns the number of days
+   */
   async writeDropped(run: string, asOf: number): Promise<number> {
     const { written_rows } = await this.#client.execute({
       name: 'cold_write_dropped',
@@ -156,7 +173,7 @@ export class ColdTables {
     return written_rows;
   }
 
-  /** The days that a run takes out, with how many texts each; by org and day. */
+  /** Returns the days that a run exports with their numbers of texts, by organization and day. */
   async dueDays(run: string): Promise<DueDay[]> {
     const rows = await this.#rows(
       'cold_due_days',
@@ -171,7 +188,10 @@ export class ColdTables {
       .map(({ on_day, ...row }) => ({ ...row, day: on_day }));
   }
 
-  /** Runs that have left places behind; `needed`: there is a day that they verified and did not drop. */
+  /**
+   * Returns the runs that left log positions behind; `needed` is true while a day that the run
+   * verified is not dropped.
+   */
   async runs(): Promise<{ run: string; needed: boolean }[]> {
     const rows = await this.#rows(
       'cold_runs',
@@ -188,7 +208,10 @@ export class ColdTables {
     await this.#run('cold_forget_run', 'ALTER TABLE cold_rows DROP PARTITION {run:String}', { run });
   }
 
-  /** How many fresh texts of a day in a run are not among those that an earlier run has put into its object. */
+  /**
+   * Returns the number of fresh texts of a day in a run that an earlier run did not put into the
+   * day's object.
+   */
   async uncovered({ org_id, day }: OrgDay, run: string, earlier: string): Promise<number> {
     const of = (name: string): string =>
       `SELECT ${PLACE} FROM cold_rows WHERE run = {${name}:String} AND org_id = {org_id:String} AND day = toDate({day:UInt16})`;
@@ -205,7 +228,7 @@ export class ColdTables {
     return Number((row as { n?: string } | undefined)?.n ?? 0);
   }
 
-  /** The texts of a day that a run takes out, as Parquet, each once. */
+  /** Yields the texts of a day that a run exports as Parquet, each once. */
   exportDay({ org_id, day }: OrgDay, run: string, signal: AbortSignal): AsyncGenerator<Buffer> {
     return this.#client.bytes({
       name: 'cold_export',
@@ -218,7 +241,7 @@ export class ColdTables {
     });
   }
 
-  /** The texts of a task as Parquet, each once. */
+  /** Yields the texts of a task as Parquet, each once. */
   exportTask(task: string, signal: AbortSignal): AsyncGenerator<Buffer> {
     return this.#client.bytes({
       name: 'cold_export_task',
@@ -229,7 +252,10 @@ export class ColdTables {
     });
   }
 
-  /** Takes rows of a Parquet file in; with trace ids, only those of these traces. */
+  /**
+   * Stages rows of a Parquet file for a task.
+   * @param traceIds only the rows of these traces; null for all rows
+   */
   async stage(task: string, file: Buffer, traceIds: readonly string[] | null): Promise<void> {
     await this.#client.execute({
       name: 'cold_stage',
@@ -241,7 +267,7 @@ export class ColdTables {
     });
   }
 
-  /** Takes in the fresh texts of a day that a run takes out. */
+  /** Stages the fresh texts of a day that a run exports. */
   async stageDay(task: string, { org_id, day }: OrgDay, run: string): Promise<void> {
     await this.#client.execute({
       name: 'cold_stage_day',
@@ -253,7 +279,7 @@ export class ColdTables {
     });
   }
 
-  /** How many different texts a task has taken in, of a day or in all. */
+  /** Returns the number of distinct texts that a task has staged, of one day or in all. */
   async staged(task: string, day?: number): Promise<{ rows: number }> {
     const ofDay = day === undefined ? '' : ` AND toDate(started_at) = toDate({day:UInt16})`;
     const [row] = await this.#rows(
@@ -267,7 +293,10 @@ export class ColdTables {
     return z.object({ rows: count }).parse(row);
   }
 
-  /** Takes away texts of a task; the condition is the caller's own SQL over the columns of a text. */
+  /**
+   * Removes staged texts of a task. The condition is the caller's own SQL over the columns of a
+   * text.
+   */
   async unstage(task: string, condition: string, params: Record<string, unknown>): Promise<void> {
     await this.#run(
       'cold_unstage',
@@ -280,10 +309,11 @@ export class ColdTables {
   }
 
   /**
-   * Puts the texts of a task back where they are read and searched. One that is there, or on its way there, is left as it is; so
-   * are those whose span is gone.
-   * @param restoredOn day from which they count as young; @param dropOn a hint for the partition
-   * @returns texts that were put back now
+   * Restores the texts of a task to the tables that are read and searched. Skips texts that are
+   * there already or on their way, and texts whose span is gone.
+   * @param restoredOn day from which the age of the texts counts; @param dropOn hint for the
+   * partition
+   * @returns the number of restored texts
    */
   async unpack(
     task: string,
@@ -306,7 +336,10 @@ export class ColdTables {
     return written_rows;
   }
 
-  /** Ends what a worker that died, or gave up, has left running of a task: beside it another would put the same texts back once more. */
+  /**
+   * Cancels the statements that a former worker left running for a task. Beside a running one, a
+   * second one would restore the same texts twice.
+   */
   async endUnpacks(task: string): Promise<void> {
     await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', {
       prefix: unpacksOf(task),
@@ -317,7 +350,7 @@ export class ColdTables {
     await this.#run('cold_drop_task', 'ALTER TABLE cold_staging DROP PARTITION {task:String}', { task });
   }
 
-  /** Tasks whose texts are still there. */
+  /** Returns the tasks with staged texts. */
   async tasks(): Promise<string[]> {
     const rows = await this.#rows('cold_tasks', 'SELECT DISTINCT task FROM cold_staging', {});
     return z
@@ -326,7 +359,10 @@ export class ColdTables {
       .map(({ task }) => task);
   }
 
-  /** Between which days the spans of traces began; traces that the org has not are left out. */
+  /**
+   * Returns the days between which the spans of traces started, and the number of traces that the
+   * organization has.
+   */
   async daysOfTraces(
     org_id: string,
     traceIds: readonly string[],

@@ -1,15 +1,19 @@
-// Reads of what orgs' days cost, for the API and for the scheduled jobs. Days are whole numbers since 1970-01-01 (UTC), from
-// `from` up to and without `until`; amounts come as decimal text, so that none passes through floating point.
+// Reads of the daily costs of organizations, for the API and the scheduled jobs. Days are whole
+// numbers since 1970-01-01 (UTC), from `from` up to but not including `until`. Amounts are decimal
+// text, so that none passes through floating point.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 
 const count = z.coerce.number();
-/** Days of a read; the store takes a number as the day of that number. */
+/** Range of days. The store reads a number as the day with that number. */
 const days = { org_id: z.string(), from: z.int(), until: z.int() };
 const flag = z.literal(true).optional();
 
-/** By day, by model and by one thing more: exactly one of the flags is given. With by_model the third is the total alone. */
+/**
+ * Costs by day, by model and by one further dimension: exactly one of the flags is set. With
+ * by_model the further dimension is the total.
+ */
 export const readCostSummary = defineQuery({
   name: 'cost_summary',
   file: 'costs/summary.sql',
@@ -39,7 +43,7 @@ export const readCostDays = defineQuery({
   row: z.object({ on_day: z.int(), cost_usd: z.string() }),
 });
 
-/** At most one row. */
+/** Returns at most one row. */
 export const readFirstDay = defineQuery({
   name: 'cost_first_day',
   file: 'costs/first_day.sql',
@@ -47,7 +51,7 @@ export const readFirstDay = defineQuery({
   row: z.object({ first_day: z.int() }),
 });
 
-/** By day of receipt. */
+/** Use by day of receipt. */
 export const readDailyUse = defineQuery({
   name: 'daily_use',
   file: 'costs/daily_use.sql',
@@ -55,7 +59,7 @@ export const readDailyUse = defineQuery({
   row: z.object({ on_day: z.int(), tokens: count, storage_bytes: count, sandbox_micros: count }),
 });
 
-/** At most one row. */
+/** Returns at most one row. */
 export const readFirstUse = defineQuery({
   name: 'first_use',
   file: 'costs/first_use.sql',
@@ -77,7 +81,7 @@ export const readCostOrgs = defineQuery({
   row: z.object({ org_id: z.string() }),
 });
 
-/** `agent` is empty where the department is named. */
+/** `agent` is empty where the event names a department. */
 export const readOutcomes = defineQuery({
   name: 'cost_outcomes',
   file: 'costs/outcomes.sql',
@@ -86,7 +90,7 @@ export const readOutcomes = defineQuery({
     department: z.string(),
     agent: z.string(),
     cost_usd: z.string(),
-    /** Names whose sum is not 0, with their sums. */
+    /** Outcomes whose sum is not 0, with their sums. */
     names: z.array(z.string()),
     amounts: z.array(z.string()),
     all_names: z.array(z.string()),
@@ -110,7 +114,7 @@ export const readAnomalies = defineQuery({
   }),
 });
 
-/** At most one row. */
+/** Returns at most one row. */
 export const readAnomalyTimes = defineQuery({
   name: 'cost_anomaly_times',
   file: 'costs/anomaly_times.sql',
@@ -118,7 +122,7 @@ export const readAnomalyTimes = defineQuery({
   row: z.object({ detected_ms: count }),
 });
 
-/** An anomaly as it is written; amounts as decimal text, times in milliseconds. */
+/** Anomaly as stored: amounts are decimal text, times are milliseconds since the epoch. */
 export interface AnomalyRow {
   org_id: string;
   day: number;
@@ -133,7 +137,7 @@ export interface AnomalyRow {
 
 const WRITE_TIMEOUT_MS = 10_000;
 
-/** Writes an anomaly in the place of what is known of its org and day. */
+/** Writes an anomaly, replacing the stored one of the same organization and day. */
 export async function writeAnomaly(client: ClickHouse, row: AnomalyRow): Promise<void> {
   await client.execute({
     name: 'write_anomaly',

@@ -1,32 +1,34 @@
-// What an erasure does in the store: finds traces, writes them down, takes every row of them out, and counts what is left.
-//
-// Guarantees: a mutation writes every part that holds such a row anew without it, so when it is done the row is in no part that is
-// read or merged; rows that retention has masked before are taken out for good too. All of it may be done again. Parts that were
-// replaced leave the disk when the engine takes them away (old_parts_lifetime, 8 minutes).
+// Statements of an erasure: find traces, record them, delete every row of them, and count what is
+// left. Guarantees: a mutation rewrites every part that holds such a row without it, so afterwards
+// no part that is read or merged holds the row; rows that retention masked earlier are deleted too.
+// Everything may be repeated. The engine removes replaced parts from the disk later
+// (old_parts_lifetime, 8 minutes).
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, mutated, outlastMoves } from './rewrites.ts';
+import { deleteRows, waitForMutations, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
 
-/** Replays of replays of … */
+/** Maximum depth of replays of replays. */
 const REPLAYS_DEEP_MAX = 100;
 
 const count = z.coerce.number();
 const LIST = "SELECT trace_key FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
 const NAMES = "SELECT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
 
-/** A table that holds rows of traces. */
+/** Table that holds rows of traces. */
 export interface ErasedTable {
   table: string;
-  /** Rows of it that came from the log up to {mark:UInt64}, where it says where they came from. */
+  /** Condition for rows that landed up to {mark:UInt64}, if the table records the log position. */
   upTo?: string;
-  /** It has no trace_key. */
+  /** True for a table without trace_key. */
   byName?: true;
 }
 
-/** In the order in which they are emptied: texts on their way before those that have arrived. */
-export const ERASED: readonly ErasedTable[] = [
+/**
+ * Tables in the order in which to empty them: texts that are still to be moved before moved ones.
+ */
+export const ERASED_TABLES: readonly ErasedTable[] = [
   { table: 'cold_staging', byName: true },
   { table: 'span_texts_recent', upTo: 'log_seq <= {mark:UInt64}' },
   { table: 'span_texts', upTo: 'log_seq <= {mark:UInt64}' },
@@ -35,24 +37,25 @@ export const ERASED: readonly ErasedTable[] = [
   { table: 'user_scores' },
   { table: 'traces', upTo: 'version <= {mark:UInt64}' },
   { table: 'spans', upTo: 'log_seq <= {mark:UInt64}' },
-  // Last: reads by id find nothing of a trace that has no bounds, and what is left of it would be found by nobody.
+  // The last one. Reads by id need the bounds of a trace, so without them nobody would find what is
+  // left of it.
   {
     table: 'trace_lookup',
     upTo: 'trace_key NOT IN (SELECT trace_key FROM spans WHERE org_id = {org_id:String} AND log_seq > {mark:UInt64})',
   },
 ];
 
-/** Names under which a person or session may stand in a span's attributes, besides its columns. */
+/** Names under which a span's attributes may hold a person or session, besides its columns. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   user_id: ['user_id', 'enduser.id', 'user.id'],
   session_id: ['session_id', 'session.id'],
 };
-/** Columns of spans and of traces by which traces are found. */
+/** Columns of spans and traces that a match may name. */
 const COLUMNS: ReadonlySet<string> = new Set(['user_id', 'session_id', 'agent_id', 'trace_id']);
 
 const PLACE = 'partition, log_seq, log_index, log_sub';
 
-/** An attribute that is stored once, as the text of its span: the reference in its place says which. */
+/** Returns the condition for an attribute that is stored as a reference to the text of its span. */
 function refersTo(column: 'prompt' | 'response'): string {
   const texts = ['span_texts_recent', 'span_texts'].map(
     (table) => `SELECT ${PLACE} FROM ${table} WHERE org_id = {org_id:String} AND ${column} IN {values:Array(String)}`,
@@ -60,7 +63,7 @@ function refersTo(column: 'prompt' | 'response'): string {
   return `(JSONExtractString(attributes, {name_0:String}, '$ref') = '${column}' AND (${PLACE}) IN (${texts.join(' UNION ALL ')}))`;
 }
 
-/** Whose rows, and by which job. */
+/** Organization and job of an erasure. */
 export interface Scope {
   org_id: string;
   job_id: string;
@@ -68,9 +71,9 @@ export interface Scope {
 
 export interface EraseMatch {
   attribute: string;
-  /** Any of these. */
+  /** A row matches any of these values. */
   values: readonly string[];
-  /** The text of a span to which the attribute may be stored as a reference. */
+  /** Text of a span that may stand in for the attribute. */
   text?: 'prompt' | 'response' | undefined;
 }
 
@@ -81,7 +84,10 @@ export class ErasureStore {
     this.#client = client;
   }
 
-  /** Writes down the traces that hold a match and their replays, the days of their spans, and how much there is of them; once more does no harm. */
+  /**
+   * Records the traces that contain a match and their replays, the days of their spans, and the
+   * number of rows. May be repeated.
+   */
   async collect(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
     const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
     const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
@@ -96,7 +102,7 @@ export class ErasureStore {
     });
     if (text !== undefined) stored.push(refersTo(text));
     const inSpans = `SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (${[...(column === null ? [] : [column]), ...stored].join(' OR ')})`;
-    // A trace whose row names the person, though the span that did is gone.
+    // Traces whose own row names the person although the span that did is gone.
     const inTraces =
       column === null ? null : `SELECT DISTINCT trace_id FROM traces WHERE org_id = {org_id:String} AND ${column}`;
     for (const matches of [inSpans, ...(inTraces === null ? [] : [inTraces])])
@@ -113,7 +119,7 @@ export class ErasureStore {
       { ...scope },
     );
     if ((await this.found(scope)).size > 0) return;
-    const counts = ERASED.map(
+    const counts = ERASED_TABLES.map(
       ({ table, byName }) => `SELECT '${table}' AS place, count() AS n FROM ${table} WHERE ${rowsOf(byName)}`,
     );
     await this.#run(
@@ -123,7 +129,10 @@ export class ErasureStore {
     );
   }
 
-  /** A replay asks what the trace was asked, and the call of an LLM judge shows the model what was asked and answered; both may name nobody. */
+  /**
+   * A replay repeats the question of its trace, and the call of an LLM judge contains question and
+   * answer. Both may lack the person's name.
+   */
   async #collectReplays(scope: Scope): Promise<void> {
     let traces = await this.traceCount(scope);
     for (let depth = 0; traces > 0 && depth < REPLAYS_DEEP_MAX; depth++) {
@@ -142,7 +151,7 @@ export class ErasureStore {
     }
   }
 
-  /** How many rows each place held before any went. */
+  /** Returns the number of rows of each table before any was deleted. */
   async found({ job_id }: Scope): Promise<Map<string, number>> {
     const rows = await this.#rows(
       'erase_read_found',
@@ -167,7 +176,7 @@ export class ErasureStore {
     );
   }
 
-  /** Traces that were written down, in the order of their ids, after one. */
+  /** Returns a page of the recorded traces, in the order of their ids, after the given one. */
   async traces({ job_id }: Scope, after: string, limit: number): Promise<string[]> {
     const rows = await this.#rows(
       'erase_page',
@@ -180,7 +189,7 @@ export class ErasureStore {
       .map(({ name }) => name);
   }
 
-  /** Those of some traces that were written down. */
+  /** Returns those of the given traces that are recorded. */
   async listed({ job_id }: Scope, traceIds: readonly string[]): Promise<Set<string>> {
     const rows = await this.#rows(
       'erase_listed',
@@ -195,7 +204,7 @@ export class ErasureStore {
     );
   }
 
-  /** Days, since 1970-01-01 (UTC), on which their spans began. */
+  /** Returns the days, since 1970-01-01 (UTC), on which spans of the traces started. */
   async days({ job_id }: Scope): Promise<number[]> {
     const rows = await this.#rows(
       'erase_read_days',
@@ -208,12 +217,12 @@ export class ErasureStore {
       .map(({ on_day }) => on_day);
   }
 
-  /** What says that a text is of such a trace, over the columns of a text. */
+  /** Returns the condition, over the columns of a text, for texts of the recorded traces. */
   texts({ job_id }: Scope): { sql: string; params: Record<string, unknown> } {
     return { sql: `trace_id IN (${NAMES})`, params: { job_id } };
   }
 
-  /** Errors of such traces that incidents may show, by cluster. */
+  /** Returns errors of the recorded traces that incidents may show, by cluster. */
   async samples(scope: Scope, limit: number): Promise<{ cluster_id: string; sample: string }[]> {
     const rows = await this.#rows(
       'erase_samples',
@@ -223,7 +232,10 @@ export class ErasureStore {
     return z.array(z.object({ cluster_id: z.string(), sample: z.string() })).parse(rows);
   }
 
-  /** Empties the samples of incidents that are errors of such traces. Before the rows of the traces go. */
+  /**
+   * Empties the samples of incidents that are errors of the recorded traces. Call it before the
+   * rows of the traces are deleted.
+   */
   async emptySamples(scope: Scope, signal: AbortSignal): Promise<void> {
     const where = `org_id = {org_id:String} AND sample != '' AND (cluster_id, sample) IN (SELECT cluster_id, sample FROM incident_traces WHERE ${rowsOf()})`;
     const params = { ...scope };
@@ -234,26 +246,30 @@ export class ErasureStore {
       `ALTER TABLE incidents UPDATE sample = '' WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
       params,
     );
-    await mutated(this.#client, 'incidents', scope.job_id, signal);
+    await waitForMutations(this.#client, 'incidents', scope.job_id, signal);
   }
 
   /**
-   * Takes every row of the traces out of every table.
-   * @param mark null: all there are; else those that came from the log up to this position of the store
+   * Deletes the rows of the recorded traces from every table.
+   * @param mark null for all rows; otherwise only rows that landed up to this log position of the
+   * store
    */
   async erase(scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
-    for (const table of ERASED) {
+    for (const table of ERASED_TABLES) {
       signal.throwIfAborted();
-      // What was read before is on its way to the other table, and has arrived there then.
-      if (table.table === 'span_texts') await outlastMoves(this.#client, signal);
+      // A running move may have read texts before; afterwards they are in the other table.
+      if (table.table === 'span_texts') await waitForMoves(this.#client, signal);
       await this.#eraseFrom(table, scope, mark, signal);
     }
   }
 
-  /** Rows that are left, by table, masked ones included; only tables that hold some. */
+  /**
+   * Returns the number of rows that are left by table, masked ones included; only tables that hold
+   * some.
+   */
   async remaining(scope: Scope, mark: number): Promise<Map<string, number>> {
     const left = new Map<string, number>();
-    for (const table of ERASED) {
+    for (const table of ERASED_TABLES) {
       const rows = await this.#count(
         'erase_remaining',
         `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} SETTINGS apply_deleted_mask = 0`,
@@ -264,12 +280,12 @@ export class ErasureStore {
     return left;
   }
 
-  /** Takes away what was written down. */
+  /** Deletes the records of a job. */
   async forget(job_id: string): Promise<void> {
     await this.#run('erase_forget', 'ALTER TABLE erasures DROP PARTITION {job_id:String}', { job_id });
   }
 
-  /** Jobs that have something written down. */
+  /** Returns the jobs that have records. */
   async jobs(): Promise<string[]> {
     const rows = await this.#rows('erase_jobs', 'SELECT DISTINCT job_id FROM erasures', {});
     return z
@@ -301,7 +317,7 @@ export class ErasureStore {
   }
 }
 
-/** Rows of the traces. */
+/** Returns the condition for rows of the traces. */
 function rowsOf(byName?: boolean): string {
   return `org_id = {org_id:String} AND ${byName === true ? `trace_id IN (${NAMES})` : `trace_key IN (${LIST})`}`;
 }

@@ -4,19 +4,21 @@ import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { storeTime } from '../client/store_time.ts';
 
-/** Traces or clusters that one statement takes: its parameters stay well below what the server takes. */
+/**
+ * Maximum traces or clusters of one statement; their parameters stay well below the server's limit.
+ */
 export const LOOKUP_MAX = 200;
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these stay below 2^53. */
 const whole = z.coerce.number().pipe(z.int());
 const outcome = z.enum(['success', 'error', 'timeout']);
 const orgs = z.array(z.string());
 
-/** Traces; orgs and traces are pairs by their place. */
+/** Traces. The lists of organizations and traces are parallel. */
 const traces = { orgs, traces: z.array(z.string()) };
-/** Traces of some orgs between two instants. */
+/** Traces of some organizations between two instants. */
 const placed = { orgs, trace_keys: z.array(z.bigint()), from_ms: z.int(), to_ms: z.int() };
-/** Clusters; orgs and clusters are pairs by their place. */
+/** Clusters. The lists of organizations and clusters are parallel. */
 const clusters = { orgs, clusters: z.array(z.string()) };
 const cluster = { org_id: z.string(), cluster_id: z.string() };
 
@@ -57,7 +59,10 @@ const texts = {
 export const readErrors = defineQuery({ name: 'incident_errors', file: 'incidents/errors.sql', ...texts });
 export const readResponses = defineQuery({ name: 'incident_responses', file: 'incidents/responses.sql', ...texts });
 
-/** `froms_ms` of each cluster, `from_ms` the earliest of them. Rising by last_ms within a cluster. */
+/**
+ * `froms_ms` holds the start for each cluster, `from_ms` the earliest of them. Rows rise by last_ms
+ * within a cluster.
+ */
 export const readStretches = defineQuery({
   name: 'incident_stretches',
   file: 'incidents/stretches.sql',
@@ -72,7 +77,10 @@ export const readFloors = defineQuery({
   row: z.object({ ...cluster, until_ms: whole }),
 });
 
-/** `froms_ms` and `untils_ms` of each cluster, `from_ms` the earliest. Clusters without traces there are left out. */
+/**
+ * `froms_ms` and `untils_ms` hold the range for each cluster, `from_ms` the earliest start.
+ * Clusters without traces in their range are left out.
+ */
 export const readTallies = defineQuery({
   name: 'incident_tally',
   file: 'incidents/tally.sql',
@@ -90,7 +98,7 @@ export const readTallies = defineQuery({
   }),
 });
 
-/** A failing trace as it is counted. */
+/** Failing trace as it is counted. */
 export interface FailingTrace {
   org_id: string;
   cluster_id: string;
@@ -103,7 +111,7 @@ export interface FailingTrace {
   sample: string;
 }
 
-/** An incident as readers see it. What is of no meaning while it is open is 0 or empty. */
+/** Incident as readers see it. Fields without a meaning for an open incident are 0 or empty. */
 export interface IncidentRow {
   org_id: string;
   incident_id: string;
@@ -126,7 +134,7 @@ export interface IncidentRow {
 
 const WRITE_TIMEOUT_MS = 15_000;
 
-/** Resolves when the rows are on the disk. */
+/** Writes failing traces. Resolves when the rows are on the disk. */
 export async function writeFailingTraces(client: ClickHouse, rows: readonly FailingTrace[]): Promise<void> {
   const body = rows
     .map(({ at_ms, started_ms, ...rest }) =>
@@ -141,7 +149,10 @@ export async function writeFailingTraces(client: ClickHouse, rows: readonly Fail
   });
 }
 
-/** Writes incidents in the place of older states of them; the same state twice is one. Resolves when the rows are on the disk. */
+/**
+ * Writes the current state of incidents, replacing older states; writing the same state twice
+ * changes nothing. Resolves when the rows are on the disk.
+ */
 export async function writeIncidents(client: ClickHouse, incidents: readonly IncidentRow[]): Promise<void> {
   const rows = incidents.map(
     ({ opened_ms, from_ms, until_ms, first_trace_ms, last_trace_ms, resolved_ms, ...rest }) => ({

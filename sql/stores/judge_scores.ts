@@ -1,26 +1,30 @@
-// Reads and writes of the scores of evals, for the pipeline and the API. Times are milliseconds since the epoch.
-// Every read is by org, judge and eval, the prefix of the table's key, and takes the newest row of a key.
+// Reads and writes of the scores of evals, for the pipeline and the API. Times are milliseconds
+// since the epoch. Every read is by organization, judge and eval, the prefix of the table's key,
+// and takes the newest row of a key.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { storeTime } from '../client/store_time.ts';
 
-/** Bytes of ids that one statement takes as a parameter: the server takes up to 128 KiB, with room for escapes. */
+/**
+ * Maximum bytes of the ids of one statement: the server accepts parameters of up to 128 KiB,
+ * escapes included.
+ */
 const LOOKUP_BYTES_MAX = 60_000;
 const WRITE_TIMEOUT_MS = 15_000;
-/** A reader of a stream of scores may be slow. */
+/** Timeout of a stream of scores, whose reader may be slow. */
 const STREAM_TIMEOUT_MS = 600_000;
 const COMPARE_TIMEOUT_MS = 30_000;
 const SAMPLE_TIMEOUT_MS = 30_000;
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these stay below 2^53. */
 const whole = z.coerce.number().pipe(z.int());
 const verdict = z.enum(['pass', 'warn', 'fail', 'error']);
 
-/** The scores of one eval. */
+/** Key of the scores of one eval. */
 const ofEval = { org_id: z.string(), judge_id: z.string(), eval_id: z.string() };
 
-/** One judgement of an eval. */
+/** Score that an eval gave one trace or dataset item. */
 export interface ScoreRow {
   org_id: string;
   judge_id: string;
@@ -29,11 +33,11 @@ export interface ScoreRow {
   eval_id: string;
   trace_id: string;
   agent_id: string;
-  /** Of the trace. */
+  /** Start of the trace. */
   started_ms: number;
   /** Place in the dataset; 0 for stored traces. */
   item_index: number;
-  /** null where the judge failed. */
+  /** null if the judge failed. */
   score: number | null;
   verdict: z.output<typeof verdict>;
   reason: string;
@@ -62,7 +66,7 @@ const scoredQuery = defineQuery({
   row: z.object({ trace_id: z.string() }),
 });
 
-/** In the order of traces; with `by_item` in the order of items. */
+/** Scores in the order of traces, or of dataset items with `by_item`. */
 export const streamScores = defineQuery({
   name: 'eval_scores',
   file: 'judge_scores/scores.sql',
@@ -79,7 +83,10 @@ export const streamScores = defineQuery({
   timeoutMs: STREAM_TIMEOUT_MS,
 });
 
-/** Two evals of a judge; `by_trace`: over stored traces, which are told apart by their ids; else items, by their place. */
+/**
+ * Two evals of a judge. With `by_trace` they are over stored traces, which ids identify; otherwise
+ * over dataset items, which places identify.
+ */
 const pair = {
   org_id: z.string(),
   judge_id: z.string(),
@@ -113,7 +120,10 @@ export const readComparisonTotals = defineQuery({
   timeoutMs: COMPARE_TIMEOUT_MS,
 });
 
-/** Ids of some of an org's traces, spread evenly over them and the same for the same traces; in the order of their time. */
+/**
+ * Sample of the ids of an organization's traces, spread evenly over them and always the same for
+ * the same traces; in the order of their time.
+ */
 export const sampleTraces = defineQuery({
   name: 'eval_sample',
   file: 'judge_scores/sample.sql',
@@ -129,12 +139,12 @@ const knownQuery = defineQuery({
   row: z.object({ trace_id: z.string(), own: z.coerce.boolean(), from_ms: whole }),
 });
 
-/** Ids in batches that one statement takes each. */
+/** Yields the ids in batches that fit into one statement. */
 export function* idBatches(ids: readonly string[]): Generator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
   for (const id of ids) {
-    // In an array's text each has quotes and a comma around it.
+    // Each id of an array has quotes and a comma around it.
     const more = Buffer.byteLength(id) + 3;
     if (batch.length > 0 && bytes + more > LOOKUP_BYTES_MAX) {
       yield batch;
@@ -147,7 +157,11 @@ export function* idBatches(ids: readonly string[]): Generator<string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Which of some traces (one of idBatches) any org has; own: whether this org does, from_ms: its start there. Those that nobody has are left out. */
+/**
+ * Returns those of the given traces that any organization has; `own` is true if this one does, and
+ * from_ms is the trace's start in it.
+ * @param trace_ids one batch of idBatches
+ */
 export function knownTraces(
   client: ClickHouse,
   org_id: string,
@@ -157,7 +171,7 @@ export function knownTraces(
   return knownQuery(client, { org_id, trace_ids: [...trace_ids] }, { signal });
 }
 
-/** Which of some traces the eval has a score of. */
+/** Returns those of the given traces that the eval has scored. */
 export async function scoredTraces(
   client: ClickHouse,
   which: Pick<ScoreRow, 'org_id' | 'judge_id' | 'eval_id'>,
@@ -170,7 +184,7 @@ export async function scoredTraces(
   return scored;
 }
 
-/** Resolves when the rows are on the disk. A row whose key is there takes its place. */
+/** Writes scores, replacing rows with the same key. Resolves when they are on the disk. */
 export async function writeScores(client: ClickHouse, rows: readonly ScoreRow[]): Promise<void> {
   if (rows.length === 0) return;
   const body = rows

@@ -1,13 +1,14 @@
-// Reads of traces for judges, and of what a judge has said of a live one. Times are milliseconds since the epoch.
+// Reads of stored traces for judges, and of the scores that judges gave live traces. Times are
+// milliseconds since the epoch.
 import { z } from 'zod';
 import { defineQuery } from '../client/query.ts';
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these stay below 2^53. */
 const whole = z.coerce.number().pipe(z.int());
-/** UInt64 within an array goes out as a bare number. */
+/** UInt64 within an array is sent as a bare number. */
 const uint64 = z.string().transform(BigInt);
 
-/** Some traces of an org that lie together in time. */
+/** Traces of an organization within a time range. */
 const stretch = z.object({
   org_id: z.string(),
   trace_ids: z.array(z.string()),
@@ -96,7 +97,7 @@ export const readJudgedTexts = defineQuery({
   }),
 });
 
-/** The score that a version of a judge gave a live trace; none where it gave none yet. */
+/** Score that a version of a judge gave a live trace; no row if it has given none. */
 export const readLiveScore = defineQuery({
   name: 'judging_live_score',
   file: 'judging/live_score.sql',

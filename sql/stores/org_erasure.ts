@@ -1,11 +1,15 @@
-// What the deletion of an organization does in the store: deletes every row of the organization from every table, and counts what is
-// left. The tables come from the engine's own catalog, so one that is added later is covered without a change here.
+// Statements of the deletion of an organization: delete its rows from every table, and count what
+// is left. The list of tables comes from the engine's catalog, so it includes tables that are added
+// later.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, outlastMoves } from './rewrites.ts';
+import { deleteRows, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
-/** Texts move from the first table to the second; reads by id find nothing of a trace without the last one. */
+/**
+ * Texts move from the first table to the second. Reads by id need
+ * trace_lookup, so it is emptied last.
+ */
 const FIRST = ['span_texts_recent', 'span_texts'];
 const LAST = ['trace_lookup'];
 
@@ -16,7 +20,7 @@ export class OrgErasureStore {
     this.#client = client;
   }
 
-  /** Tables that hold rows of organizations, in the order in which they are emptied. */
+  /** Returns the tables that hold rows of organizations, in the order in which to empty them. */
   async tables(): Promise<string[]> {
     const rows = await this.#client.rows<unknown>({
       name: 'org_tables',
@@ -33,7 +37,10 @@ export class OrgErasureStore {
     return [...FIRST, ...between, ...LAST].filter((name) => names.includes(name));
   }
 
-  /** Rows of the organization by table, masked ones included; only tables that hold some. */
+  /**
+   * Returns the number of the organization's rows by table, masked ones included; only tables that
+   * hold some.
+   */
   async remaining(org_id: string): Promise<Map<string, number>> {
     const left = new Map<string, number>();
     for (const table of await this.tables()) {
@@ -49,11 +56,14 @@ export class OrgErasureStore {
     return left;
   }
 
-  /** Deletes the organization's rows from the given tables. @throws Error naming the table whose rows cannot be deleted */
+  /**
+   * Deletes the organization's rows from the given tables.
+   * @throws Error naming the table whose rows cannot be deleted
+   */
   async erase(org_id: string, tables: Iterable<string>, signal: AbortSignal): Promise<void> {
     for (const table of tables) {
       signal.throwIfAborted();
-      if (table === 'span_texts') await outlastMoves(this.#client, signal);
+      if (table === 'span_texts') await waitForMoves(this.#client, signal);
       const rows = { table, where: 'org_id = {org_id:String}', params: { org_id }, mine: `'${org_id}'` };
       await deleteRows(this.#client, rows, signal);
     }

@@ -1,9 +1,10 @@
-// What a repricing does in the store: reads calls, keeps a plan of what is to be corrected, and corrects spans and texts by it.
-// Rows of the pipeline never change but here: a mutation writes the columns of cost anew, of all parts that hold a span of the
-// plan, in the background of the engine. Its values come from a table in the engine's memory, so that one pass does a plan.
-//
-// Guarantees: a correction sets what the plan says, so it may be made any number of times. A plan is written whole or not at all.
-// Only on tables that are not replicated: the table of values is the one server's own.
+// Statements of a repricing: reads calls, stores a plan of corrections, and corrects spans and
+// texts by it. Apart from erasure and retention this is the only place where landed rows change: a
+// mutation in the engine's background rewrites the cost columns of all parts that hold a span of
+// the plan. Its values come from a table in the engine's memory, so that one pass carries out a
+// plan. Guarantees: a correction sets the values of the plan, so it may be repeated. A plan is
+// written completely or not at all. Only for tables that are not replicated, because the table of
+// values belongs to one server.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -12,12 +13,15 @@ const count = z.coerce.number();
 const price = z.number().nullable();
 const TIMEOUT_MS = 110_000;
 const POLL_MS = 100;
-/** A mutation that says why it fails for this long is given up. */
+/** Time after which a mutation that keeps failing is cancelled. */
 const FAILING_MS_MAX = 60_000;
-/** Corrections of a table until it holds what it should: texts may be on their way from one table to the other. */
+/**
+ * Maximum corrections of a table until all of its rows match the plan: a text may be moving between
+ * its two tables.
+ */
 const TRIES_MAX = 5;
 
-/** One page of calls, as they are stored; `counting` are attributes by name, as JSON text. */
+/** Page of stored calls. `counting` holds attributes by name, as JSON text. */
 export const readCalls = defineQuery({
   name: 'repricing_calls',
   file: 'repricing/calls.sql',
@@ -62,7 +66,7 @@ export const readCalls = defineQuery({
 });
 export type CallRow = Awaited<ReturnType<typeof readCalls>>[number];
 
-/** What a plan adds, always in the same order; amounts are decimal text. */
+/** Amounts that a plan adds, as decimal text and always in the same order. */
 export const readChanges = defineQuery({
   name: 'repricing_changes',
   file: 'repricing/changes.sql',
@@ -80,7 +84,9 @@ export const readChanges = defineQuery({
   }),
 });
 
-/** At most one row. `marks`: spans that are to get, or to lose, what says that no price was known. */
+/**
+ * Returns at most one row. `marks` counts the spans that get or lose the mark of a missing price.
+ */
 export const readPlan = defineQuery({
   name: 'repricing_plan',
   file: 'repricing/plan.sql',
@@ -89,7 +95,7 @@ export const readPlan = defineQuery({
 });
 type Plan = Awaited<ReturnType<typeof readPlan>>[number];
 
-/** A span and what its cost is to be. */
+/** Span with its corrected cost. */
 export interface PlannedCorrection {
   call: CallRow;
   cost_usd: string;
@@ -110,7 +116,9 @@ const VALUES = [
 const lookupName = (plan_id: string): string => `span_corrections_${plan_id}`;
 const UTC = (ms: number): string => new Date(ms).toISOString().slice(0, -1).replace('T', ' ');
 
-/** Attributes with, or without, the mark of a missing price; as the new price of a span has it. */
+/**
+ * Returns the expression for the attributes of a span, with or without the mark of a missing price.
+ */
 const MARKED = (
   source: string,
 ): string => `if(NOT sampled OR (price_source = 'missing') = (${source} = 'missing'), attributes,
@@ -134,7 +142,7 @@ export class RepricingStore {
     if (row?.engine.startsWith('Replicated') === true) throw new Error('spans on a cluster cannot be repriced');
   }
 
-  /** Ids of plans that are written down, and of those whose values stand in memory. */
+  /** Returns the ids of stored plans, and of plans whose values are in memory. */
   async plans(): Promise<string[]> {
     const prefix = lookupName('');
     const rows = await this.#rows<{ id: string }>(
@@ -174,7 +182,10 @@ export class RepricingStore {
     });
   }
 
-  /** Puts the values of a plan where mutations find them. Fails before anything is changed where that is not allowed. */
+  /**
+   * Loads the values of a plan into the table that mutations read. Fails before anything changes
+   * where the server does not allow it.
+   */
   async openLookup(plan_id: string): Promise<void> {
     const name = lookupName(plan_id);
     await this.#run(
@@ -183,7 +194,7 @@ export class RepricingStore {
         cost_usd Decimal(18, 12), price_source String, price_input_usd_per_mtok Nullable(Float64), price_output_usd_per_mtok Nullable(Float64),
         price_cached_input_usd_per_mtok Nullable(Float64)) ENGINE = Join(ANY, LEFT, ${KEY})`,
     );
-    // The first of equal keys holds, so filling it once more changes nothing.
+    // The first of equal keys wins, so loading the values again changes nothing.
     await this.#run(
       'repricing_fill_lookup',
       `INSERT INTO ${name} (${KEY}, planned, ${VALUES.join(', ')}) SELECT ${KEY}, 1, ${VALUES.join(', ')} FROM span_corrections WHERE plan_id = {plan_id:String}`,
@@ -191,7 +202,7 @@ export class RepricingStore {
     );
   }
 
-  /** Makes spans and texts what the plan says; resolves when every row of it is so. */
+  /** Corrects spans and texts by a plan. Resolves when every row matches the plan. */
   async correct(plan_id: string, plan: Plan, signal: AbortSignal): Promise<void> {
     const get = (column: string): string =>
       `joinGet('${this.#client.database}.${lookupName(plan_id)}', '${column}', ${KEY})`;
@@ -215,8 +226,9 @@ export class RepricingStore {
     await this.#expectNone('spans', `${where} AND ${wrongSpan}`, params);
     for (let tries = 1; ; tries += 1) {
       await update('span_texts_recent', [cost]);
-      // What was read before is on its way to the other table with the old cost, and has arrived there then.
-      await this.#outlastMoves(signal);
+      // The text mover may have read texts before the correction; they arrive in the other table
+      // with the old cost.
+      await this.#waitForMoves(signal);
       await update('span_texts', [cost]);
       const left =
         (await this.#count('span_texts_recent', `${where} AND ${wrong}`, params)) +
@@ -226,11 +238,12 @@ export class RepricingStore {
     }
   }
 
-  /** Takes away a plan and its values. */
+  /** Deletes a plan and its values. */
   async dropPlan(plan_id: string): Promise<void> {
     await this.#run('repricing_drop_plan', 'ALTER TABLE span_corrections DROP PARTITION {plan_id:String}', { plan_id });
     await this.#run('repricing_drop_lookup', `DROP TABLE IF EXISTS ${lookupName(plan_id)} SYNC`);
-    // One that a worker which had been paused began in the last moment finds no values any more, and would block all others.
+    // A mutation that a paused worker started at the last moment finds no values, and would block
+    // all others.
     await this.#giveUp(plan_id);
   }
 
@@ -244,7 +257,10 @@ export class RepricingStore {
     );
   }
 
-  /** In the background of the engine, however long it takes. What an earlier try left under way is waited for too. */
+  /**
+   * Runs a mutation in the engine's background, for any length of time. Waits for one that an
+   * earlier attempt left running, too.
+   */
   async #mutate(
     plan_id: string,
     table: string,
@@ -265,7 +281,7 @@ export class RepricingStore {
       const failing = open.find(({ reason }) => reason !== '');
       failingSince = failing === undefined ? null : (failingSince ?? performance.now());
       if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
-        // It would stand in the way of every later one.
+        // A failing mutation blocks every later one.
         await this.#giveUp(plan_id);
         throw new Error(`${table} cannot be corrected: ${failing.reason}`);
       }
@@ -273,7 +289,7 @@ export class RepricingStore {
     }
   }
 
-  async #outlastMoves(signal: AbortSignal): Promise<void> {
+  async #waitForMoves(signal: AbortSignal): Promise<void> {
     const running = async (): Promise<string[]> => {
       const rows = await this.#rows<{ query_id: string }>(
         'repricing_moves',

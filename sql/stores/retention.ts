@@ -1,9 +1,9 @@
-// What retention does in the store. What is due is decided in the statement, for every org at once: a cutoff for each org that has
-// a policy of its own, one for all others, in a range of ids (CutoffParams). So a run has as many statements as tables and
-// partitions, not as orgs.
-//
-// Guarantees: a part whose rows are all due is dropped as it is (a part never changes, so nothing that lands meanwhile goes with it);
-// of the others the due rows are masked in the background of the engine, and go for good with later merges. All of it may be done again.
+// Statements of retention. Each statement decides for all organizations at once which rows are due:
+// one cutoff for each organization with a policy of its own, one for all others, within a range of
+// ids (CutoffParams). A run therefore has as many statements as tables and partitions, not as
+// organizations. Guarantees: a part whose rows are all due is dropped whole (a part never changes,
+// so rows that land meanwhile are safe); in other parts the engine masks the due rows in the
+// background and deletes them with later merges. Every statement may be repeated.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClickHouseError } from '@clickhouse/client';
 import { z } from 'zod';
@@ -11,23 +11,28 @@ import type { ClickHouse } from '../client/client.ts';
 
 const READ_MS = 110_000;
 const POLL_MS = 50;
-/** A mutation that says why it fails for this long is given up. */
+/** Time after which a mutation that keeps failing is cancelled. */
 const FAILING_MS_MAX = 60_000;
-/** Codes for a part that is no longer there: it was merged, or dropped, meanwhile (232 NO_SUCH_DATA_PART, 233 BAD_DATA_PART_NAME). */
+/**
+ * Error codes of a part that a merge or a drop has removed meanwhile (232 NO_SUCH_DATA_PART, 233
+ * BAD_DATA_PART_NAME).
+ */
 const GONE_CODES = new Set(['232', '233']);
-/** A month whose attributes take no more than this is cleared of single orgs' at once … */
+/** A month whose attributes are no larger than this is rewritten whenever any row of it is due. */
 const REWRITE_BYTES_FREE = 256 * 1024 * 1024;
-/** … a larger one when at least this share of it is due: it is written anew then. */
+/** A larger month is rewritten once at least this share of its rows is due. */
 const REWRITE_SHARE_MIN = 1 / 8;
 
 const count = z.coerce.number();
 
-/** Whose rows of which days are due, in a range of ids. Days are whole numbers since 1970-01-01 (UTC). */
+/**
+ * Cutoffs of the organizations in a range of ids. Days are whole numbers since 1970-01-01 (UTC).
+ */
 export interface CutoffParams {
   from: string;
-  /** Past the range; null: it has no end. */
+  /** First id after the range; null if the range has no end. */
   until: string | null;
-  /** Orgs with a cutoff of their own. */
+  /** Organizations with a cutoff of their own. */
   orgs: readonly string[];
   cutoffs: readonly number[];
   others: number;
@@ -38,7 +43,7 @@ export interface Condition {
   params: Record<string, unknown>;
 }
 
-/** The cutoff of a row's org. */
+/** Returns the expression for the cutoff of a row's organization. */
 function cutoffOf({ orgs, cutoffs, others }: CutoffParams, prefix = ''): Condition {
   const fallback = { [`${prefix}others`]: others };
   if (orgs.length === 0) return { sql: `{${prefix}others:Int32}`, params: fallback };
@@ -48,13 +53,13 @@ function cutoffOf({ orgs, cutoffs, others }: CutoffParams, prefix = ''): Conditi
   };
 }
 
-/** Rows of the range that are due by a column of time. */
+/** Returns the condition for the rows of the range that are due by a time column. */
 export function dueBy(column: string, cutoffs: CutoffParams): Condition {
   const { from, until } = cutoffs;
   const cutoff = cutoffOf(cutoffs);
   const newest = Math.max(cutoffs.others, ...cutoffs.cutoffs);
   return {
-    // The second condition follows from the third, and lets partitions be passed over.
+    // The second condition follows from the third. The engine uses it to skip partitions.
     sql: `org_id >= {from:String}${until === null ? '' : ' AND org_id < {until:String}'}
       AND toDate(${column}) <= toDate({newest:UInt16}) AND toInt32(toDate(${column})) <= ${cutoff.sql}`,
     params: { ...cutoff.params, from, newest: Math.max(0, newest), ...(until === null ? {} : { until }) },
@@ -62,8 +67,10 @@ export function dueBy(column: string, cutoffs: CutoffParams): Condition {
 }
 
 /**
- * Returns the condition for rows of `traces` whose spans are all due: those that ended by the cutoff, and those that ended after it
- * though none of their spans began after it. When a trace's last span began is in trace_lookup, so rows leave that table later.
+ * Returns the condition for rows of `traces` whose spans are all due: traces that ended by the
+ * cutoff, and traces that ended later although none of their spans started after the cutoff.
+ * trace_lookup holds the start of a trace's last span, so rows leave that table later than this
+ * one.
  */
 export function tracesDueBy(cutoffs: CutoffParams): Condition {
   const { sql: due, params } = dueBy('started_at', cutoffs);
@@ -78,10 +85,24 @@ export function tracesDueBy(cutoffs: CutoffParams): Condition {
   };
 }
 
-/** Whether anything can be due at all: cutoffs before the first day mean never. */
+/**
+ * Column that replacing rows share, and the condition that the newest of them meets when they are
+ * due.
+ */
+export interface RowKey {
+  column: string;
+  where: string;
+}
+
+/** Returns the condition for all rows whose key has a newest row that is due. */
+export function dueByKey(table: string, { column, where }: RowKey, due: Condition): Condition {
+  return { ...due, sql: `${column} IN (SELECT ${column} FROM ${table} FINAL WHERE ${where} AND ${due.sql})` };
+}
+
+/** Returns true when any row can be due: a cutoff before the first day means never. */
 export const canBeDue = ({ cutoffs, others }: CutoffParams): boolean => Math.max(others, ...cutoffs) >= 0;
 
-/** What came of taking due rows out of a table. */
+/** Result of removing due rows from a table. */
 export interface Removed {
   rows: number;
   parts_dropped: number;
@@ -95,7 +116,10 @@ export class RetentionStore {
     this.#client = client;
   }
 
-  /** Takes down which texts a run exports: those due by `texts` that are not to be deleted altogether. */
+  /**
+   * Records the log positions of the texts that a run exports: texts due by `texts` that are not to
+   * be deleted altogether.
+   */
   async snapshot(run: string, texts: CutoffParams, telemetry: CutoffParams): Promise<void> {
     const due = dueBy('started_at', texts);
     const age = cutoffOf(texts);
@@ -109,15 +133,15 @@ export class RetentionStore {
     );
   }
 
-  /** Texts that are due and still on their way to where a snapshot looks. */
+  /** Returns the number of due texts that the text mover has not moved to span_texts yet. */
   async waiting(texts: CutoffParams): Promise<number> {
     const due = dueBy('started_at', texts);
     return this.#count('retention_waiting', `SELECT count() AS n FROM span_texts_recent WHERE ${due.sql}`, due.params);
   }
 
   /**
-   * Texts of a run that are in a verified object, or a share of them: what may be dropped. A share bounds the places that the engine
-   * holds at a time.
+   * Returns the condition for a share of the texts of a run that are in a verified object and may
+   * be dropped. A share bounds the positions that the engine keeps in memory.
    */
   verified(run: string, share: number, shares: number): Condition {
     const days = `SELECT org_id, day FROM cold_objects FINAL WHERE run = {run:String} AND state = 'verified' AND cityHash64(org_id, day) % {shares:UInt32} = {share:UInt32}`;
@@ -129,7 +153,8 @@ export class RetentionStore {
   }
 
   /**
-   * Takes due rows out of a table. `conditions` must not overlap; a part goes as a whole when they take all of its rows together.
+   * Removes due rows from a table. A part is dropped whole when the conditions cover all of its
+   * rows together; they must not overlap.
    * @param signal ends the wait, not the work
    */
   async remove(table: string, conditions: readonly Condition[], signal: AbortSignal): Promise<Removed> {
@@ -161,10 +186,11 @@ export class RetentionStore {
   }
 
   /**
-   * Sets a column of due rows to what it holds by default, by writing the column of the month anew, which for a large month waits
-   * until enough of it is due. Not by CLEAR COLUMN IN PARTITION: while one waits, the engine (26.7) reads the column of every
-   * partition as cleared, and what it merges meanwhile has lost it for good.
-   * @returns rows that were emptied
+   * Resets a column of due rows to its default by rewriting the column for the month; a large month
+   * waits until enough of it is due. CLEAR COLUMN IN PARTITION would not do: while one waits, the
+   * engine (26.7) reads the column of every partition as cleared, and merges in that time lose its
+   * values permanently.
+   * @returns the number of rows reset
    */
   async clear(
     table: string,
@@ -251,7 +277,7 @@ export class RetentionStore {
     return z.array(z.object({ partition_id: z.string(), rows: count })).parse(rows);
   }
 
-  /** @returns false when the part is no longer there */
+  /** @returns false when the part no longer exists */
   async #dropPart(table: string, part: string): Promise<boolean> {
     try {
       await this.#run('retention_drop_part', `ALTER TABLE ${table} DROP PART {part:String}`, { part });
@@ -262,13 +288,16 @@ export class RetentionStore {
     }
   }
 
-  /** Resolves when no mutation of the table is under way. @throws Error when one cannot be carried out; it is taken back then */
+  /**
+   * Resolves when no mutation of the table is running.
+   * @throws Error when a mutation cannot be carried out; it is cancelled first
+   */
   async #settled(table: string, signal: AbortSignal): Promise<void> {
     let failingSince: number | null = null;
     for (;;) {
       const rows = await this.#rows(
         'retention_mutations',
-        // Those of a repricing are its own to look after.
+        // A repricing waits for its own mutations.
         "SELECT mutation_id, latest_fail_reason AS reason FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done AND command NOT LIKE '%span_corrections%'",
         { table },
       );
@@ -277,7 +306,7 @@ export class RetentionStore {
       const failing = open.find(({ reason }) => reason !== '');
       failingSince = failing === undefined ? null : (failingSince ?? performance.now());
       if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
-        // It would stand in the way of every later one.
+        // A failing mutation blocks every later one.
         await this.#run(
           'retention_give_up',
           'KILL MUTATION WHERE database = currentDatabase() AND table = {table:String} AND mutation_id = {id:String} SYNC',
@@ -306,10 +335,13 @@ export class RetentionStore {
   }
 }
 
-/** Names of parts are some 40 bytes. */
+/** Parts of one statement; a name is some 40 bytes. */
 const PARTS_AT_ONCE = 1000;
 
-/** A table without partitions has one, whose id is all. */
+/**
+ * Returns the clause for one partition. The only partition of an unpartitioned table has the id
+ * `all`.
+ */
 function inPartition(id: string): string {
   if (!/^[0-9A-Za-z_-]+$/.test(id)) throw new Error(`${id} is no id of a partition`);
   return id === 'all' ? '' : ` IN PARTITION ID '${id}'`;

@@ -1,13 +1,14 @@
-// Deletes rows for good: every part that holds one is written again without it, so that when it is done no part that is read or merged
-// holds the row. Rows that a lightweight delete has masked before go too. All of it may be repeated. Replaced parts leave the disk when
-// the engine removes them (old_parts_lifetime, 8 minutes). One statement rewrites one partition of one table.
+// Permanent deletion of rows: every part that holds one is rewritten without it, so afterwards no
+// part that is read or merged holds the row. Rows that a lightweight delete masked earlier are
+// deleted too. Everything may be repeated. The engine removes replaced parts from the disk later
+// (old_parts_lifetime, 8 minutes). One statement rewrites one partition of one table.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 
 const TIMEOUT_MS = 110_000;
 const POLL_MS = 50;
-/** A mutation that reports a failure for this long is given up. */
+/** Time after which a mutation that keeps failing is cancelled. */
 const FAILING_MS_MAX = 60_000;
 
 /** Rows of a table, as a condition over its columns. */
@@ -15,11 +16,16 @@ export interface Rows {
   table: string;
   where: string;
   params: Record<string, unknown>;
-  /** Text that stands in the condition, once its parameters are filled in, and in no other mutation's. */
+  /**
+   * Text that occurs in this condition, with its parameters filled in, and in no other mutation's.
+   */
   mine: string;
 }
 
-/** Resolves when no part holds any of the rows. @throws Error when the engine cannot carry it out; the mutation is cancelled then */
+/**
+ * Deletes rows. Resolves when no part holds any of them.
+ * @throws Error when the engine cannot carry it out; the mutation is cancelled first
+ */
 export async function deleteRows(
   client: ClickHouse,
   { table, where, params, mine }: Rows,
@@ -33,8 +39,8 @@ export async function deleteRows(
       `ALTER TABLE ${table} DELETE${inPartition(partition)} WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
       params,
     );
-  // Mutations that a dead worker has started are waited for too.
-  await mutated(client, table, mine, signal);
+  // This also waits for mutations that a dead worker started.
+  await waitForMutations(client, table, mine, signal);
   const masked = await partitionsOf(client, { table, where, params }, 'SETTINGS apply_deleted_mask = 0');
   if (masked.length === 0) return;
   for (const partition of masked)
@@ -43,14 +49,19 @@ export async function deleteRows(
       `ALTER TABLE ${table} APPLY DELETED MASK${inPartition(partition)} SETTINGS mutations_sync = 0`,
       {},
     );
-  await mutated(client, table, 'APPLY DELETED MASK', signal);
+  await waitForMutations(client, table, 'APPLY DELETED MASK', signal);
 }
 
 /**
- * Resolves when no mutation of the table whose text holds `mine` is under way.
- * @throws Error when one cannot be carried out; it is cancelled then
+ * Resolves when no mutation of the table whose text contains `mine` is running.
+ * @throws Error when one cannot be carried out; it is cancelled first
  */
-export async function mutated(client: ClickHouse, table: string, mine: string, signal: AbortSignal): Promise<void> {
+export async function waitForMutations(
+  client: ClickHouse,
+  table: string,
+  mine: string,
+  signal: AbortSignal,
+): Promise<void> {
   let failingSince: number | null = null;
   for (;;) {
     const rows = await client.rows<unknown>({
@@ -64,7 +75,7 @@ export async function mutated(client: ClickHouse, table: string, mine: string, s
     const failing = open.find(({ reason }) => reason !== '');
     failingSince = failing === undefined ? null : (failingSince ?? performance.now());
     if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
-      // It would block every later mutation.
+      // A failing mutation blocks every later one.
       await client.execute({
         name: 'erase_give_up',
         sql: 'KILL MUTATION WHERE database = currentDatabase() AND table = {table:String} AND mutation_id = {id:String} SYNC',
@@ -77,8 +88,11 @@ export async function mutated(client: ClickHouse, table: string, mine: string, s
   }
 }
 
-/** Resolves when the moves of texts that run now have ended: what they have read before is in the other table then. */
-export async function outlastMoves(client: ClickHouse, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when the moves of texts that are running now have ended. Everything that they read
+ * before is then in the other table.
+ */
+export async function waitForMoves(client: ClickHouse, signal: AbortSignal): Promise<void> {
   const running = async (): Promise<string[]> => {
     const rows = await client.rows<unknown>({
       name: 'erase_moves',
@@ -115,7 +129,10 @@ async function partitionsOf(
     .map(({ id }) => id);
 }
 
-/** A table without partitions has one, whose id is all. */
+/**
+ * Returns the clause for one partition. The only partition of an unpartitioned table has the id
+ * `all`.
+ */
 function inPartition(id: string): string {
   if (!/^[0-9A-Za-z_-]+$/.test(id)) throw new Error(`${id} is no id of a partition`);
   return id === 'all' ? '' : ` IN PARTITION ID '${id}'`;

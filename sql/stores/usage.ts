@@ -1,10 +1,13 @@
-// Reads of the usage table that more than one process needs.
+// Reads of the usage table that both the API and the pipeline need.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery, type QueryOptions } from '../client/query.ts';
 
 const count = z.coerce.number();
-/** Bytes of the ids that one read names: the server takes parameters of up to 128 KiB, with room for escapes. */
+/**
+ * Maximum bytes of the ids of one read: the server accepts parameters of up to 128 KiB, escapes
+ * included.
+ */
 const AGENT_BYTES_MAX = 60_000;
 
 const periodSums = defineQuery({
@@ -29,12 +32,12 @@ const periodSums = defineQuery({
   }),
 });
 
-/** What one agent, or all that were not asked for, used of one partition of the log. */
+/** Use of one agent, or of all agents that were not asked for, from one partition of the log. */
 export interface PeriodSum {
   partition: number;
-  /** Empty for all agents that were not asked for. */
+  /** Empty for the sum of all agents that were not asked for. */
   agent_id: string;
-  /** Greatest place among the rows. */
+  /** Greatest log position among the rows. */
   log_seq: number;
   tokens: number;
   storage_bytes: number;
@@ -44,9 +47,9 @@ export interface PeriodSum {
 }
 
 /**
- * What an org used from `from` until `until` (milliseconds, whole hours). With more names than a read takes, every agent's
- * sums come apart.
- * @param agents those whose use is told apart
+ * Returns the use of an organization from `from` until `until` (milliseconds since the epoch, whole
+ * hours). If the agents do not fit into one read, the sums of every agent come separately.
+ * @param agents agents whose use is returned separately
  */
 export async function readPeriodSums(
   client: ClickHouse,

@@ -1,4 +1,4 @@
--- Grouped as the projection p_model is, so that it reads days, not spans.
+-- Grouped like the projection p_model, so that the view reads days, not spans.
 CREATE OR REPLACE VIEW analyst_costs_daily
 (
   org_id LowCardinality(String) COMMENT 'Org',

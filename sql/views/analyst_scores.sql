@@ -1,4 +1,4 @@
--- FINAL leaves one row of a judgement that was written twice.
+-- FINAL leaves one row of a score that was written twice.
 CREATE OR REPLACE VIEW analyst_scores
 (
   org_id LowCardinality(String) COMMENT 'Org that the trace belongs to',

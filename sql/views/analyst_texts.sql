@@ -1,4 +1,5 @@
--- A text is in one of two tables; while it moves it is in both, and is then taken from span_texts.
+-- A text is in one of two tables. While the text mover runs, it may be in both; the view then takes
+-- it from span_texts.
 CREATE OR REPLACE VIEW analyst_texts
 (
   org_id LowCardinality(String) COMMENT 'Org that the span belongs to',

@@ -1,4 +1,5 @@
--- FINAL meets the pairs that no merge has met yet; both rows of a pair share their partition.
+-- FINAL cancels pairs that no merge has cancelled yet; both rows of a pair are in the same
+-- partition.
 CREATE OR REPLACE VIEW analyst_traces
 (
   org_id LowCardinality(String) COMMENT 'Org that the trace belongs to',

@@ -1,5 +1,5 @@
-// What it costs to let a request in when many orgs, keys and agents are there: memory and time of loading them, of a
-// credential and a rate limit, and what a client sees of it over HTTP.
+// The cost of admission with many organizations, keys and agents: memory and time to load them, the
+// time of authentication and rate limit, and the latency that a client sees over HTTP.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { localNatsUrl } from '../../ops/launch/secrets.ts';
@@ -18,13 +18,13 @@ const SEEN_MS_MAX = 60_000;
 const ADDRESSES_MS_MAX = 30_000;
 const EMPTY = Buffer.alloc(0);
 
-/** Microseconds for people. */
+/** Formats microseconds. */
 const us = (value: number): string => `${value < 100 ? value.toFixed(1) : String(Math.round(value))} µs`;
 const inUs = (values: readonly number[]): number[] => values.map((value) => value * 1000);
 const usQuantiles = (values: readonly number[]): string =>
   `p50 ${us(percentile(values, 0.5))}, p99 ${us(percentile(values, 0.99))} (n=${String(values.length)})`;
 
-/** Loads and lets in, in a process of its own, whose memory is nothing else's. */
+/** Loads and admits in a process of its own, so that its memory is measured alone. */
 async function inProcess(natsUrl: string): Promise<AdmissionNumbers> {
   const child = fork(new URL('./admission_child.ts', import.meta.url), [natsUrl], { execArgv: ['--expose-gc'] });
   const ended = once(child, 'exit').then(() => null);
@@ -37,7 +37,10 @@ async function inProcess(natsUrl: string): Promise<AdmissionNumbers> {
 const getHead = (target: Target, index: number, path: string): Buffer =>
   requestHead(laneTarget({ ...target, org: orgIdOf(index), key: rawKeyOf(index) }), 'GET', path, 0);
 
-/** Milliseconds of each request, one after another on one connection. @throws Error on an answer other than 200 */
+/**
+ * Returns the milliseconds of each request, sent one after another on one connection. @throws Error
+ * on an answer other than 200
+ */
 async function latencies(lane: Lane, count: number, headOf: (index: number) => Buffer): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
@@ -50,7 +53,7 @@ async function latencies(lane: Lane, count: number, headOf: (index: number) => B
   return times;
 }
 
-/** The service answers a moment before it writes down where its parts are. */
+/** The service answers a moment before it records the addresses of its parts. */
 export async function natsUrlOf(dataDir: string): Promise<string> {
   for (const deadline = performance.now() + ADDRESSES_MS_MAX; ;) {
     try {
@@ -62,7 +65,7 @@ export async function natsUrlOf(dataDir: string): Promise<string> {
   }
 }
 
-/** Waits until the service has seen what was written last. */
+/** Waits until the service has seen the last record written. */
 async function untilSeen(target: Target): Promise<void> {
   const last = ORGS - 1;
   const headers = {
@@ -80,7 +83,7 @@ async function untilSeen(target: Target): Promise<void> {
   }
 }
 
-/** Fills the KV of a service that this process started and measures. */
+/** Fills the KV of a service that this process started, and measures it. */
 export async function benchAdmission(target: Target, progress: (line: string) => void): Promise<Section> {
   if (target.dataDir === null) throw new Error('control takes a service of its own: leave --url out');
   const natsUrl = await natsUrlOf(target.dataDir);
@@ -104,7 +107,7 @@ export async function benchAdmission(target: Target, progress: (line: string) =>
   const org = (index: number) => orgHeads[(index * 7) % ORGS] ?? EMPTY;
   for (const head of [health, org]) await latencies(lane, WARM_REQUESTS, head);
   const times = { health: [] as number[], org: [] as number[] };
-  // In turns, so that both see the same machine.
+  // Alternates, so that both see the same machine.
   for (let done = 0; done < REQUESTS; done += WARM_REQUESTS) {
     times.health.push(...(await latencies(lane, WARM_REQUESTS, health)));
     times.org.push(...(await latencies(lane, WARM_REQUESTS, (index) => org(done + index))));

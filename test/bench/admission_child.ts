@@ -1,5 +1,6 @@
-// A process of its own that opens the stores of a filled KV, as an API process does at its start, and lets requests in
-// without HTTP around them. In: the address of NATS as its argument. Out: one message to its parent with all numbers.
+// Opens the stores of a filled KV in a process of its own, as an API process does at its start, and
+// admits requests without HTTP. In: the address of NATS as its argument. Out: one message to its
+// parent with all numbers.
 import type { IncomingHttpHeaders } from 'node:http';
 import { SignJWT } from 'jose';
 import { AgentStore } from '../../api/control/agents/store.ts';
@@ -17,7 +18,7 @@ const ROUNDS = 20;
 const TOKENS = 2000;
 const JWT_SECRET = 'secret-of-the-benchmark-0123456789abcdef';
 
-/** What it sends: times in microseconds, one a request, unless they are named otherwise. */
+/** The numbers sent to the parent: microseconds a request unless named otherwise. */
 export interface AdmissionNumbers {
   load_ms: number;
   rss_delta_bytes: number;

@@ -1,5 +1,6 @@
-// Request bodies made once and sent many times: only the ids inside are overwritten, so each event sent is a new one.
-// An event is about 1.5 KB: some 190 words of prompt and response, and what an agent's SDK sends with them.
+// Request bodies that are built once and sent many times: only the ids inside are overwritten, so
+// each sent event is a new one. An event is about 1.5 KB: some 190 words of prompt and response,
+// and the fields that an agent's SDK sends with them.
 import type { Random, Vocabulary } from './vocabulary.ts';
 
 export const BATCH_EVENTS = 200;
@@ -9,14 +10,20 @@ const RESPONSE_WORDS = 114;
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini'];
 const AGENTS = 30;
 
-/** texts: model calls with prompt and response, searchable. plain: the same bytes as an attribute that nobody searches. */
+/**
+ * texts: model calls with prompt and response, searchable. plain: the same bytes as an attribute
+ * that is not searched.
+ */
 export type Shape = 'texts' | 'plain';
 
-/** Hex digits of a body's number, and the mark that stands where they go. */
+/** Hex digits of a body's number, and the mark that it replaces. */
 const NUMBER_DIGITS = 10;
 export const MARK = '@'.repeat(NUMBER_DIGITS);
 
-/** A body with holes for its number. The number makes the ids of its traces and spans, so it must not come twice. */
+/**
+ * A body with placeholders for its number. The ids of its traces and spans contain the number, so
+ * it must not repeat.
+ */
 export class Body {
   readonly bytes: Buffer;
   readonly #holes: number[] = [];
@@ -28,7 +35,7 @@ export class Body {
       this.#holes.push(at);
   }
 
-  /** Writes a number into every hole. The buffer must not be on its way to the service. */
+  /** Writes a number into every placeholder. The buffer must not be in flight. */
   stamp(value: number): void {
     const text = value.toString(16).padStart(NUMBER_DIGITS, '0');
     for (const hole of this.#holes) this.bytes.write(text, hole, NUMBER_DIGITS, 'latin1');
@@ -36,7 +43,7 @@ export class Body {
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
-/** 16 hex digits: the body's number, then a place in the body. */
+/** 16 hex digits: the body's number, then an index within the body. */
 const id = (prefix: string, place: number): string => `${prefix}_${MARK}${hex(place, 16 - NUMBER_DIGITS)}`;
 
 interface Ids {
@@ -45,7 +52,10 @@ interface Ids {
   parent_span_id?: string;
 }
 
-/** Event `index` of a batch: traces of 12 spans, the last one of 8, each with a root. */
+/**
+ * Returns the ids of event `index` of a batch: traces of 12 spans, the last one of 8, each with a
+ * root.
+ */
 function idsOf(index: number): Ids {
   const trace = Math.floor(index / SPANS_PER_TRACE);
   const ids = { trace_id: id('trc', trace), span_id: id('spn', index) };
@@ -87,13 +97,13 @@ function customEvent(index: number, shape: Shape, vocabulary: Vocabulary, random
   };
 }
 
-/** A batch of 200 events for the custom endpoint. */
+/** Returns a batch of 200 events for the custom endpoint. */
 export function batchBody(shape: Shape, vocabulary: Vocabulary, random: Random): Body {
   const events = Array.from({ length: BATCH_EVENTS }, (_, index) => customEvent(index, shape, vocabulary, random));
   return new Body(JSON.stringify({ events }));
 }
 
-/** One model call for the chatcompletion endpoint; each is a trace of its own. */
+/** Returns one model call for the chatcompletion endpoint; each is a trace of its own. */
 export function singleBody(vocabulary: Vocabulary, random: Random): Body {
   const model = MODELS[random() % MODELS.length];
   const usage = { prompt_tokens: 90 + (random() % 40), completion_tokens: 130 + (random() % 60) };

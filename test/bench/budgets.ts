@@ -1,5 +1,5 @@
-// Budgets: how far use goes beyond a hard limit with many senders at once, in one API process, in two and in three, how soon
-// the others refuse too, and what the gate costs a request.
+// Budgets: how far use exceeds a hard limit with many concurrent senders at one, two and three API
+// processes, how soon the other processes reject too, and what the check costs a request.
 import path from 'node:path';
 import { startNodeMain } from '../../ops/launch/process/node_main.ts';
 import { loadSecrets } from '../../ops/launch/secrets.ts';
@@ -12,17 +12,17 @@ import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
 
 const SENDERS = 64;
-/** What the limit leaves to use, and what each request uses of it. */
+/** The use that the limit leaves, and the use of each request. */
 const TOKENS = 1_000_000;
 const REQUEST_TOKENS = 500;
-/** A sender goes on until it was refused so often: a process that lets in again would be seen. */
+/** Rejections after which a sender stops, so that a process that admits again is noticed. */
 const REFUSALS = 20;
 /** Far beyond what a run can use. */
 const NO_LIMIT_IN_SIGHT = 1e14;
 const WARM_MS = 3000;
 /** Runs against a limit, for each number of processes. */
 const RUNS = 3;
-/** Runs with and without a limit take turns, so that both see the same machine. */
+/** Runs with and without a limit alternate, so that both see the same machine. */
 const TURNS = ['free', 'limited', 'limited', 'free', 'free', 'limited', 'limited', 'free'] as const;
 const LAND_MS_MAX = 60_000;
 const READY_MS_MAX = 30_000;
@@ -55,7 +55,7 @@ interface Budget {
 
 const pause = (wait: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, wait));
 
-/** Another API process of the service that is measured, named as its log. */
+/** Starts another API process of the measured service, named after its log. */
 async function startApi(
   target: Target,
   dataDir: string,
@@ -100,7 +100,7 @@ async function ask<T>({ url, org, key }: Target, method: string, where: string, 
 const putLimit = (target: Target, hard_limit: number | null): Promise<Budget> =>
   ask(target, 'PUT', `/orgs/${target.org}/budget`, { tokens: { hard_limit } });
 
-/** What has been used once nothing more lands. */
+/** Returns the use once nothing more lands. */
 async function usedOf(target: Target, atLeast: number): Promise<number> {
   const deadline = performance.now() + LAND_MS_MAX;
   for (;;) {
@@ -115,12 +115,12 @@ async function usedOf(target: Target, atLeast: number): Promise<number> {
 interface Overshoot {
   /** Tokens beyond the limit. */
   beyond: number;
-  /** From the answer that reached the limit to the last 200 of any process, milliseconds. */
+  /** Milliseconds from the answer that reached the limit to the last 200 of any process. */
   last_ms: number;
   seconds: number;
 }
 
-/** A new org, which has used nothing, as every process knows it. */
+/** Creates an organization without use and waits until every process knows it. */
 async function freshOrg(targets: readonly Target[], adminToken: string, org: string): Promise<Target[]> {
   const [first] = targets;
   if (first === undefined) throw new Error('there is a process to make it in');
@@ -135,13 +135,13 @@ async function freshOrg(targets: readonly Target[], adminToken: string, org: str
   const { raw_key } = await post<{ raw_key: string }>(`/admin/orgs/${org}/api-keys`, { name: 'bench', scopes: ['*'] });
   const own = targets.map((target) => ({ ...target, org, key: raw_key }));
   await putLimit({ ...first, org, key: raw_key }, TOKENS);
-  // Records are told to the other processes, and their accounts are read.
+  // Records reach the other processes, and their accounts are read.
   await pause(2000);
   for (const target of own) await ask(target, 'GET', '/v1/budgets');
   return own;
 }
 
-/** Sends from all senders until each was refused for good. */
+/** Sends from all senders until each was rejected REFUSALS times. */
 async function overshoot(targets: readonly Target[], vocabulary: Vocabulary, sent: Sent): Promise<Overshoot> {
   const senders = sendersTo(targets, vocabulary);
   let accepted = 0;
@@ -171,7 +171,7 @@ async function overshoot(targets: readonly Target[], vocabulary: Vocabulary, sen
   return { beyond: used - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
 }
 
-/** After a 429, as in load.ts. */
+/** Pause after a 429, as in load.ts. */
 const REFUSED_REST_MS = 100;
 
 interface Rate {
@@ -189,7 +189,7 @@ async function send(senders: readonly Sender[], forMs: number, sent: Sent): Prom
         body.stamp(++sent.bodies);
         const status = await lane.send(head, body.bytes);
         if (status === 200) count++;
-        // More than its share waits to land: it rests, as an SDK does.
+        // The organization is above its backlog share: the sender pauses, as an SDK does.
         else if (status === 429) await new Promise((resolve) => setTimeout(resolve, REFUSED_REST_MS));
         else throw new Error(`an answer of ${String(status)}`);
       }
@@ -199,7 +199,7 @@ async function send(senders: readonly Sender[], forMs: number, sent: Sent): Prom
   return { requests: count, seconds: (performance.now() - began) / 1000 };
 }
 
-/** A body whose use is the same for all of them. */
+/** Returns a body whose use is the same for all bodies. */
 function bodyOf(vocabulary: Vocabulary, index: number): Body {
   const random = seededRandom(index + 1);
   const event = JSON.parse(singleBody(vocabulary, random).bytes.toString('latin1')) as {
@@ -224,11 +224,11 @@ function sendersTo(targets: readonly Target[], vocabulary: Vocabulary): Sender[]
 }
 
 interface Turn extends Rate {
-  /** Of the process that was sent to. */
+  /** CPU seconds of the process that received the requests. */
   cpu_s: number;
 }
 
-/** The most of several runs. */
+/** The maximum of several runs. */
 const most = (name: string, unit: Unit, values: readonly number[], bar: number): Measure[] => [
   { name: `${name}, most`, value: Math.max(...values), unit, samples: values.length, bar: atMost(bar) },
 ];
@@ -306,7 +306,7 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
     const turns = { free: [] as Turn[], limited: [] as Turn[] };
     for (const kind of TURNS) {
       await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
-      // What the turn before has sent is not landed in this one.
+      // What the previous run sent must land before the next one begins.
       await usedOf(target, sent.accepted * REQUEST_TOKENS);
       await pause(500);
       progress(`budgets: single events, ${kind === 'free' ? 'no limit' : 'a hard limit'}`);

@@ -1,5 +1,6 @@
-// Cold storage: every text of a filled store out to Parquet objects and back, by the job and the restore themselves, against the
-// engine of the service. What came back is compared with what went, byte for byte, by a checksum over every column.
+// Cold storage: every text of a filled store goes out to Parquet objects and comes back, by the job
+// and the restore themselves, in the service's engine. What came back is compared with what went
+// out, byte for byte, by a checksum over every column.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -16,7 +17,7 @@ import { mebibytes, type Section, thousands, single } from './report.ts';
 import { type RunSql, sqlRunner } from './store.ts';
 
 const DAY_MS = 86_400_000;
-/** Everything that was filled is due by then. */
+/** By then everything in the store is due. */
 const AHEAD_DAYS = 31;
 const RSS_LOOK_MS = 200;
 
@@ -114,7 +115,7 @@ async function sizes(runSql: RunSql): Promise<{ objects: number; bytes: number; 
   return { objects: Number(objects), bytes: Number(bytes), largest: Number(largest) };
 }
 
-/** @returns what ends the watch and gives the most that this process has taken */
+/** @returns a function that ends the watch and returns the maximum memory of this process */
 function watchMemory(): () => number {
   let most = process.memoryUsage.rss();
   const timer = setInterval(() => {

@@ -1,7 +1,9 @@
-// `npm run bench -- compare a b`: whether one commit is slower than another, on this machine, in turns.
-// Both are exported beside each other into a temporary folder and started from there; the load, the clock and the reads are this tree's,
-// over HTTP, so an older commit need not know this benchmark. Two things reach past HTTP: rows that have landed are counted in the tables
-// spans and span_texts_recent, and the store of the reads is filled by each commit's own test/bench/fill.ts, which knows its columns.
+// `npm run bench -- compare a b`: whether one commit is slower than another on this machine, in
+// alternation. Both are exported side by side into a temporary folder and started from there; the
+// load, the clock and the reads are this tree's, over HTTP, so an older commit need not know this
+// benchmark. Two things bypass HTTP: landed rows are counted in the tables spans and
+// span_texts_recent, and the store of the reads is filled by each commit's own test/bench/fill.ts,
+// which knows its columns.
 import { rmSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import path from 'node:path';
@@ -25,7 +27,7 @@ const SINGLE_LANES = 64;
 
 type Progress = (line: string) => void;
 
-/** Both sides' numbers by metric, in the order in which they came. */
+/** Both sides' numbers by metric, in order of arrival. */
 class Numbers {
   readonly #series = new Map<string, Series & { a: number[]; b: number[] }>();
 
@@ -38,7 +40,7 @@ class Numbers {
     series[side].push(value);
   }
 
-  /** Those that both sides have: a commit may lack a read that the other has. */
+  /** The metrics that both sides have: a commit may lack a read that the other has. */
   get all(): Series[] {
     return [...this.#series.values()].filter(({ a, b }) => a.length > 0 && b.length > 0);
   }
@@ -50,7 +52,7 @@ interface Comparing {
   progress: Progress;
   vocabulary: Vocabulary;
   trees: Record<'a' | 'b', Tree>;
-  /** The service under way. */
+  /** The running service. */
   running: StartedTarget | null;
   stopping: AbortSignal;
 }
@@ -162,7 +164,7 @@ function comparisonText(found: readonly Comparison[]): string {
   );
 }
 
-/** @returns whether b is worse than a beyond the tolerance in anything */
+/** @returns true when b is worse than a beyond the tolerance in anything */
 export async function compare(options: CompareOptions, stopping: AbortSignal, progress: Progress): Promise<boolean> {
   const folder = newTreesDir();
   try {

@@ -1,19 +1,21 @@
-// Is b worse than a? From the numbers that each had in turns on one machine: the ratio of medians, how sure it is, and a verdict.
-// The interval is a percentile bootstrap (Efron 1979): both sides are drawn anew from themselves, many times, and the middle 95 % of
-// the ratios are kept. With few rounds such an interval is too narrow, so a verdict also asks that no round of one side overlaps one of
-// the other: between equals that happens in one of 20 cases with 3 rounds, in one of 252 with 5. Pure.
+// Decides whether b is worse than a, from the numbers that each had in alternation on one machine:
+// the ratio of medians, its confidence interval, and a verdict. The interval is a percentile
+// bootstrap (Efron 1979): both sides are resampled many times, and the middle 95 % of the ratios
+// are kept. With few rounds such an interval is too narrow, so a verdict also requires that the
+// rounds of both sides do not overlap: between equals that happens in one of 20 cases with 3
+// rounds, in one of 252 with 5. Pure.
 import { median, quantile } from 'simple-statistics';
 import { seededRandom } from './vocabulary.ts';
 
 const RESAMPLES = 4000;
 const CONFIDENCE = 0.95;
-/** With fewer rounds nothing is sure. */
+/** Fewer rounds give no certain verdict. */
 const SURE_ROUNDS_MIN = 3;
 
 export interface Series {
   metric: string;
   unit: string;
-  /** Whether more is better: events a second; not milliseconds. */
+  /** True for events a second, false for milliseconds. */
   more_is_better: boolean;
   a: readonly number[];
   b: readonly number[];
@@ -24,7 +26,7 @@ export interface Comparison {
   unit: string;
   a: number;
   b: number;
-  /** How many times as much b costs: above 1 it is worse, whichever way the number itself counts. */
+  /** How many times as much b costs: above 1 it is worse, in either direction of the number. */
   cost: number;
   low: number;
   high: number;
@@ -32,15 +34,16 @@ export interface Comparison {
   verdict: 'worse' | 'perhaps worse' | 'same' | 'better';
 }
 
-/** The cost of b in a's: both are positive numbers. */
+/** The cost of b in units of a's, for positive numbers. */
 function costOf(a: readonly number[], b: readonly number[], moreIsBetter: boolean): number {
   const ratio = median([...b]) / median([...a]);
   return moreIsBetter ? 1 / ratio : ratio;
 }
 
 /**
- * `worse`: by more than the tolerance, and surely so. `perhaps worse`: by more than the tolerance, but the rounds are too few or differ too
- * much among themselves. `better`: by more than the tolerance, surely.
+ * Compares two series. `worse`: by more than the tolerance, and certain. `perhaps worse`: by more
+ * than the tolerance, but the rounds are too few or vary too much. `better`: by more than the
+ * tolerance, and certain.
  * @param tolerance 0.1: ten percent
  * @throws Error when a side has no numbers
  */
@@ -60,7 +63,9 @@ export function compareSeries({ metric, unit, more_is_better, a, b }: Series, to
   return { metric, unit, a: median([...a]), b: median([...b]), cost, low, high, rounds, verdict };
 }
 
-/** Who runs in each turn: a b b a a b b a …, so that what drifts with time weighs on both alike. */
+/**
+ * The side that runs in each round: a b b a a b b a …, so that drift over time affects both alike.
+ */
 export const turnsOf = (rounds: number): ('a' | 'b')[] =>
   Array.from({ length: rounds }, (_, round) =>
     round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const),

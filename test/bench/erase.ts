@@ -1,4 +1,5 @@
-// Erasure: one user of a filled store out of every table, by the statements of the job, against the engine of the service.
+// Erasure: removes one user of a filled store from every table, by the job's statements, in the
+// service's engine.
 import { createClickHouse } from '../../sql/client/client.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { mebibytes, type Section, thousands, single, atMost } from './report.ts';

@@ -1,5 +1,6 @@
-// Fills the store with spans of 90 days, past the service: texts are made and counted in threads, everything else inside
-// ClickHouse. The rows are those that the pipeline would have landed: every count that search ranks by is exact.
+// Fills the store with spans of 90 days without the service: texts are made and counted in threads,
+// everything else inside ClickHouse. The rows are those that the pipeline would have landed: every
+// count that search ranks by is exact.
 import { Worker } from 'node:worker_threads';
 import {
   activitySql,
@@ -19,14 +20,19 @@ import type { TextRange } from './fill_texts.ts';
 import { thousands } from './report.ts';
 import { merged, sqlRunner, type RunSql } from './store.ts';
 
-/** Texts that are made; each span has one of them. As many that a word's frequency is that of so many texts of its own. */
+/**
+ * Maximum distinct texts; each span has one of them. Enough that word frequencies equal those of
+ * texts of their own.
+ */
 const TEXTS_MAX = 504_000;
 const THREADS = 2;
 export const LARGE_TRACES = 20;
 const DAY_MS = 86_400_000;
 const SETTLE_MS_MAX = 300_000;
 
-/** Blocks of texts are sorted and indexed in memory: this size keeps the engine within what it may use. */
+/**
+ * Blocks of texts are sorted and indexed in memory: this size keeps the engine within its bound.
+ */
 const TEXT_SETTINGS = {
   max_insert_threads: '2',
   max_threads: '2',
@@ -34,19 +40,22 @@ const TEXT_SETTINGS = {
   min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
 };
-/** Spans of one statement; a multiple of a block of traces. The engine has about 1 GB for everything. */
+/**
+ * Spans of one statement; a multiple of a block of traces. The engine has about 1 GB for
+ * everything.
+ */
 const SPANS_AT_ONCE = 126_000;
 const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '131072' };
 
 export interface Filled {
-  /** In the store, large traces included. */
+  /** Spans in the store, large traces included. */
   spans: number;
-  /** Of this filling alone, without the merges after it. */
+  /** Duration of this filling alone, without the merges after it. */
   seconds: number;
   settle_s: number;
   /** Active parts by table. */
   parts: Record<string, number>;
-  /** On the disk, all tables of the service together. */
+  /** Bytes on disk of all tables of the service. */
   bytes: number;
 }
 
@@ -71,7 +80,7 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
   return Promise.all(threads);
 }
 
-/** Spans, their traces and their use, a part of a chunk at a time. */
+/** Writes spans, their traces and their use, a part of a chunk at a time. */
 async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
   for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
     const rows = Math.min(SPANS_AT_ONCE, from + count - first);
@@ -87,17 +96,17 @@ const PARTS_SQL =
 const BYTES_SQL =
   "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
 
-/** A store that is filled from size to size: what a larger size adds lies over the same 90 days as what was there. */
+/** A store that is filled from size to size: what a larger size adds lies over the same 90 days. */
 export class GrowingStore {
   readonly #runSql: RunSql;
   readonly #org: string;
   readonly #chunk: number;
   readonly #startMs = Date.now() - DAYS * DAY_MS - 3_600_000;
   readonly #progress: (line: string) => void;
-  /** Without the large traces. */
+  /** Spans without the large traces. */
   #spans = 0;
 
-  /** Makes the texts. @param spansMax the most that it will be filled to */
+  /** Makes the texts. @param spansMax the largest size that will be filled */
   static async open(
     clickhouseUrl: string,
     org: string,
@@ -120,7 +129,10 @@ export class GrowingStore {
     this.#progress = progress;
   }
 
-  /** Fills up to about so many spans, and 20 traces of 1,000 spans in the org; waits for the merges. */
+  /**
+   * Fills up to about `wanted` spans and 20 traces of 1,000 spans in the organization, and waits
+   * for the merges.
+   */
   async grow(wanted: number): Promise<Filled> {
     const [from, to, runSql] = [this.#spans, wholeBlocks(wanted), this.#runSql];
     const plan: FillPlan = { org: this.#org, startMs: this.#startMs, spanMs: DAYS * DAY_MS, from, spans: to - from };
@@ -149,7 +161,7 @@ export class GrowingStore {
     };
   }
 
-  /** Drops the texts: the store is not filled any further. */
+  /** Drops the texts; the store cannot be filled further. */
   async close(): Promise<void> {
     await this.#runSql('DROP TABLE IF EXISTS bench_texts');
   }
@@ -157,7 +169,7 @@ export class GrowingStore {
 
 const wholeBlocks = (spans: number): number => Math.ceil(spans / BLOCK_SPANS) * BLOCK_SPANS;
 
-/** Fills the store with about so many spans, and 20 traces of 1,000 spans in the org. */
+/** Fills the store with about this many spans and 20 traces of 1,000 spans in the organization. */
 export async function fillStore(
   clickhouseUrl: string,
   org: string,

@@ -1,16 +1,17 @@
-// Orgs, API keys and agents put straight into KV, many in flight: what a large installation's processes hold in memory.
+// Writes organizations, API keys and agents straight into KV, many in flight: what the processes of
+// a large installation hold in memory.
 import { hashKey, KEY_PREFIX } from '../../api/http/auth.ts';
-import type { KeyRecord } from '../../api/control/orgs/schema.ts';
+import type { KeyRecord } from '../../schemas/records/api_key.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
 import { activeMember, orgKey, type OrgRecord } from '../../schemas/records/org.ts';
 
 export const ORGS = 10_000;
 export const AGENTS = 100_000;
-/** Agents of the first org; the others share the rest. */
+/** Agents of the first organization; the others share the rest. */
 export const AGENTS_OF_FIRST = 20_000;
 const IN_FLIGHT_MAX = 2000;
-/** Limited, so that every request is counted, and never refused. */
+/** A limit, so that every request is counted, that is never reached. */
 const PLENTY = 100_000_000;
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -66,7 +67,7 @@ function agentOf(index: number): AgentRecord {
   };
 }
 
-/** Writes them all, and resolves when every one is stored. */
+/** Writes all records, and resolves when every one is stored. */
 export async function fillControl(log: Log, progress: (line: string) => void): Promise<void> {
   const [orgs, keys, agents] = await Promise.all([log.bucket('orgs'), log.bucket('api_keys'), log.bucket('agents')]);
   const put = async (what: string, count: number, one: (index: number) => Promise<unknown>) => {
@@ -81,6 +82,6 @@ export async function fillControl(log: Log, progress: (line: string) => void): P
     const agent = agentOf(index);
     return agents.put(agentKey(agent.org_id, agent.agent_id), JSON.stringify(agent));
   });
-  // Last, so that a process that knows the last key knows all of it.
+  // Written last, so that a process that knows the last key knows all records.
   await put('keys', ORGS, (index) => keys.put(hashKey(rawKeyOf(index)), JSON.stringify(keyOf(index))));
 }

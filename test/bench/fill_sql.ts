@@ -1,15 +1,16 @@
-// The statements that make stored spans out of numbers: n-th span of m, with its trace, times, org and everything else, the
-// same for every table. Pure text.
+// Statements that make stored spans out of numbers: the n-th span of m with its trace, times,
+// organization and all other columns, the same for every table. Pure text.
 //
-// Spans come in blocks of 36: traces of 4, 12 and 20. Time runs with the trace's number over 90 days that end now. Orgs are
-// drawn by Zipf so that the largest has about 38 %. Texts come from bench_texts, one after the other; in a quarter of the spans
-// a word of its own makes the text unique.
+// Spans come in blocks of 36: traces of 4, 12 and 20. Time runs with the trace's number over 90
+// days that end now. Organizations are drawn by Zipf's law so that the largest has about 38 %.
+// Texts come from bench_texts, one after the other; in a quarter of the spans a word of its own
+// makes the text unique.
 
 export const DAYS = 90;
 const ORGS = 20;
-/** With 20 orgs this exponent gives the largest 38.4 %. */
+/** With 20 organizations this exponent gives the largest 38.4 %. */
 const ORG_EXPONENT = 1.245;
-/** Spans per block of traces; chunks must be multiples of it. */
+/** Spans in a block of traces; chunks must be multiples of it. */
 export const BLOCK_SPANS = 36;
 const BLOCK_TRACES = 3;
 export const LARGE_TRACE_SPANS = 1000;
@@ -20,7 +21,7 @@ const LARGE_FROM = 4_000_000_000;
 export const AGENTS = 30;
 export const TAGS = 40;
 
-/** Cumulative shares of the orgs in millionths. */
+/** Returns the cumulative shares of the organizations in millionths. */
 export function orgShares(): number[] {
   const weights = Array.from({ length: ORGS }, (_, index) => (index + 1) ** -ORG_EXPONENT);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -29,18 +30,20 @@ export function orgShares(): number[] {
 }
 
 export interface FillPlan {
-  /** The org that gets the largest share, and the large traces. */
+  /** The organization with the largest share and the large traces. */
   org: string;
   /** Start and length of the filled time, milliseconds. */
   startMs: number;
   spanMs: number;
-  /** First span of this filling, a whole number of blocks; what was filled before lies over the same time. */
+  /**
+   * First span of this filling, at the start of a block; earlier fillings lie over the same time.
+   */
   from: number;
   /** Spans of this filling, without the large traces. */
   spans: number;
 }
 
-/** n, t (trace), pos, size, org of each row of a source with column n. */
+/** Returns n, t (trace), pos, size and org of each row of a source with the column n. */
 function placed({ org, startMs, spanMs, from, spans }: FillPlan, source: string, large: boolean): string {
   const traces = Math.ceil(spans / BLOCK_SPANS) * BLOCK_TRACES;
   const firstTrace = (from / BLOCK_SPANS) * BLOCK_TRACES;
@@ -109,7 +112,7 @@ const SPAN_COLUMNS = [
 const insert = (table: string, columns: readonly (readonly [string, string])[], source: string): string =>
   `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT ${columns.map(([, expression]) => expression).join(', ')} FROM (${source})`;
 
-/** Spans n = from to from + count of the plan. */
+/** Returns the statement for the spans n = from to from + count of the plan. */
 export const spansSql = (plan: FillPlan, from: number, count: number): string =>
   insert('spans', SPAN_COLUMNS, placed(plan, numbers(from, count), false));
 
@@ -144,7 +147,7 @@ const textsFrom = (from: number, count: number): string =>
 export const textsSql = (plan: FillPlan, from: number, count: number): string =>
   insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
 
-/** The large traces: so many of 1,000 spans each, in the largest org. */
+/** Returns the statements for large traces of 1,000 spans each, in the largest organization. */
 export function largeSql(plan: FillPlan, traces: number): string[] {
   const count = traces * LARGE_TRACE_SPANS;
   return [
@@ -156,7 +159,7 @@ export function largeSql(plan: FillPlan, traces: number): string[] {
 const landedBetween = (from: number, count: number): string =>
   `s.partition = ${String(PARTITION)} AND s.log_seq >= ${String(Math.floor(from / 100))} AND s.log_seq <= ${String(Math.floor((from + count - 1) / 100))} AND s.log_seq * 100 + s.log_index >= ${String(from)} AND s.log_seq * 100 + s.log_index < ${String(from + count)}`;
 
-/** The trace rows of the spans n = from to from + count. */
+/** Returns the statement for the trace rows of the spans n = from to from + count. */
 export function tracesSql(from: number, count: number): string {
   return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, partition, log_seq, sign, version)
   SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
@@ -166,10 +169,13 @@ export function tracesSql(from: number, count: number): string {
   GROUP BY s.org_id, s.trace_id`;
 }
 
-/** Events of one landing of the usage rows. */
+/** Messages of one landing of the usage rows. */
 const LANDING_MESSAGES = 10;
 
-/** The usage rows of the spans n = from to from + count, as landings of 1,000 events would have written them. */
+/**
+ * Returns the usage rows of the spans n = from to from + count, as landings of 1,000 events would
+ * have written them.
+ */
 export function usageSql(from: number, count: number): string {
   return `INSERT INTO usage_events (org_id, hour, day, agent_id, model, department, realm, last_received_at, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
   SELECT s.org_id, toStartOfHour(s.received_at) AS hour, toDate(s.started_at) AS day, s.agent_id, s.model, s.department, s.realm, max(s.received_at), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.storage_bytes), sum(s.sandbox_seconds), sum(s.cost_usd),
@@ -178,14 +184,14 @@ export function usageSql(from: number, count: number): string {
   GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${String(LANDING_MESSAGES)})`;
 }
 
-/** When the agents of these usage rows were heard of last, as a worker would have written it. */
+/** Returns the last activity of these rows' agents, as a worker would have written it. */
 export const activitySql = (from: number, count: number): string =>
   `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
   SELECT s.org_id, s.agent_id, max(s.received_at), now64(3) FROM spans AS s WHERE ${landedBetween(from, count)} AND s.agent_id != '' GROUP BY s.org_id, s.agent_id`;
 
 export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
-/** A large trace, by its number from 0. */
+/** SQL for the id of a large trace, by its number from 0. */
 export const largeTraceIdSql = (count: number): string =>
   `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;
 

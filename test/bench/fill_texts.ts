@@ -1,5 +1,6 @@
-// A thread that makes texts with their word counts and inserts them into bench_texts; started by fill.ts.
-// In: workerData {clickhouseUrl, from, to, seed}. The counts are made by the same code that the pipeline uses.
+// A thread that makes texts with their word counts and inserts them into bench_texts; started by
+// fill.ts. In: workerData {clickhouseUrl, from, to, seed}. The counts come from the pipeline's own
+// code.
 import { parentPort, workerData } from 'node:worker_threads';
 import { documentTerms } from '../../pipeline/domain/text/text_terms.ts';
 import { sqlRunner } from './store.ts';

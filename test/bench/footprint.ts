@@ -1,4 +1,4 @@
-// What the service takes when nobody uses it: memory and CPU of every process, and how its folder grows.
+// The idle service: memory and CPU of every process, and how its folder grows.
 import { readdirSync, lstatSync } from 'node:fs';
 import path from 'node:path';
 import { cpuBetween, describeCpu, describeMemory, memoryOf, processTree } from './processes.ts';
@@ -10,7 +10,7 @@ const DAY_S = 86_400;
 const IDLE_BYTES_MAX = 1024 ** 3;
 const GROWTH_BYTES_PER_DAY_MAX = 10_000_000;
 
-/** Bytes in files below a folder. Files that vanish while it looks do not count. */
+/** Returns the bytes in files below a folder. Files that vanish meanwhile do not count. */
 function fileBytes(folder: string): number {
   let bytes = 0;
   for (const name of readdirSync(folder)) {
@@ -22,7 +22,7 @@ function fileBytes(folder: string): number {
   return bytes;
 }
 
-/** By the folder of each part: nats, clickhouse, logs. */
+/** Returns bytes by part: nats, clickhouse, logs. */
 const bytesByFolder = (dataDir: string): Map<string, number> =>
   new Map(
     readdirSync(dataDir, { withFileTypes: true })
@@ -38,7 +38,7 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
-/** Watches an idle service. Takes one that this process started. */
+/** Watches an idle service that this process started. */
 export async function benchFootprint({
   target,
   seconds,

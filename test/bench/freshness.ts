@@ -9,7 +9,7 @@ import { seededRandom, type Vocabulary } from './vocabulary.ts';
 const LANES = 4;
 const BODIES = 64;
 const WARM_MS = 5000;
-/** Events are taken to be sent this often. */
+/** Interval of the probes, milliseconds. */
 const EVERY_MS = 100;
 
 export interface FreshnessOptions {

@@ -1,7 +1,8 @@
-// The gateway: what it adds to the time of a call, end to end, against a mock upstream that answers at once; every call through it is
-// recorded by the whole pipeline. It is compared with direct calls of two kinds: in turns with it, as many at a time, on a machine that
-// does little else; and beside it, now and then, by the same client at the same time. Generator, upstream, log, worker and store share
-// the cores with the gateway: the second kind has what that alone makes slower taken off, and says how much it is.
+// The gateway: the time that it adds to a call, end to end, with an upstream that answers at once;
+// the whole pipeline records every call. It is compared with direct calls of two kinds: in
+// alternation with it at the same concurrency on an otherwise idle machine, and beside it, from
+// time to time, by the same client. Generator, upstream, log, worker and store share the cores with
+// the gateway: the second kind subtracts what that alone makes slower, and says how much it is.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
@@ -10,9 +11,9 @@ import { percentile, thousands, type Section, atMost, type Measure } from './rep
 import { laneTarget, type Target } from './target.ts';
 
 const PORT = 18_431;
-/** What the service is started with. */
+/** Settings of the service. */
 export const IN_FRONT: Record<string, string> = { SERVICE_LLM_BASE_URL: `http://127.0.0.1:${String(PORT)}/v1` };
-/** At how many connections, and what may be added there. */
+/** Numbers of connections, with the latency that may be added at each. */
 const RUNS = [
   { connections: 1, p: 0.5, bar: 1 },
   { connections: 10, p: 0.5, bar: 4 },
@@ -20,7 +21,7 @@ const RUNS = [
 ];
 const TURNS = 8;
 const WARM_REQUESTS = 2000;
-/** Between two direct calls beside the gateway's. */
+/** Milliseconds between two direct calls beside the gateway's. */
 const BESIDE_MS = 2;
 const PATH = '/v1/chat/completions';
 const BODY = Buffer.from(
@@ -40,7 +41,10 @@ export interface GatewayBenchOptions {
   progress: (line: string) => void;
 }
 
-/** Milliseconds of each call, as many connections as are asked for calling without a pause. @throws Error on an answer other than 200 */
+/**
+ * Returns the milliseconds of each call, with all connections calling without a pause. @throws
+ * Error on an answer other than 200
+ */
 async function run(
   to: LaneTarget,
   connections: number,
@@ -64,7 +68,7 @@ async function run(
   return times;
 }
 
-/** Milliseconds of each direct call made now and then until `ended` resolves. */
+/** Returns the milliseconds of each direct call, made from time to time until `ended` resolves. */
 async function runBeside(to: LaneTarget, ended: Promise<unknown>): Promise<number[]> {
   const head = requestHead(to, 'POST', PATH, BODY.length);
   const times: number[] = [];

@@ -1,5 +1,5 @@
-// A mock upstream as a process of its own: answers every request at once with one completion. In: the port as its argument.
-// Out: one message to its parent when it listens.
+// An upstream as a process of its own, which answers every request at once with one completion. In:
+// the port as its argument. Out: one message to its parent when it listens.
 import { createServer } from 'node:http';
 import { die } from '../../ops/platform/leave.ts';
 

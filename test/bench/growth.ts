@@ -1,5 +1,6 @@
-// Reads at several sizes of one store, which grows from size to size: how the cost of a read grows with what is stored.
-// A size that the disk or the time does not allow is not filled; the table says so.
+// Reads at several sizes of one store, which grows from size to size: how the cost of a read grows
+// with the stored data. A size that disk or time does not permit is not filled, and the table says
+// so.
 import { statfsSync } from 'node:fs';
 import { GrowingStore, LARGE_TRACES } from './fill.ts';
 import { benchReads } from './reads.ts';
@@ -12,12 +13,12 @@ export interface GrowthOptions {
   clickhouseUrl: string;
   /** Ascending. */
   sizes: readonly number[];
-  /** Seconds until the run's time is over; Infinity without a bound. */
+  /** Seconds until the run's time ends; Infinity without a bound. */
   secondsLeft: () => number;
   progress: (line: string) => void;
 }
 
-/** Free bytes of the disk that the store is on; unknown, so without bound, for a store elsewhere. */
+/** Returns the free bytes of the store's disk; Infinity for a store elsewhere. */
 function freeBytes(dataDir: string | null): number {
   if (dataDir === null) return Infinity;
   const { bavail, bsize } = statfsSync(dataDir);
@@ -31,7 +32,7 @@ const refused = (size: number, why: string): Section => ({
   data: null,
 });
 
-/** A section for each size. */
+/** Returns a section for each size. */
 export async function benchGrowth({
   target,
   clickhouseUrl,

@@ -1,5 +1,5 @@
-// Sustained ingest from HTTP to queryable: events a second sent and landed, how far landing is behind over time, and what
-// each process uses for it.
+// Sustained ingest from HTTP to queryable: events a second sent and landed, the lag of landing over
+// time, and the resources of each process.
 import { availableParallelism } from 'node:os';
 import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
 import { Load } from './load.ts';
@@ -30,7 +30,10 @@ const DRAIN_MS_MAX = 180_000;
 const DRAIN_POLL_MS = 50;
 /** The first part of a run fills caches and buffers: the growth of the lag is measured after it. */
 const WARM_FRACTION = 0.25;
-/** The lag counts as growing above this part of the rate, once it is more than a second's worth of events. */
+/**
+ * The lag counts as growing above this share of the rate, once it exceeds a second's worth of
+ * events.
+ */
 const GROWTH_MAX = 0.01;
 const SEARCHABLE_S_MAX = 10;
 const LOADED_BYTES_MAX = 2 * 1024 ** 3;
@@ -50,9 +53,9 @@ export interface RunResult {
   refused: number;
   errors: number;
   sent_per_s: number;
-  /** Landed while the load ran, a second. */
+  /** Events landed a second while the load ran. */
   landed_per_s: number;
-  /** All acknowledged events over the time until the last of them could be queried. */
+  /** All acknowledged events divided by the time until the last of them could be queried. */
   to_queryable_per_s: number;
   lag_at_end: number;
   lag_growth_per_s: number;
@@ -73,7 +76,7 @@ export interface RunResult {
 export interface RunOptions {
   target: Target;
   runSql: RunSql;
-  /** Ingest format, with bodies for it. */
+  /** Ingest format of the bodies. */
   format: string;
   bodies: readonly Body[];
   bodyEvents: number;
@@ -91,7 +94,7 @@ const until = async (deadline: number, done: () => Promise<boolean>): Promise<bo
   return true;
 };
 
-/** Runs a load for so many seconds, then waits until all of it has landed. */
+/** Runs a load for some seconds, then waits until all of it has landed. */
 export async function runLoad(options: RunOptions): Promise<RunResult> {
   const { target, runSql, seconds, progress } = options;
   const load = new Load({
@@ -227,7 +230,7 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
   ];
 }
 
-/** For --json: not every single time. */
+/** Omits single times from --json. */
 const withoutRaw = (result: RunResult) => ({ ...result, latencies: result.latencies.length });
 
 export interface IngestOptions {
@@ -240,7 +243,7 @@ export interface IngestOptions {
   progress: (line: string) => void;
 }
 
-/** Batches of 200 events on the custom endpoint. */
+/** Sends batches of 200 events to the custom endpoint. */
 export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOptions): Promise<Section> {
   const random = seededRandom(11);
   const bodies = Array.from({ length: BATCH_BODIES }, () => batchBody(shape, vocabulary, random));
@@ -264,7 +267,7 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   };
 }
 
-/** One event a request on 64 connections. */
+/** Sends one event a request on 64 connections. */
 export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOptions, 'shape'>): Promise<Section> {
   const random = seededRandom(12);
   const bodies = Array.from({ length: SINGLE_BODIES }, () => singleBody(vocabulary, random));

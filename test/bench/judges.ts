@@ -1,5 +1,6 @@
-// Judges: how much of the ingest throughput 50 enabled deterministic judges take, every one of them in scope of every trace. Runs with
-// and without them take turns on one service, so that both see the same machine.
+// Judges: the share of the ingest throughput that 50 enabled deterministic judges take, each in
+// scope of every trace. Runs with and without them alternate on one service, so that both see the
+// same machine.
 import { BATCH_EVENTS, batchBody, SPANS_PER_TRACE } from './bodies.ts';
 import { runLoad, type RunResult } from './ingest.ts';
 import { percentile, thousands, type Section, single, atMost } from './report.ts';
@@ -10,7 +11,7 @@ import { seededRandom, type Vocabulary } from './vocabulary.ts';
 const JUDGES = 50;
 const BODIES = 128;
 const LANES = 8;
-/** What 50 judges may take of the throughput. */
+/** Maximum share of the throughput that 50 judges may take. */
 const COST_MAX = 0.2;
 const TURNS = ['without', 'with', 'with', 'without', 'without', 'with', 'with', 'without'] as const;
 type Turn = (typeof TURNS)[number];
@@ -51,7 +52,7 @@ const PRESENT = [
   '\\s',
 ];
 
-/** 50 rules of the kinds that there are, over prompt and response; all but a few of them pass. */
+/** Returns 50 rules of all kinds over prompt and response; all but a few of them pass. */
 function rules(): Record<string, unknown>[] {
   const both = ['prompt', 'response'];
   const schema = { type: 'object', required: ['answer'], properties: { answer: { type: 'string', minLength: 1 } } };
@@ -115,7 +116,7 @@ const median = (values: readonly number[]): number => percentile(values, 0.5);
 const cpuOf = ({ cpu_s, acknowledged }: RunResult): number =>
   (Object.values(cpu_s).reduce((sum, used) => sum + used, 0) / acknowledged) * 1e6;
 
-/** Scores that are in the store, once no more come. */
+/** Returns the number of stored scores once no more arrive. */
 async function settledScores(runSql: RunSql): Promise<number> {
   for (let before = -1; ;) {
     const now = Number((await runSql('SELECT count() FROM judge_scores')).trim());

@@ -1,5 +1,6 @@
-// One keep-alive HTTP connection that sends prepared bodies as they are: no objects, no streams, nothing parsed but status and
-// length. The load generator shares its cores with the service, so each microsecond here is one that the service lacks.
+// One keep-alive HTTP connection that sends prepared bodies as they are: no objects, no streams,
+// and only status and length are parsed. The load generator shares its cores with the service, so
+// each microsecond here is one that the service lacks.
 import { connect, type Socket } from 'node:net';
 
 export interface LaneTarget {
@@ -17,7 +18,7 @@ interface Waiting {
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
 
-/** A request head for a path; the body's length is the same for all bodies of a template. */
+/** Returns a request head for a path; all bodies of a template have the same length. */
 export function requestHead(target: LaneTarget, method: string, path: string, length: number): Buffer {
   return Buffer.from(
     `${method} ${path} HTTP/1.1\r\nHost: ${target.host}:${String(target.port)}\r\n${target.headers}Content-Length: ${String(length)}\r\n\r\n`,
@@ -28,7 +29,7 @@ export class Lane {
   readonly #socket: Socket;
   #waiting: Waiting | null = null;
   #head: Buffer = Buffer.alloc(0);
-  /** Bytes of the answer's body still to come; null while its head is not complete. */
+  /** Remaining bytes of the answer's body; null while its head is incomplete. */
   #left: number | null = null;
   #status = 0;
 
@@ -51,7 +52,9 @@ export class Lane {
     return !this.#socket.destroyed;
   }
 
-  /** Sends one request and resolves with the answer's status once all of it was read. One at a time. */
+  /**
+   * Sends one request and resolves with the answer's status once all of it was read. One at a time.
+   */
   send(head: Buffer, body: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };

@@ -15,10 +15,13 @@ export interface LoadOptions {
 }
 
 const RECONNECT_MS = 50;
-/** A refusal (429, 502) is followed by a rest, as an SDK would. */
+/** Pause after a rejection (429, 502), as an SDK would. */
 const REFUSED_REST_MS = 100;
 
-/** No two stamps of two runs against one service should meet: each process begins at a random number. */
+/**
+ * Stamps of two runs against one service should not meet, so each process begins at a random
+ * number.
+ */
 let nextStamp = randomInt(2 ** 39);
 
 const pause = (ms: number): Promise<void> =>
@@ -33,7 +36,7 @@ export class Load {
   acknowledged = 0;
   refused = 0;
   errors = 0;
-  /** Counts by HTTP status of what was not 200. */
+  /** Counts of answers other than 200, by HTTP status. */
   readonly statuses = new Map<number, number>();
   #stopped = false;
   #lanes: Promise<void>[] = [];
@@ -52,13 +55,13 @@ export class Load {
     );
   }
 
-  /** Ends after the requests that are under way. */
+  /** Ends after the requests in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#lanes);
   }
 
-  /** Milliseconds until the next body is due; takes it when it is 0. */
+  /** Returns the milliseconds until the next body is due, and takes it when that is 0. */
   #due(): number {
     const { rate, bodyEvents } = this.#options;
     if (rate === Infinity) return 0;

@@ -1,4 +1,4 @@
-// What a figure was measured on: the machine, the versions of what runs, and the commit.
+// The environment of a measurement: the machine, the versions of the programs, and the commit.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { sqlRunner } from './store.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** Output of a command; null when it cannot be run or fails. */
+/** Returns the output of a command; null when it cannot be run or fails. */
 function output(command: string, args: readonly string[]): string | null {
   try {
     return execFileSync(command, args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
@@ -27,14 +27,14 @@ export const machineFacts = (): Results['machine'] => ({
   load_before: loadavg()[0] ?? 0,
 });
 
-/** The commit of this tree, and whether it has changes beside it. */
+/** Returns the commit of this tree, and whether it has uncommitted changes. */
 export function commitFacts(): Pick<Results, 'commit' | 'dirty'> {
   const commit = output('git', ['rev-parse', 'HEAD']);
   const changes = output('git', ['status', '--porcelain']);
   return { commit: commit ?? '', dirty: changes === null ? null : changes !== '' };
 }
 
-/** What a report begins with: when, which code, which machine. */
+/** Returns the first line of a report: when, which code, which machine. */
 export function runLine(began: string): string {
   const { cpu, cores, memory_bytes } = machineFacts();
   const { commit, dirty } = commitFacts();
@@ -42,12 +42,12 @@ export function runLine(began: string): string {
     commit === ''
       ? 'an unknown commit'
       : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
-  // Files are dear there: what is measured is that disk as well.
+  // File operations are expensive there, so the figures include that disk.
   const disk = isUnjournaledExt4(tmpdir()) ? ', ext4 without a journal' : '';
   return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB${disk}, Node ${process.versions.node}; service and load generator share it`;
 }
 
-/** The nats-server that a service of its own would run; null where there is none. */
+/** Returns the version of the nats-server that a service would run; null when there is none. */
 export async function natsVersion(): Promise<string | null> {
   try {
     const binary = await findNatsServer(() => undefined);

@@ -1,5 +1,6 @@
-// The noisy neighbour of `bench neighbours`, as a process of its own, so that its work delays no measured request.
-// In: one NeighbourTask by IPC, then 'stop'. Out: 'begun', and at the end what came of it.
+// The noisy neighbour of `bench neighbours` as a process of its own, so that its work delays no
+// measured request. In: one NeighbourTask by IPC, then 'stop'. Out: 'begun', and at the end its
+// result.
 import { randomInt } from 'node:crypto';
 import { AckInbox } from '../../api/intake/ingest/ack_inbox.ts';
 import { connectNats, trackConnected } from '../../ops/platform/nats/connect.ts';
@@ -21,11 +22,11 @@ export interface NeighbourTask {
 export interface NeighbourResult {
   /** Events that were answered 200, or stored in the log. */
   accepted: number;
-  /** Requests by status; 0 where the connection broke. */
+  /** Requests by status; 0 for a broken connection. */
   statuses: Record<string, number>;
 }
 
-/** It does not wait as long as it is told to: it is no good neighbour. */
+/** A pause shorter than requested, as a bad neighbour would make it. */
 const REFUSED_REST_MS = 10;
 const LOG_PAUSE_MS = 100;
 
@@ -57,7 +58,7 @@ class Neighbour {
     if (status === 200) this.#result.accepted += events;
   }
 
-  /** As fast as it is answered, or at the noise's pace. */
+  /** Sends as fast as it is answered, or at the noise's pace. */
   async #send(noise: Noise, index: number): Promise<void> {
     const { lane: target, org } = this.#task;
     const bodies: readonly Body[] = noise.bodies.filter(
@@ -88,7 +89,7 @@ class Neighbour {
     lane.close();
   }
 
-  /** Straight into the log, as a sender would whose events the API had let through. */
+  /** Writes straight into the log, like a sender whose events the API admitted. */
   async #write(eventsOf: (org: string, number: number) => IngestEvent[]): Promise<void> {
     const nc = await connectNats({ url: this.#task.natsUrl, name: 'bench-neighbour', waitMs: 5000 });
     const inbox = new AckInbox(nc, trackConnected(nc));

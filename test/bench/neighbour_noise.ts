@@ -1,4 +1,4 @@
-// What a noisy neighbour sends: each kind of noise as data, its bodies made once.
+// The noises of a neighbour: each kind as data, with bodies built once.
 import { eventHex } from '../../pipeline/domain/traces/ids.ts';
 import type { IngestEvent } from '../../schemas/codec.ts';
 import { BATCH_EVENTS, batchBody, Body, MARK, singleBody } from './bodies.ts';
@@ -18,7 +18,7 @@ export const NOISES = [
 ] as const;
 export type NoiseName = (typeof NOISES)[number];
 
-/** Events a second of each quiet org, which are each org's share. */
+/** Events a second of each quiet organization, which is each organization's share. */
 export const SHARE = 25;
 export const TIMES_SHARE = 20;
 
@@ -40,9 +40,12 @@ export interface Noise {
   bodies: readonly Body[];
   bodyEvents: number;
   lanes: number;
-  /** Events a second; Infinity: as fast as it is answered. */
+  /** Events a second; Infinity: as fast as they are answered. */
   rate: number;
-  /** Set for what no API lets through: events for the log itself, one message at a time; the number makes their ids. */
+  /**
+   * Set for events that no API admits: they are written to the log itself, one message at a time;
+   * the number makes their ids.
+   */
   events?: (org: string, number: number) => IngestEvent[];
 }
 
@@ -56,7 +59,7 @@ const SPREAD_DAYS = 7300;
 const DAY_MS = 86_400_000;
 const UNDECODABLE_EVENTS = 100;
 const UNLANDABLE_EVENTS = 5;
-/** Beyond what any time column holds. */
+/** Beyond what any time column can represent. */
 const NEVER_MS = 8_000_000_000_000_000;
 
 type Make = (vocabulary: Vocabulary) => Noise;
@@ -71,7 +74,7 @@ const custom = (bodies: readonly Body[], bodyEvents: number, lanes: number): Noi
   rate: Infinity,
 });
 
-/** One of a body's events; the mark makes it another event each time. */
+/** Returns one of a body's events; the mark makes it another event each time. */
 const event = (
   index: number,
   fields: Record<string, unknown>,
@@ -87,7 +90,7 @@ const event = (
 const batch = (count: number, make: (index: number) => unknown): Body =>
   new Body(JSON.stringify({ events: Array.from({ length: count }, (_, index) => make(index)) }));
 
-/** What the edge has to look at before it can refuse it. */
+/** Bodies that the edge has to read before it can reject them. */
 const BAD_BODIES: readonly (() => Body)[] = [
   () => new Body(`{"events": [${'{"name":"x"},'.repeat(BAD_BYTES / 13)}`),
   () =>

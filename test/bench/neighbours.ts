@@ -1,5 +1,6 @@
-// Noisy neighbours: what one org's flood, or one org's poison, does to the others. Quiet orgs send single events at a steady pace,
-// and probes ask when an event can be read; alone, and beside each kind of noise, in turns on one service.
+// Noisy neighbours: how one organization's flood or hostile input affects the others. Quiet
+// organizations send single events at a steady pace, and probes measure when an event can be read;
+// alone and beside each kind of noise, in alternation on one service.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadSecrets } from '../../ops/launch/secrets.ts';
@@ -18,36 +19,39 @@ const QUIET_ORGS = 4;
 const ROUNDS = 3;
 const LANES = 8;
 const BODIES = 512;
-/** The noise has begun for this long before anything is measured. */
+/** Milliseconds of noise before anything is measured. */
 const WARM_MS = 2000;
-/** Probes are taken to be sent this often. */
+/** Interval of the probes, milliseconds. */
 const PROBE_EVERY_MS = 100;
 const SETTLE_MS_MAX = 120_000;
-/** What a neighbour may multiply the others' p99 by. */
+/** Maximum factor by which a neighbour may multiply the others' p99. */
 const FACTOR_MAX = 2;
 
 export interface NeighboursOptions {
   target: Target;
   vocabulary: Vocabulary;
-  /** Of each turn. */
+  /** Seconds of each turn. */
   seconds: number;
   progress: (line: string) => void;
 }
 
 type Turn = NoiseName | 'alone';
 
-/** Of one turn; milliseconds. */
+/** The figures of one turn; milliseconds. */
 interface Measured {
   ack: number[];
   visible: number[];
-  /** Requests of quiet orgs that were refused or broke, and probes that were not seen in time, by what came instead. */
+  /**
+   * Requests of quiet organizations that were rejected or broke, and probes not seen in time, by
+   * outcome.
+   */
   lost: Record<string, number>;
   noise: NeighbourResult | null;
 }
 
 const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
-/** A new org without limits. */
+/** Creates an organization without limits. */
 async function newOrg(target: Target, adminToken: string, org: string): Promise<Target> {
   const post = async (where: string, body: unknown): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' };
@@ -63,7 +67,7 @@ async function newOrg(target: Target, adminToken: string, org: string): Promise<
   return { ...target, org, key: raw_key };
 }
 
-/** A neighbour that makes noise until it is stopped. */
+/** Starts a neighbour that makes noise until it is stopped. */
 async function beginNoise(task: NeighbourTask): Promise<() => Promise<NeighbourResult>> {
   const child = fork(new URL('./neighbour_child.ts', import.meta.url));
   const ended = once(child, 'exit').then(() => {
@@ -135,7 +139,10 @@ class Bench {
     };
   }
 
-  /** Until what the neighbour left has landed and is merged: the next turn is to find nothing of it. */
+  /**
+   * Waits until the neighbour's events have landed and are merged, so that the next turn finds
+   * nothing of it.
+   */
   async settle(): Promise<void> {
     const { target } = this.#options;
     for (const deadline = performance.now() + SETTLE_MS_MAX; performance.now() < deadline;) {

@@ -115,7 +115,7 @@ const GIVEN = {
 
 type Values = Partial<Record<keyof typeof GIVEN, string | boolean>>;
 
-/** @throws UsageError for what is no command of the benchmark; what parseArgs throws for unknown options */
+/** @throws UsageError for an unknown command; parseArgs' errors for unknown options */
 export function readCommand(args: string[]): Command {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: GIVEN });
   if (values.help === true) return { command: 'help' };

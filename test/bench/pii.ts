@@ -1,5 +1,6 @@
-// Personal data: how much of it is found on the labelled cases, what looking for it costs an event on its own, and what it costs
-// the pipeline as a whole: the same load with the policy off and on, in turns, on one service.
+// Personal data: how much of it is found on the labelled cases, the cost of redacting an event
+// alone, and the cost to the whole pipeline: the same load with the policy off and on, in
+// alternation on one service.
 import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { spansOf } from '../../pipeline/domain/decode/decode.ts';
 import { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
@@ -17,7 +18,7 @@ const CUSTOM: readonly CustomPattern[] = [
   { label: 'EMPLOYEE', pattern: 'EMP-\\d{6}' },
   { label: 'IBAN', pattern: '\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,30}\\b' },
 ];
-/** Numbers as texts have them: nothing personal, but each has to be looked at. */
+/** Numbers as texts contain them: none is personal, but each has to be checked. */
 const NUMBERS = 'On 2026-11-21 at 09:50 order 4711-2026 took 1234 ms and cost 12.50 EUR, version 2.14.1 of 3.';
 const PERSONAL =
   'Ann Lee, ann.lee@example.com, +1 415 555 2671, paid with 4111 1111 1111 1111 from 203.0.113.7; EMP-123456.';
@@ -27,9 +28,9 @@ const PURE_TURNS = 30;
 const PURE_WARM_TURNS = 8;
 const LOAD_BODIES = 64;
 const LOAD_LANES = 8;
-/** Off and on take turns, so that both see the same machine. */
+/** Off and on alternate, so that both see the same machine. */
 const LOAD_TURNS = ['off', 'on', 'on', 'off', 'off', 'on', 'on', 'off'] as const;
-/** A policy holds within a second. */
+/** A policy takes effect within a second. */
 const SETTLE_MS = 1500;
 const COST_MAX = 0.2;
 const COST_BAR = `≤ ${String(COST_MAX * 100)} %`;
@@ -48,7 +49,10 @@ const offOn = ({ off, on }: { off: number; on: number }, unit: Unit): Measure[] 
 ];
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
 
-/** Batches as the ingest benchmark sends them, with numbers in every text and persons in one of ten. */
+/**
+ * Returns batches like those of the ingest benchmark, with numbers in every text and persons in one
+ * of ten.
+ */
 function bodyOf(vocabulary: Vocabulary, random: Random): Body {
   const { events } = JSON.parse(batchBody('texts', vocabulary, random).bytes.toString('latin1')) as {
     events: { attributes: Record<string, unknown> }[];
@@ -71,7 +75,10 @@ function foundRows(): ReportRow[] {
   });
 }
 
-/** CPU time of an event in one process that does nothing else, microseconds: medians of turns off and on. */
+/**
+ * Returns the CPU time of an event in a process that does nothing else, microseconds: medians of
+ * alternating turns.
+ */
 function pureCost(vocabulary: Vocabulary, withRows: boolean): { off: number; on: number } {
   const random = seededRandom(31);
   const events = Array.from({ length: PURE_BODIES }, (_, body) => {
@@ -132,7 +139,7 @@ async function setPolicy({ url, org, key }: Target, enabled: boolean): Promise<v
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
 }
 
-/** Over all turns of a kind. */
+/** Sums all turns of a kind. */
 function summed(runs: readonly RunResult[]): { per_s: number; cpu_us: number } {
   const sum = (of: (run: RunResult) => number): number => runs.reduce((total, run) => total + of(run), 0);
   const events = sum((run) => run.acknowledged);

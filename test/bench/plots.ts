@@ -1,10 +1,11 @@
-// Charts of how reads grow with what is stored: one SVG for each kind of read, from the results of a run over several sizes.
+// Charts of how reads grow with the stored data: one SVG for each kind of read, from the results of
+// a run over several sizes.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { lineChart, type Series } from '../support/plot.ts';
 import type { ResultRow, Results } from './results.ts';
 
-/** By file name: the title of the chart, and which rows are lines of it. */
+/** By file name: the chart's title, and the rows that are its lines. */
 const CHARTS: Readonly<Record<string, { title: string; rows: RegExp }>> = {
   list: { title: 'Trace list, a page of 50', rows: /^list, (no filter|by agent|error and agent|last 7 days)$/ },
   search_7_days: { title: 'BM25 search, 7 days', rows: /^BM25 search, 7 days, / },
@@ -17,7 +18,7 @@ const PERCENTILES = ['p50', 'p99'] as const;
 const milliseconds = (row: ResultRow, name: string): number | null =>
   row.measures.find((measure) => measure.name === name && measure.unit === 'ms')?.value ?? null;
 
-/** The lines of a chart: p50 and p99 of each of its rows against the spans in the store. */
+/** Returns the lines of a chart: p50 and p99 of each of its rows against the spans in the store. */
 export function growthSeries(results: Results, rows: RegExp): Series[] {
   const lines = new Map<string, { of: string; points: [number, number][] }>();
   for (const { part, spans, rows: measured } of results.sections) {
@@ -33,7 +34,7 @@ export function growthSeries(results: Results, rows: RegExp): Series[] {
   return [...lines].map(([name, { of, points }]) => ({ name, of, points: points.sort(([a], [b]) => a - b) }));
 }
 
-/** Writes growth_<chart>.svg for each chart that the results have something of; gives the files. */
+/** Writes growth_<chart>.svg for each chart with results, and returns the files. */
 export function writePlots(folder: string, results: Results): string[] {
   mkdirSync(folder, { recursive: true });
   return Object.entries(CHARTS).flatMap(([name, { title, rows }]) => {

@@ -1,16 +1,17 @@
-// How long it takes until what is sent can be read: events sent one after the other, each looked for until its tree shows it.
-// One at a time: were they sent by the clock, a slow service would be asked more often the slower it is, and what is measured would be the
-// asking. What a clock would have sent meanwhile is counted as if it had been (withOmitted).
+// Measures how long it takes until a sent event can be read: events are sent one after the other,
+// each queried until its tree shows it. One at a time: if a clock sent them, a slower service would
+// be queried more often, and the queries would be measured. Events that a clock would have sent
+// meanwhile are counted as if they had been sent (withOmitted).
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Target } from './target.ts';
 
-/** Between two looks; the resolution of what is measured. */
+/** Milliseconds between two queries: the resolution of the measurement. */
 const LOOK_MS = 15;
 const GIVE_UP_MS = 30_000;
-/** Before the next event, at random up to this: probes are not to fall into step with landings. */
+/** Maximum random pause before the next event, so that probes do not synchronise with landings. */
 const REST_MS_MAX = 100;
 
-/** Milliseconds since the event was sent. */
+/** Times since the event was sent, milliseconds. */
 export interface Probe {
   acknowledged_ms: number;
   visible_ms: number;
@@ -18,7 +19,10 @@ export interface Probe {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends one event and waits until its tree shows it; null when it was not taken, or did not come within 30 s. */
+/**
+ * Sends one event and waits until its tree shows it; null when it was rejected, or not visible
+ * within 30 s.
+ */
 export async function probe({ url, org, key }: Target): Promise<Probe | null> {
   const headers = { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' };
   const trace = `trc_${randomBytes(8).toString('hex')}`;
@@ -41,8 +45,9 @@ export async function probe({ url, org, key }: Target): Promise<Probe | null> {
 }
 
 /**
- * Times with those that were left out while one was waited for: of a time t longer than `everyMs` also t − everyMs, t − 2 everyMs, …, which
- * is what events sent by the clock meanwhile would have waited (the correction of coordinated omission, Gil Tene's HdrHistogram).
+ * Returns the times including those omitted while one was waited for: for a time t longer than
+ * `everyMs` also t − everyMs, t − 2 everyMs, …, which is how long events sent by the clock
+ * meanwhile would have waited (the correction of coordinated omission, Gil Tene's HdrHistogram).
  */
 export function withOmitted(times: readonly number[], everyMs: number): number[] {
   return times.flatMap((time) =>
@@ -50,7 +55,10 @@ export function withOmitted(times: readonly number[], everyMs: number): number[]
   );
 }
 
-/** Probes for so long, as each of the targets in turn. Null: one that was not taken, or not seen in time. */
+/**
+ * Probes for `ms` milliseconds, as each of the targets in turn. Null: a probe that was rejected, or
+ * not visible in time.
+ */
 export async function probeFor(ms: number, targets: readonly Target[]): Promise<(Probe | null)[]> {
   const results: (Probe | null)[] = [];
   const began = performance.now();

@@ -1,21 +1,22 @@
-// CPU time and memory of a process and all below it, by the part of the service that each is.
+// CPU time and memory of a process and all its descendants, by part of the service.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
 export interface ProcessUse {
   pid: number;
   part: string;
-  /** CPU seconds since it began. */
+  /** CPU seconds since its start. */
   cpu_s: number;
   rss_bytes: number;
   /**
-   * Its share of the memory: pages that several processes map (the program itself, its libraries) count once for all of them, not in
-   * each as in RSS. Exact for the whole while no other service runs the same programs on the machine; RSS where the system tells no share.
+   * Proportional share of the memory: pages mapped by several processes (the program itself, its
+   * libraries) count once for all of them, unlike in RSS. Exact for the whole while no other
+   * service runs the same programs on the machine; RSS where the system does not report it.
    */
   share_bytes: number;
 }
 
-/** Linux counts CPU time in hundredths of a second whatever the kernel's own tick is. */
+/** Linux reports CPU time in hundredths of a second, whatever the kernel's own tick. */
 const TICKS_PER_SECOND = 100;
 
 interface Seen {
@@ -29,7 +30,7 @@ interface Seen {
 function fromProc(pid: number): Seen | null {
   try {
     const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-    // The command stands in parentheses and may hold spaces: fields count from after it.
+    // The command is in parentheses and may contain spaces: fields count from after it.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
@@ -44,7 +45,7 @@ function fromProc(pid: number): Seen | null {
       command,
     };
   } catch {
-    // It ended between the listing and the look.
+    // It ended between the listing and the read.
     return null;
   }
 }
@@ -72,7 +73,7 @@ function all(): Seen[] {
     .filter((seen) => seen !== null);
 }
 
-/** Proportional set size; null where the system does not tell it. */
+/** Returns the proportional set size; null where the system does not report it. */
 function shareOf(pid: number): number | null {
   if (process.platform !== 'linux') return null;
   try {
@@ -84,7 +85,8 @@ function shareOf(pid: number): number | null {
 }
 
 const PARTS: readonly [RegExp, string][] = [
-  // The shell that ends nats-server when its parent is gone: alone for a moment when that is killed, and no nats-server then.
+  // The shell that ends nats-server when its parent is gone: it is alone for a moment when
+  // nats-server is killed.
   [/^\S*sh -c /, 'other'],
   [/api\/main\.ts/, 'api'],
   [/pipeline\/main\.ts/, 'worker'],
@@ -93,7 +95,7 @@ const PARTS: readonly [RegExp, string][] = [
   [/ops\/start\.ts/, 'supervisor'],
 ];
 
-/** What a process and all that it started use now. */
+/** Returns what a process and all its descendants use now. */
 export function processTree(root: number): ProcessUse[] {
   const seen = all();
   const wanted = new Set([root]);
@@ -112,11 +114,11 @@ export function processTree(root: number): ProcessUse[] {
     }));
 }
 
-/** Memory of all of them together (RSS), as a tool that lists processes shows it. */
+/** Memory of all of them together (RSS), as process listings show it. */
 export const memoryOf = (tree: readonly ProcessUse[]): number =>
   tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
 
-/** CPU seconds by part between two looks. */
+/** Returns CPU seconds by part between two measurements. */
 export function cpuBetween(before: readonly ProcessUse[], after: readonly ProcessUse[]): Map<string, number> {
   const start = new Map(before.map(({ pid, cpu_s }) => [pid, cpu_s]));
   const used = new Map<string, number>();

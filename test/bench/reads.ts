@@ -1,5 +1,6 @@
-// Reads over a filled store, through the HTTP API with its own authentication: one request at a time on a kept connection,
-// other words, agents and pages each time, timed from the request to the last byte of the answer.
+// Reads over a filled store, through the HTTP API with its own authentication: one request at a
+// time on a kept connection, with other words, agents and pages each time, timed from the request
+// to the last byte of the answer.
 import { Agent, request } from 'node:http';
 import { z } from 'zod';
 import { AGENTS, TAGS, largeTraceIdSql } from './fill_sql.ts';
@@ -17,10 +18,13 @@ const DAY_MS = 86_400_000;
 const PROMISED_SPANS_MAX = 10_500_000;
 const PAGE = 50;
 const DEEP_PAGE = 500;
-/** Pages around the first and the deep one that are timed. */
+/** Timed pages around the first and the deep one. */
 const PAGES_TIMED = 20;
 
-/** Ranks of words: in an org of 3.8 M spans a rare one is in some 200, a medium one in 10,000 to 50,000, a common one in some 500,000. */
+/**
+ * Ranks of words: in an organization of 3.8 M spans a rare one is in some 200, a medium one in
+ * 10,000 to 50,000, a common one in some 500,000.
+ */
 const WORDS = { rare: [100_000, 300_000], medium: [1000, 5000], common: [64, 150], 'very common': [0, 6] } as const;
 type WordClass = keyof typeof WORDS;
 
@@ -63,7 +67,7 @@ class Reader {
     });
   }
 
-  /** @throws Error naming path, status and detail when the answer is no success */
+  /** @throws Error naming path, status and detail when the answer is not a success */
   async answer(path: string): Promise<{ ms: number; answer: Answer }> {
     const { ms, status, body } = await this.get(path);
     if (status !== 200) throw new Error(`GET ${path}: ${String(status)} ${body.toString('utf8').slice(0, 200)}`);
@@ -81,17 +85,17 @@ interface Bars {
   p99?: number;
 }
 
-/** One kind of read, and how long each of its runs took. */
+/** One kind of read, with the time of each run. */
 export interface Measured {
   what: string;
   bars?: Bars;
   times: number[];
-  /** What came instead of an answer. */
+  /** Errors instead of answers. */
   failed?: string[];
   note: string;
 }
 
-/** A read that fails this often is not asked again: the others are still measured. */
+/** A read that fails this often is not repeated, so that the others are still measured. */
 const FAILED_MAX = 3;
 
 const pick = (random: Random, [from, to]: readonly [number, number]): string => wordOf(from + (random() % (to - from)));
@@ -99,7 +103,7 @@ const since = (days: number): string =>
   `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
 const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
 
-/** Times a path made anew for each run. */
+/** Times a path that is made anew for each run. */
 async function timed(reader: Reader, what: string, runs: number, path: () => string, bars?: Bars): Promise<Measured> {
   const times: number[] = [];
   const shown: number[] = [];
@@ -135,7 +139,7 @@ async function timed(reader: Reader, what: string, runs: number, path: () => str
   };
 }
 
-/** Goes through the list by cursor; times the first pages and those around the 500th. */
+/** Pages through the list by cursor and times the first pages and those around the 500th. */
 async function deepPages(reader: Reader): Promise<Measured[]> {
   const [first, deep]: [number[], number[]] = [[], []];
   let cursor = '';
@@ -188,7 +192,7 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
   ];
 }
 
-/** @param traces in the org */
+/** @param traces in the organization */
 async function treeReads(reader: Reader, target: Target, random: Random, traces: number): Promise<Measured[]> {
   const offset = Math.min(1000, Math.floor(traces / 2));
   const { answer } = await reader.answer(`/v1/traces?limit=200&offset=${String(offset)}`);
@@ -290,7 +294,10 @@ const rowOf = ({ what, bars, times, failed = [], note }: Measured): ReportRow =>
   ...(bars === undefined ? {} : { bar: barText(bars) }),
 });
 
-/** Every read, in the largest org of a filled store; and how many traces that org has. */
+/**
+ * Measures every read in the largest organization of a filled store, and returns its number of
+ * traces.
+ */
 export async function measureReads(target: Target): Promise<{ traces: number; measured: Measured[] }> {
   const random = seededRandom(17);
   const reader = new Reader(target);
@@ -309,7 +316,10 @@ export async function measureReads(target: Target): Promise<{ traces: number; me
   }
 }
 
-/** Every read of the table. What was promised was promised of 10 million spans: larger stores have no bars. */
+/**
+ * Measures every read of the table. The promises are for 10 million spans: larger stores have no
+ * bars.
+ */
 export async function benchReads(
   target: Target,
   filled: { spans: number; note: string },

@@ -1,27 +1,27 @@
-// Numbers for people: percentiles, slopes, tables in Markdown.
+// Formats numbers: percentiles, slopes, tables in Markdown.
 import { linearRegression, quantile } from 'simple-statistics';
 
 export type Unit = 'ms' | 's' | 'us' | 'per_s' | 'bytes' | 'bytes_per_day' | 'share' | 'count';
 
-/** What was promised of a number. */
+/** The promise about a number. */
 export interface Bar {
   sense: 'at_most' | 'at_least';
   value: number;
 }
 
-/** A number of a row, as programs read it. */
+/** A number of a row, for programs. */
 export interface Measure {
-  /** p50, p99, … of a row that has several; `value` of one that has one. */
+  /** p50, p99, … of a row with several; `value` of a row with one. */
   name: string;
-  /** NaN where nothing was measured. */
+  /** NaN when nothing was measured. */
   value: number;
   unit: Unit;
-  /** How many measurements it comes from. */
+  /** Number of measurements behind it. */
   samples?: number;
   bar?: Bar;
 }
 
-/** A line of a report: what was measured, what came out, what was promised. */
+/** A line of a report: what was measured, the result, the promise. */
 export interface ReportRow {
   what: string;
   value: string;
@@ -33,7 +33,7 @@ export interface ReportRow {
 export interface Section {
   title: string;
   rows: ReportRow[];
-  /** Spans in the store that was read; left out where it does not matter. */
+  /** Spans in the store that was read; absent where it does not matter. */
   spans?: number;
   /** Raw numbers for --json. */
   data: unknown;
@@ -47,7 +47,7 @@ export const single = (value: number, unit: Unit, bar?: Bar, samples?: number): 
   { name: 'value', value, unit, ...(samples === undefined ? {} : { samples }), ...(bar === undefined ? {} : { bar }) },
 ];
 
-/** p50 and p99 of times, with what was promised of each. */
+/** Returns p50 and p99 of times, with the promise about each. */
 export function p50p99(
   times: readonly number[],
   bars: { p50?: number; p99?: number } = {},
@@ -76,18 +76,20 @@ export const barText = ({ p50, p99 }: { p50?: number; p99?: number }): string =>
     .filter((text) => text !== '')
     .join(', ');
 
-/** Whether a number keeps its promise; null where nothing was promised. What was not measured keeps none. */
+/**
+ * Returns whether a number keeps its promise; null without a promise. A missing number keeps none.
+ */
 export function holds(value: number | null, bar: Bar | null): boolean | null {
   if (bar === null) return null;
   if (value === null || !Number.isFinite(value)) return false;
   return bar.sense === 'at_most' ? value <= bar.value : value >= bar.value;
 }
 
-/** A percentile, 0 to 1; NaN without values. */
+/** Returns a percentile, 0 to 1; NaN without values. */
 export const percentile = (values: readonly number[], p: number): number =>
   values.length === 0 ? NaN : quantile([...values], p);
 
-/** How fast y grows with x, by least squares; 0 with fewer than two points. */
+/** Returns the slope of y over x by least squares; 0 with fewer than two points. */
 export const slope = (points: readonly [number, number][]): number =>
   points.length < 2 ? 0 : linearRegression(points.map((point) => [...point])).m;
 
@@ -99,7 +101,7 @@ export const mebibytes = (bytes: number): string => `${thousands(bytes / 1024 **
 export const quantiles = (values: readonly number[]): string =>
   `p50 ${ms(percentile(values, 0.5))} ms, p99 ${ms(percentile(values, 0.99))} ms (n=${String(values.length)})`;
 
-/** A Markdown table with padded columns, readable as it is. */
+/** Returns a Markdown table with padded columns. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
   const line = (cells: readonly string[]): string =>

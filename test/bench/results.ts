@@ -1,5 +1,6 @@
-// The results of a run as JSON: what `--json` writes, and what `table`, `plots` and the check of README read back.
-// One shape, and it is checked whenever it is read: a bar that does not agree with its own number is no result.
+// The results of a run as JSON: what `--json` writes, and what `table`, `plots` and the test of the
+// benchmark page read. The shape is validated whenever it is read: a bar that contradicts its own
+// number is rejected.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -69,7 +70,7 @@ export type ResultSection = Results['sections'][number];
 export type ResultRow = ResultSection['rows'][number];
 export type ResultMeasure = ResultRow['measures'][number];
 
-/** A section of a report as results hold it. */
+/** A section of a report, as results contain it. */
 export function resultSection(
   part: string,
   section: Section,
@@ -103,7 +104,7 @@ export function resultSection(
   };
 }
 
-/** @throws Error that names the file and the first field that is not as it should be */
+/** @throws Error that names the file and the first invalid field */
 export function parseResults(text: string, file: string): Results {
   let value: unknown;
   try {
@@ -120,8 +121,10 @@ export function parseResults(text: string, file: string): Results {
 export const readResults = (file: string): Results => parseResults(readFileSync(file, 'utf8'), file);
 
 /**
- * Results with the parts of another run in place of their own: measuring one part again takes minutes, measuring all of them hours.
- * @throws Error when the other run was on another machine or with other versions: what stands in one table is to be compared
+ * Returns results with the parts of another run in place of their own: one part takes minutes to
+ * measure again, all of them hours.
+ * @throws Error when the other run was on another machine or with other versions: one table must be
+ * comparable
  */
 export function mergedResults(into: Results, from: Results): Results {
   for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
@@ -143,7 +146,7 @@ export function mergedResults(into: Results, from: Results): Results {
   return { ...into, sections };
 }
 
-/** Writes them, after the same check as when they are read. */
+/** Writes the results after validating them. */
 export function writeResults(file: string, results: Results): void {
   const text = `${JSON.stringify(results, null, 2)}\n`;
   parseResults(text, file);

@@ -1,5 +1,6 @@
-// `npm run bench`: measures the service and prints one table of what it did beside what was promised.
-// Starts a service of its own in a temporary folder unless --url names one; ends what it started, by pid, whatever happens.
+// `npm run bench`: measures the service and prints one table of the results beside the promises.
+// Starts a service of its own in a temporary folder unless --url names one; stops what it started,
+// by pid, whatever happens.
 import { loadavg } from 'node:os';
 import { benchAdmission } from './admission.ts';
 import { compare } from './compare.ts';
@@ -30,7 +31,7 @@ import { benchWebhooks } from './webhooks.ts';
 
 /** Settings of the services that parts start. */
 const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
-  // Filling KV with a sync of the disk for each record would be most of the time, and is not what is measured.
+  // Syncing the disk for each KV record would take most of the time, and is not what is measured.
   control: { SERVICE_NATS_SYNC: '1s' },
   sampling: SAMPLED,
   gateway: IN_FRONT,
@@ -38,7 +39,7 @@ const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** One part on a service that is up. */
+/** Measures one part on a running service. */
 async function measure(part: Exclude<Part, 'start'>, target: Target, options: Options, run: Run): Promise<Section[]> {
   const { vocabulary } = run;
   const { seconds, rate, shape, spans } = options;
@@ -125,10 +126,10 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
   }
 }
 
-/** What the parts of a run share. */
+/** State shared by the parts of a run. */
 interface Run {
   vocabulary: () => Vocabulary;
-  /** Until --minutes are over. */
+  /** Seconds until --minutes are over. */
   secondsLeft: () => number;
   stopping: AbortSignal;
 }
@@ -138,7 +139,7 @@ interface Measured {
   clickhouse: string | null;
 }
 
-/** A part with a service of its own, so that none finds what another left. */
+/** Measures a part with a service of its own, so that none finds what another left. */
 async function measurePart(part: Part, options: Options, run: Run, found: Measured): Promise<Section[]> {
   if (part === 'start') {
     if (options.running !== null) throw new UsageError('start takes services of its own: leave --url out');
@@ -158,7 +159,7 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
   }
 }
 
-/** A part that fails is a result too, and no reason to give up those that come after it. */
+/** A part that fails is a result too, and the following parts still run. */
 async function sectionsOf(part: Part, options: Options, run: Run, found: Measured): Promise<Section[]> {
   try {
     return await measurePart(part, options, run, found);
@@ -173,7 +174,10 @@ async function sectionsOf(part: Part, options: Options, run: Run, found: Measure
   }
 }
 
-/** @param onPart called after each part: hours of measuring are kept though the next part may end the run */
+/**
+ * @param onPart called after each part, so that hours of measuring survive a failure of the next
+ * part
+ */
 async function measureAll(options: Options, stopping: AbortSignal, onPart: (found: Measured) => void): Promise<void> {
   let words: Vocabulary | null = null;
   const until = performance.now() + options.minutes * 60_000;
@@ -185,7 +189,7 @@ async function measureAll(options: Options, stopping: AbortSignal, onPart: (foun
   const found: Measured = { sections: [], clickhouse: null };
   for (const part of options.parts) {
     if (run.stopping.aborted) break;
-    // A figure is worth what the machine was doing beside it.
+    // A figure is only as good as the machine was idle.
     const [loadBefore, began] = [loadavg()[0] ?? 0, performance.now()];
     progress(`load average before: ${loadBefore.toFixed(1)}`);
     for (const section of await sectionsOf(part, options, run, found)) {
@@ -219,7 +223,7 @@ async function main(): Promise<void> {
       stop.abort();
     });
   }
-  // Whoever read the output is gone: end in order all the same.
+  // The reader of the output is gone: the run still ends in order.
   process.stdout.on('error', () => {
     stop.abort();
   });

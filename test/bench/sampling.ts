@@ -1,5 +1,6 @@
-// What tail sampling costs: the same load, as fast as it is acknowledged, on a service that decides event by event and on one that
-// holds traces until they are complete. Both are up all the time and take turns, so that what else the machine does hits both.
+// The cost of tail sampling: the same load, as fast as it is acknowledged, on a service that
+// decides event by event and on one that buffers traces until they are complete. Both run all the
+// time and alternate, so that other work on the machine affects both.
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { runLoad, type RunResult } from './ingest.ts';
 import { mebibytes, thousands, type Section, single, atLeast } from './report.ts';
@@ -7,7 +8,7 @@ import { sqlRunner } from './store.ts';
 import { startTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
 
-/** Of both services: what the rules do not hold is thinned out. */
+/** Settings of both services: what no rule keeps is sampled. */
 export const SAMPLED = { SERVICE_SAMPLING_PROFILE: 'balanced' };
 const BODIES = 128;
 const LANES = 8;
@@ -17,15 +18,15 @@ const SHARE_MIN = 0.7;
 type Mode = (typeof TURNS)[number];
 
 export interface SamplingOptions {
-  /** Started with SAMPLED, and without tail sampling. */
+  /** One started with SAMPLED, and one without tail sampling. */
   target: Target;
   vocabulary: Vocabulary;
-  /** Of all turns together. */
+  /** Seconds of all turns together. */
   seconds: number;
   progress: (line: string) => void;
 }
 
-/** Events a second from HTTP to queryable over all turns of a mode. */
+/** Returns events a second from HTTP to queryable over all turns of a mode. */
 function rateOf(results: readonly RunResult[]): number {
   const events = results.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
   return (

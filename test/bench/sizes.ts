@@ -1,34 +1,38 @@
-// Which sizes of the store a run may fill, from what the sizes before have cost: bytes of disk and seconds a span. Pure.
+// Decides which sizes of the store a run may fill, from the cost of earlier sizes: bytes of disk
+// and seconds a span. Pure.
 import { thousands } from './report.ts';
 
-/** Before anything was measured: what a small store took (1,180 B a span at 92,000 spans, 65 µs at 10 million), rounded up. */
+/**
+ * Before the first measurement: the cost of a small store (1,180 B a span at 92,000 spans, 65 µs at
+ * 10 million), rounded up.
+ */
 export const FIRST_GUESS: SizeCost = { bytes_per_span: 1200, seconds_per_span: 80e-6, read_seconds: 300 };
-/** Parts are merged into new ones beside the old: so much more than what is kept has room on the disk at a time. */
+/** Parts are merged into new ones beside the old: the factor of disk that this takes. */
 const MERGE_ROOM = 1.5;
-/** Left free on the disk whatever is filled: below a tenth, at most 2 GiB, the service refuses events. */
+/** Disk kept free: below a tenth, at most 2 GiB, the service rejects events. */
 const DISK_LEFT_BYTES = 4 * 1024 ** 3;
 
 export interface SizeCost {
   bytes_per_span: number;
   seconds_per_span: number;
-  /** Of all reads at one size. */
+  /** Seconds of all reads at one size. */
   read_seconds: number;
 }
 
 export interface SizeAsked {
-  /** Spans that the store holds, and that it is to hold. */
+  /** Spans in the store, and spans wanted. */
   have: number;
   want: number;
   cost: SizeCost;
   free_bytes: number;
-  /** Until the run's time is over; Infinity without a bound. */
+  /** Seconds until the run's time ends; Infinity without a bound. */
   seconds_left: number;
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 const minutes = (seconds: number): string => `${String(Math.max(0, Math.round(seconds / 60)))} min`;
 
-/** Why a size cannot be filled here and now; null when it can. */
+/** Returns why a size cannot be filled; null when it can. */
 export function whyNot({ have, want, cost, free_bytes, seconds_left }: SizeAsked): string | null {
   const more = Math.max(0, want - have);
   const bytes = more * cost.bytes_per_span * MERGE_ROOM + DISK_LEFT_BYTES;
@@ -39,7 +43,7 @@ export function whyNot({ have, want, cost, free_bytes, seconds_left }: SizeAsked
   return null;
 }
 
-/** Sizes as --sizes names them: numbers of spans, ascending, each once. @throws Error naming what is no size */
+/** Parses --sizes: numbers of spans, ascending, each once. @throws Error naming an invalid size */
 export function parseSizes(text: string): number[] {
   const sizes = text.split(',').map((part) => {
     const size = Number(part);

@@ -1,5 +1,5 @@
-// How long a start takes: the first one in an empty data folder with dependencies in place, to the first trace that is seen, and starts
-// again on a folder that was used.
+// The duration of a start: the first one in an empty data folder with dependencies installed, until
+// the first trace is visible, and later starts on a used folder.
 import { rmSync } from 'node:fs';
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { Load } from './load.ts';
@@ -11,7 +11,7 @@ import { seededRandom, type Vocabulary } from './vocabulary.ts';
 const RESTARTS = 3;
 const FIRST_S_MAX = 120;
 const AGAIN_S_MAX = 5;
-/** What makes the folder a used one. */
+/** Seconds of load that make the folder a used one. */
 const USED_SECONDS = 10;
 const USED_RATE = 2000;
 const LANES = 2;
@@ -19,7 +19,7 @@ const BODIES = 16;
 
 export interface StartsOptions {
   vocabulary: Vocabulary;
-  /** Ends the service under way when the run is stopped. */
+  /** Ends the running service when the run is stopped. */
   stopping: AbortSignal;
   progress: (line: string) => void;
 }

@@ -1,13 +1,14 @@
-// The benchmark's own look into ClickHouse: what has landed, without going through the service.
+// The benchmark's own connection to ClickHouse: counts what has landed without the service.
 import { request } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 
-/** Runs a statement; gives the answer's text. */
+/** Runs a statement and returns the answer's text. */
 export type RunSql = (sql: string, settings?: Record<string, string>) => Promise<string>;
 
 /**
- * A connection for each statement: the engine closes kept ones after seconds, and an insert must not be sent twice.
- * Statements may take minutes. The runner throws Error with ClickHouse's reason.
+ * Opens a connection for each statement: the engine closes kept ones after seconds, and an insert
+ * must not be sent twice. Statements may take minutes. The runner throws Error with ClickHouse's
+ * reason.
  */
 export function sqlRunner(clickhouseUrl: string): RunSql {
   const { origin, username, password, pathname } = new URL(clickhouseUrl);
@@ -20,7 +21,7 @@ export function sqlRunner(clickhouseUrl: string): RunSql {
         { method: 'POST', auth, agent: false, headers: { connection: 'close' } },
         (res) => {
           readText(res).then((answer) => {
-            // What fails after the answer has begun stands in its text, under status 200.
+            // An error after the start of the answer is in its text, under status 200.
             if (res.statusCode === 200 && !answer.includes('DB::Exception')) resolve(answer.trim());
             else reject(new Error(`ClickHouse: ${answer.slice(0, 400)}`));
           }, reject);
@@ -32,7 +33,10 @@ export function sqlRunner(clickhouseUrl: string): RunSql {
   };
 }
 
-/** Rows that can be queried, and texts that cannot be searched yet. Counts of whole tables: no data is read. */
+/**
+ * Returns the rows that can be queried, and the texts that cannot be searched yet. Counts of whole
+ * tables read no data.
+ */
 export async function landedRows(runSql: RunSql): Promise<{ spans: number; waiting: number }> {
   const [spans = '0', waiting = '0'] = (
     await runSql('SELECT (SELECT count() FROM spans), (SELECT count() FROM span_texts_recent) FORMAT TSV')
@@ -41,10 +45,10 @@ export async function landedRows(runSql: RunSql): Promise<{ spans: number; waiti
 }
 
 const MERGED_POLL_MS = 1000;
-/** So many looks in a row have to find no merge. */
+/** Consecutive checks that have to find no merge. */
 const MERGED_LOOKS = 5;
 
-/** Waits until the engine has no merge to do, or so long. */
+/** Waits until the engine has no merge to do, or `msMax` have passed. */
 export async function merged(runSql: RunSql, msMax: number): Promise<void> {
   const deadline = performance.now() + msMax;
   for (let quiet = 0; quiet < MERGED_LOOKS && performance.now() < deadline;) {

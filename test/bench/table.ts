@@ -1,5 +1,6 @@
-// The tables of measured figures in a Markdown page, from the results of a run. It stands between two marks, so that a program can
-// write it anew and a test can tell whether it is what the committed results say.
+// The tables of measured figures in a Markdown page, from the results of a run. They stand between
+// two marks, so that a program can replace them and a test can check that they show the committed
+// results.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { MergeOptions, TableOptions } from './options.ts';
 import { writePlots } from './plots.ts';
@@ -8,10 +9,10 @@ import { mergedResults, readResults, type Results, type ResultSection, writeResu
 
 const BEGIN = '<!-- bench:begin: written by `npm run bench -- table` -->';
 const END = '<!-- bench:end -->';
-/** The tables are laid out already. */
+/** The tables are formatted already. */
 const [KEEP, FORMAT] = ['<!-- prettier-ignore-start -->', '<!-- prettier-ignore-end -->'];
 
-/** Kept promise or not, over all numbers of a row. */
+/** Returns whether all numbers of a row keep their promises. */
 function verdict(row: ResultSection['rows'][number]): string {
   const promised = row.measures.filter(({ holds }) => holds !== null);
   if (promised.length === 0) return '';
@@ -36,7 +37,7 @@ function sectionTable({ part, title, rows, load_before, run }: ResultSection): s
   return `${escaped(title)}; \`npm run bench -- ${part}\`, load average ${load_before.toFixed(1)} before${run === undefined ? '' : `, measured again on ${run.at.slice(0, 10)}, ${treeOf(run)}`}:\n\n${table}`;
 }
 
-/** The figures of a run as Markdown: what it ran on, and a table for each section. */
+/** Returns the figures of a run as Markdown: its environment, and a table for each section. */
 export function resultsText({ at, commit, dirty, machine, versions, sections }: Results): string {
   const runs = [
     `Node ${versions.node}`,
@@ -50,7 +51,7 @@ export function resultsText({ at, commit, dirty, machine, versions, sections }: 
   ].join('\n\n');
 }
 
-/** What stands between the marks; null where there are none. */
+/** Returns the text between the marks; null when there are none. */
 export function markedText(page: string): string | null {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) return null;
@@ -61,7 +62,7 @@ export function markedText(page: string): string | null {
     .trim();
 }
 
-/** The page with another text between its marks. @throws Error when it has none */
+/** Returns the page with another text between its marks. @throws Error when it has none */
 export function withMarkedText(page: string, text: string): string {
   if (markedText(page) === null)
     throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);

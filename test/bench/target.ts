@@ -1,5 +1,6 @@
-// The service that a benchmark runs against: one of its own, in a temporary folder on free ports, or a running one by address.
-// Guarantees: what it started is stopped by its pid, and its folder removed, whatever happens.
+// The service that a benchmark runs against: one of its own, in a temporary folder on free ports,
+// or a running one by address. What it started is stopped by its pid, and its folder removed,
+// whatever happens.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,9 +22,9 @@ export interface Target {
   url: string;
   org: string;
   key: string;
-  /** http://user:password@host:port/database; null where the store is out of reach. */
+  /** http://user:password@host:port/database; null when the store is out of reach. */
   clickhouseUrl: string | null;
-  /** Of its first process; null for a service that runs already. */
+  /** Pid of its first process; null for a service that was running already. */
   pid: number | null;
   dataDir: string | null;
   stop(): Promise<void>;
@@ -32,11 +33,11 @@ export interface Target {
 /** A service that was started here. */
 export interface StartedTarget extends Target {
   dataDir: string;
-  /** Seconds from the start of its process until it said that it is ready. */
+  /** Seconds from the start of its process until it reported that it is ready. */
   ready_s: number;
 }
 
-/** What a connection needs to speak to the service. */
+/** Returns what a connection needs to talk to the service. */
 export function laneTarget({ url, org, key }: Target): LaneTarget {
   const { hostname, port } = new URL(url);
   return {
@@ -46,14 +47,14 @@ export function laneTarget({ url, org, key }: Target): LaneTarget {
   };
 }
 
-/** Where a service keeps its data and listens: the same over restarts. */
+/** A service's data folder and ports, which stay the same over restarts. */
 export interface Place {
   dataDir: string;
   port: number;
   clickhousePort: number;
 }
 
-/** A new empty folder, which whoever asked for it removes, and free ports. */
+/** Creates an empty folder, which the caller removes, and finds free ports. */
 export async function newPlace(): Promise<Place> {
   return {
     dataDir: mkdtempSync(path.join(tmpdir(), 'millrace-bench-')),
@@ -63,13 +64,16 @@ export async function newPlace(): Promise<Place> {
 }
 
 export interface StartFrom {
-  /** Tree to start it from; this one unless it is named. */
+  /** Tree to start it from; this one by default. */
   root?: string;
-  /** By the start command as it is typed, which looks for missing dependencies first. */
+  /** Starts by the command as typed, which looks for missing dependencies first. */
   bootstrap?: boolean;
 }
 
-/** Starts a service in a folder of its own, which goes with it, and waits until it is ready. @throws Error as startAt does */
+/**
+ * Starts a service in a folder of its own, which is removed with it, and waits until it is ready.
+ * @throws Error as startAt does
+ */
 export async function startTarget(env: Record<string, string> = {}, from: StartFrom = {}): Promise<StartedTarget> {
   const place = await newPlace();
   const remove = (): void => {
@@ -95,8 +99,8 @@ function startEntry(root: string): string {
 }
 
 /**
- * Starts a service at a place and waits until it is ready; its stop() leaves the data there.
- * @throws Error with its last words when it does not come up
+ * Starts a service at a place and waits until it is ready; its stop() keeps the data there.
+ * @throws Error with its last log lines when it does not start
  */
 export async function startAt(
   { dataDir, port, clickhousePort }: Place,
@@ -155,7 +159,7 @@ export async function startAt(
   };
 }
 
-/** A service that runs already. */
+/** Returns a service that is running already. */
 export function runningTarget(url: string, org: string, key: string, clickhouseUrl: string | null): Target {
   return {
     url: url.replace(/\/+$/, ''),

@@ -1,5 +1,6 @@
-// A commit as a tree of its own that can be started: exported by `git archive`, which leaves nothing behind in the repository, with the
-// dependencies of this tree where both lock files are the same, else with its own.
+// A commit as a tree of its own that can be started: exported by `git archive`, which leaves
+// nothing behind in the repository, with this tree's dependencies when both lock files are equal,
+// else with its own.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,12 +8,12 @@ import path from 'node:path';
 import { UsageError } from './options.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** A whole tree as tar. */
+/** Maximum bytes of a whole tree as tar. */
 const ARCHIVE_BYTES_MAX = 512 * 1024 ** 2;
 
 export interface Tree {
   root: string;
-  /** The commit, or what was asked for. */
+  /** The commit, or the name that was given. */
   name: string;
 }
 
@@ -22,7 +23,7 @@ const git = (args: readonly string[]): Buffer =>
   execFileSync('git', args, { cwd: ROOT, maxBuffer: ARCHIVE_BYTES_MAX, stdio: ['ignore', 'pipe', 'pipe'] });
 
 /**
- * Exports a commit into a folder; `.` is this tree as it lies here, which is not copied.
+ * Exports a commit into a folder; `.` is this tree as it is, which is not copied.
  * @throws UsageError when git knows no such commit; Error when npm ci fails
  */
 export function exportTree(commit: string, folder: string, progress: (line: string) => void): Tree {

@@ -1,9 +1,10 @@
-// Pseudo-text with the statistics of real text: 300,000 distinct words whose frequency falls by Zipf's law, the most common
-// of them English function words. Deterministic: the same seed gives the same words and texts. ASCII, and safe inside JSON.
+// Pseudo-text with the statistics of real text: 300,000 distinct words whose frequency follows
+// Zipf's law, the most common of them English function words. Deterministic: the same seed gives
+// the same words and texts. ASCII, and safe inside JSON.
 
 export const VOCABULARY_SIZE = 300_000;
 const EXPONENT = 1.03;
-/** Ranks below the function words are short words, those from here on long ones. */
+/** Ranks between the function words and this are short words, later ones long. */
 const LONG_FROM = 6400;
 const SENTENCE_WORDS = 13;
 
@@ -14,7 +15,7 @@ const VOWELS = ['a', 'e', 'i', 'o', 'u'];
 const CODAS = 'nrst';
 const SYLLABLES = ONSETS.flatMap((onset) => VOWELS.map((vowel) => onset + vowel));
 
-/** Random numbers in [0, 2^32). */
+/** Returns random numbers in [0, 2^32). */
 export type Random = () => number;
 
 /** mulberry32: small, fast and good enough for texts. */
@@ -31,11 +32,12 @@ export function seededRandom(seed: number): Random {
 const functionWords = FUNCTION_WORDS.split(' ');
 const syllable = (index: number): string => SYLLABLES[index % SYLLABLES.length] ?? '';
 
-/** The word of a rank, 0 being the most common. No two ranks share a word. */
+/** Returns the word of a rank, 0 being the most common. Each rank has its own word. */
 export function wordOf(rank: number): string {
   const common = functionWords[rank];
   if (common !== undefined) return common;
-  // Neighbours in rank should not look alike: a multiplication by a number coprime to the range scatters them.
+  // Neighbours in rank should not look alike: multiplication by a number coprime to the range
+  // scatters them.
   if (rank < LONG_FROM) {
     const id = (rank * 367) % (SYLLABLES.length * SYLLABLES.length);
     return syllable(Math.floor(id / SYLLABLES.length)) + syllable(id) + (CODAS[rank % CODAS.length] ?? '');
@@ -80,13 +82,13 @@ export class Vocabulary {
     for (const rank of [...small, ...large]) this.#probability[rank] = 1;
   }
 
-  /** Rank of a drawn word. */
+  /** Returns the rank of a drawn word. */
   draw(random: Random): number {
     const slot = random() % this.words.length;
     return random() / 2 ** 32 < (this.#probability[slot] ?? 1) ? slot : (this.#alias[slot] ?? 0);
   }
 
-  /** A text of so many words, in sentences. */
+  /** Returns a text of `count` words, in sentences. */
   text(count: number, random: Random): string {
     let text = '';
     for (let i = 0; i < count; i += 1) {

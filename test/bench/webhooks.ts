@@ -1,5 +1,6 @@
-// Webhooks: 1,000 endpoints of one org of which 100 never answer. How long the healthy ones wait from an event to its delivery
-// at a steady rate, and how many deliveries a second there are at most. Events go straight into their stream.
+// Webhooks: 1,000 endpoints of one organization of which 100 never answer. Measures how long
+// healthy ones wait from an event to its delivery at a steady rate, and the maximum deliveries a
+// second. Events are published straight to their stream.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +17,7 @@ import type { Target } from './target.ts';
 
 const ENDPOINTS = 1000;
 const HANGING = 100;
-/** Endpoints that are made at a time. */
+/** Endpoints that are created at a time. */
 const MAKING = 16;
 const EVENTS_PER_SECOND = 10;
 /** Events of the burst: each goes to about 55 endpoints. */
@@ -32,7 +33,10 @@ export interface WebhooksBenchOptions {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Answers every path but /hang/…, which it leaves waiting; tells when each event came to each healthy endpoint. */
+/**
+ * Answers every path but /hang/…, which stays unanswered; reports when each event reached each
+ * healthy endpoint.
+ */
 async function startReceiver(onDelivery: (event_id: string, at: number) => void) {
   let hanging = 0;
   const server = createServer((req, res) => {
@@ -56,7 +60,10 @@ async function startReceiver(onDelivery: (event_id: string, at: number) => void)
   };
 }
 
-/** Makes the endpoints, each subscribed to one kind of event; every tenth hangs. Gives how many healthy ones each kind has. */
+/**
+ * Creates the endpoints, each subscribed to one kind of event; every tenth hangs. Returns how many
+ * healthy ones each kind has.
+ */
 async function makeEndpoints({ url, org, key }: Target, receiver: string): Promise<Map<EventName, number>> {
   const healthy = new Map<EventName, number>();
   let next = 0;
@@ -93,7 +100,9 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
   const nc = await connectNats({ url: localNatsUrl(target.dataDir), name: 'bench', waitMs: 3000 });
   const js = jetstream(nc);
   let serial = 0;
-  /** Publishes events of the next kinds in one batch; gives how many healthy endpoints get one. */
+  /**
+   * Publishes events of the next kinds in one batch and returns how many healthy endpoints get one.
+   */
   const publish = async (count: number): Promise<number> => {
     const events = Array.from({ length: count }, (): ServiceEvent => {
       const event = KINDS[serial++ % KINDS.length] ?? 'trace.completed';

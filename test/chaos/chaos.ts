@@ -1,5 +1,6 @@
-// Faults under load, one after the other, then the proof that nothing was lost or doubled.
-// In: which faults, on which stack, how much load. Out: what happened and every check; throws only where the harness itself fails.
+// Faults under load, one after the other, then the proof that nothing was lost or doubled. In: the
+// faults, the stack, the load. Out: what happened and every check; throws only when the harness
+// itself fails.
 import { connectNats } from '../../ops/platform/nats/connect.ts';
 import { openLog, type Log } from '../../ops/platform/nats/open_log.ts';
 import { seededRandom } from '../bench/vocabulary.ts';
@@ -18,26 +19,29 @@ export interface ChaosOptions {
   rounds: number;
   /** Events a second of the main load. */
   rate: number;
-  /** Load before the first fault, and after each. */
+  /** Milliseconds of load before the first fault and after each. */
   aroundMs: number;
-  /** How long each fault lasts; null: as it says itself. */
-  bufferMs: number | null;
+  /** How long each fault lasts; null for the fault's own duration. */
+  holdMs: number | null;
   /** Checks after each fault, not only at the end. */
   checkEach: boolean;
   seed: number;
-  /** Runs whose texts are sent. */
+  /** File of runs whose texts are sent. */
   file?: string;
-  /** Leaves data and logs in any case. */
+  /** Keeps data and logs in any case. */
   keep?: boolean;
   progress: (line: string) => void;
-  /** Aborted: everything is stopped, and the run rejects. */
+  /** When aborted everything is stopped, and the run rejects. */
   signal?: AbortSignal;
 }
 
-/** What one fault did. */
+/** The effects of one fault. */
 export interface Struck extends Times {
   fault: string;
-  /** Seconds after the load until everything had landed and was told; null where nothing was checked. */
+  /**
+   * Milliseconds after the load until everything had landed and was reported; null when nothing was
+   * checked.
+   */
   settled_ms: number | null;
   breaches: string[];
 }
@@ -46,16 +50,16 @@ export interface ChaosResult {
   struck: Struck[];
   acknowledged: number;
   retries: number;
-  /** The last ones. */
+  /** The last checks. */
   checks: Check[];
-  /** When something does not hold: what happened when, which rows are concerned, where the folder was left. */
+  /** When a check fails: the times of all events, the rows concerned, the folder that was kept. */
   evidence: string[];
 }
 
 const SETTLE_MS_MAX = 240_000;
 const RECOVER_MS_MAX = 120_000;
 const SETTLE_LOOK_MS = 250;
-/** An API that is killed had at most this much unrecorded of what it had answered. */
+/** An API process that is killed had at most this much unrecorded of what it had answered. */
 const UNRECORDED_MS = 5000;
 const EVIDENCE_ROWS_MAX = 20;
 const DISK_MIB = 2048;
@@ -92,7 +96,7 @@ class Chaos {
       const log = await openLog(nc, { replicas: this.#stack.options.nats, logBytesMax: 16 * 1024 ** 3 });
       const sources: Sources = { runSql: sqlRunner(address.clickhouseUrl), log, events: new EventsRead(log) };
       const load = await Load.open(address, this.#around, { rate, seed, ...(file === undefined ? {} : { file }) });
-      // Judges are watched by the workers: what is sent from now on is judged by them.
+      // The workers watch the judges: events sent from now on are judged.
       await pause(1000);
       load.start();
       await pause(aroundMs);
@@ -130,7 +134,7 @@ class Chaos {
     }
   }
 
-  /** Ends what runs, and leaves nothing. */
+  /** Stops what runs, and leaves nothing behind. */
   stop(): Promise<void> {
     return this.#stack.stop();
   }
@@ -152,7 +156,7 @@ class Chaos {
       for (const name of processes)
         if (apis.includes(name)) load.gateway.excuse(apis.indexOf(name), performance.now() - UNRECORDED_MS);
     };
-    // One that ended without being asked is a breach; it is started again so that the run can go on.
+    // A process that ended by itself is a breach; it is started again so that the run can continue.
     await this.#stack.bootAll();
     const ground = {
       stack: this.#stack,
@@ -165,21 +169,21 @@ class Chaos {
         watch.struck();
       },
     };
-    await fault.run(ground, this.#options.bufferMs ?? fault.bufferMs);
+    await fault.run(ground, this.#options.holdMs ?? fault.holdMs);
     this.#note(`${fault.name} healed`);
     watch.healed();
     await watch.moving(RECOVER_MS_MAX);
     await pause(this.#options.aroundMs);
     watch.quiet();
     if (checks) await load.stop();
-    // While the load goes on there may always be a little: what is not checked is not waited for.
+    // Under load there may always be a small lag: without checks it is not waited for.
     const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
     const struck: Struck = { fault: fault.name, ...times, settled_ms: null, breaches: [] };
     this.#struck.push(struck);
     return struck;
   }
 
-  /** The load has ended: waits until nothing moves, and checks everything. */
+  /** After the end of the load, waits until nothing changes, and checks everything. */
   async #settle(struck: Struck, load: Load, sources: Sources): Promise<Check[]> {
     const { runSql, log, events } = sources;
     const { url } = this.#stack.address;
@@ -225,7 +229,9 @@ interface Sources {
   events: EventsRead;
 }
 
-/** Whether the condition came true within the time. A check that throws counts as not yet. */
+/**
+ * Returns whether the condition became true within the time. A check that throws counts as not yet.
+ */
 async function until(holds: () => Promise<boolean>, msMax: number, everyMs: number): Promise<boolean> {
   const began = performance.now();
   for (;;) {
@@ -235,7 +241,7 @@ async function until(holds: () => Promise<boolean>, msMax: number, everyMs: numb
   }
 }
 
-/** Runs it on a stack of its own, which is gone afterwards unless something was breached. */
+/** Runs the faults on a stack of its own, which is removed unless there was a breach. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const disk = options.faults.some(({ needs }) => needs?.disk === true) ? new SmallDisk(DISK_MIB) : null;
   const around = await startAround();

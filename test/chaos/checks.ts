@@ -1,5 +1,5 @@
-// What must be true of the store and the streams when the load is over, whatever was killed on the way.
-// In: what was acknowledged. Out: a line for each check; `breach` where it does not hold.
+// What must be true of the store and the streams when the load is over, whatever was killed
+// meanwhile. In: what was acknowledged. Out: a line for each check; `breach` where it fails.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -12,15 +12,18 @@ export interface Check {
   what: string;
   expected: string;
   found: string;
-  /** Something is lost, doubled or wrong. */
+  /** True when something is lost, doubled or wrong. */
   breach: boolean;
-  /** What holds came later than it should: no breach, as other work on the machine does that too. */
+  /**
+   * True when it became true later than it should: not a breach, as other work on the machine
+   * causes that too.
+   */
   slow?: boolean;
-  /** Which rows: a line each. */
+  /** The rows concerned, a line each. */
   rows?: readonly string[];
 }
 
-/** The org that Expected speaks of. Others are checked by test/chaos/side_checks.ts. */
+/** The organization that Expected describes. test/chaos/side_checks.ts checks the others. */
 const MAIN = "org_id = 'org_chaos'";
 
 const POSITION = 'partition, log_seq, log_index, log_sub';
@@ -37,10 +40,13 @@ export const none = (what: string, found: number | string, rows: readonly string
   rows,
 });
 
-/** A decimal text without zeros at its end. */
+/** Returns a decimal text without zeros at its end. */
 const plain = (decimal: string): string => decimal.replace(/\.?0+$/, '');
 
-/** Every acknowledged event is there, with as many rows as it has spans, and nothing else is. */
+/**
+ * Checks that every acknowledged event is stored with as many rows as it has spans, and nothing
+ * else is.
+ */
 async function spanChecks(runSql: RunSql, { spans }: Expected): Promise<Check[]> {
   const rows = (
     await runSql(
@@ -132,7 +138,9 @@ async function sumChecks(runSql: RunSql, expected: Expected): Promise<Check[]> {
   return checks;
 }
 
-/** The platform events of the stream, read once: each call reads what came since. */
+/**
+ * The platform events of the stream, each read once: a call reads what arrived since the last one.
+ */
 export class EventsRead {
   readonly #log: Log;
   readonly #events: ServiceEvent[] = [];
@@ -142,7 +150,7 @@ export class EventsRead {
     this.#log = log;
   }
 
-  /** All up to now. */
+  /** Returns all events up to now. */
   async all(): Promise<readonly ServiceEvent[]> {
     const { state } = await this.#log.jsm.streams.info(EVENTS_STREAM);
     if (state.last_seq <= this.#through || state.messages === 0) return this.#events;
@@ -183,7 +191,7 @@ async function told(read: EventsRead): Promise<Told> {
   return result;
 }
 
-/** Whether every trace was told complete by now. */
+/** Returns whether every trace was reported complete. */
 export async function allCompleted(read: EventsRead, traces: ReadonlySet<string>): Promise<boolean> {
   const { completed } = await told(read);
   return [...traces].every((trace) => completed.has(trace));
@@ -203,7 +211,10 @@ async function eventChecks(log: Log, read: EventsRead, traces: ReadonlySet<strin
   ];
 }
 
-/** Where in the log doubled rows come from, and when they were received: a line for each partition. */
+/**
+ * Returns the positions in the log of doubled rows and when they were received: a line for each
+ * partition.
+ */
 export async function doubledPositions(runSql: RunSql): Promise<string[]> {
   const rows = await runSql(`SELECT partition, count(), min(log_seq), max(log_seq), min(at), max(at) FROM
     (SELECT ${POSITION}, min(received_at) AS at FROM spans GROUP BY ${POSITION} HAVING count() > 1) GROUP BY partition ORDER BY partition FORMAT TSV`);
@@ -217,7 +228,7 @@ export async function doubledPositions(runSql: RunSql): Promise<string[]> {
     );
 }
 
-/** Log messages not landed yet, by the service's own metrics. */
+/** Returns the log messages that have not landed, by the service's own metrics. */
 export async function lagMessages(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const samples = text.split('\n').filter((line) => /^millrace_pipeline_lag_messages[{ ]/.test(line));
@@ -229,11 +240,14 @@ export interface CheckSources {
   runSql: RunSql;
   log: Log;
   events: EventsRead;
-  /** Of an API. */
+  /** Address of an API process. */
   url: string;
 }
 
-/** Every check of the main org, and of the traces of all orgs. Call when nothing moves any more. */
+/**
+ * Runs every check of the main organization, and of the traces of all organizations. Call when
+ * nothing changes any more.
+ */
 export async function runChecks(
   sources: CheckSources,
   expected: Expected,

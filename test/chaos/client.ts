@@ -1,16 +1,17 @@
-// How the load talks to the service: each request goes to the next API, and is given up after a while; what came of it is one of four things.
+// The load's client: each request goes to the next API process and is abandoned after a while; it
+// has one of four outcomes.
 import type { StackAddress } from './stack.ts';
 
-/** Longest that an answer is waited for. */
+/** Longest wait for an answer. */
 const REQUEST_MS_MAX = 5000;
 
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** Which API answered, from 0. */
+  /** Number of the API process that answered, from 0. */
   api: number;
-  /** performance.now() of when it was there. */
+  /** performance.now() of its arrival. */
   at: number;
 }
 
@@ -26,7 +27,7 @@ export class Client {
     return this.#address;
   }
 
-  /** The answer; null where there was none, so that nobody knows what became of the request. */
+  /** Returns the answer; null when there was none, so that the request's effect is unknown. */
   async ask(
     method: string,
     path: string,
@@ -53,7 +54,10 @@ export class Client {
     }
   }
 
-  /** What a key or the operator may do, tried until it is done. @throws Error when it is refused for good */
+  /**
+   * Retries a request of a key or the operator until it succeeds. @throws Error when it is rejected
+   * permanently
+   */
   async must(
     method: string,
     path: string,

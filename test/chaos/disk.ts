@@ -1,6 +1,7 @@
-// A disk of its own for a run: ext4 in a file, mounted by a loop device. It can be filled up, and it can lose its power: the file system
-// is shut down at once without writing its journal or anything else (ext4's own means for such tests), so what was not synced is gone.
-// It needs Linux and the right to mount (root). Guarantees: close() leaves nothing mounted and no file.
+// A disk of its own for a run: ext4 in a file, mounted by a loop device. It can be filled up, and
+// it can lose power: the file system is shut down at once without writing its journal or anything
+// else (ext4's own means for such tests), so what was not synced is gone. It needs Linux and the
+// right to mount (root). close() leaves nothing mounted and no file.
 import { execFileSync } from 'node:child_process';
 import {
   closeSync,
@@ -22,9 +23,9 @@ import { removeDir, tempDir } from '../support/temp.ts';
 const MIB = 1024 ** 2;
 /** EXT4_IOC_SHUTDOWN, _IOR('X', 125, __u32). */
 const SHUTDOWN = 0x8004_587d;
-/** EXT4_GOING_FLAGS_NOLOGFLUSH: as it is, right now. */
+/** EXT4_GOING_FLAGS_NOLOGFLUSH: immediately, without flushing the journal. */
 const WITHOUT_JOURNAL = 2;
-/** e2fsck's exit codes up to this one say that all was mended. */
+/** e2fsck's exit codes up to this one report that everything was repaired. */
 const MENDED_MAX = 1;
 
 export class SmallDisk {
@@ -33,7 +34,7 @@ export class SmallDisk {
   /** Where it is mounted. */
   readonly folder: string;
 
-  /** @throws Error where it cannot be made or mounted */
+  /** @throws Error when it cannot be created or mounted */
   constructor(mebibytes: number) {
     this.#image = path.join(this.#dir, 'image');
     this.folder = path.join(this.#dir, 'mounted');
@@ -55,7 +56,7 @@ export class SmallDisk {
     return bsize * bavail;
   }
 
-  /** Takes all room but so much. */
+  /** Fills the disk except for `leaveBytes`. */
   fillUp(leaveBytes: number): void {
     const ballast = path.join(this.folder, 'ballast');
     const most = this.free - leaveBytes - 16 * MIB;
@@ -65,7 +66,7 @@ export class SmallDisk {
     try {
       while (this.free - block.length >= leaveBytes && writeSync(file, block) === block.length);
     } catch {
-      // Others have taken the rest meanwhile.
+      // Other processes have taken the rest meanwhile.
     } finally {
       closeSync(file);
     }
@@ -75,7 +76,10 @@ export class SmallDisk {
     rmSync(path.join(this.folder, 'ballast'), { force: true });
   }
 
-  /** Power is lost: nothing reaches the disk from now on, and what waited in memory never will. Every process on it must be ended then. */
+  /**
+   * Cuts the power: nothing reaches the disk from now on, and what was in memory never will. Every
+   * process on it must be ended then.
+   */
   cut(): void {
     this.#leave('synced', true);
     this.#leave('not-synced', false);
@@ -94,7 +98,10 @@ export class SmallDisk {
     if (result !== 0) throw new Error('the file system could not be shut down');
   }
 
-  /** Power is back: the journal is replayed, the file system checked and mounted again. Gives what the check said. */
+  /**
+   * Restores the power: the journal is replayed, the file system checked and mounted again. Returns
+   * the check's output.
+   */
   recover(): string {
     run('umount', [this.folder]);
     const said = check(this.#image);
@@ -108,7 +115,7 @@ export class SmallDisk {
     return said;
   }
 
-  /** A file by which is seen afterwards what the loss of power took. */
+  /** Writes a file that later shows what the power loss took. */
   #leave(name: string, synced: boolean): void {
     rmSync(path.join(this.folder, name), { force: true });
     const file = openSync(path.join(this.folder, name), 'w');

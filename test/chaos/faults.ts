@@ -1,4 +1,5 @@
-// The faults, each as what it does to a running stack: strike, hold, heal. A fault says when it has struck; it resolves when it is healed.
+// The faults, each as its effect on a running stack: strike, hold, heal. A fault reports when it
+// has struck, and resolves when it is healed.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM } from '../../schemas/streams.ts';
 import type { Random } from '../bench/vocabulary.ts';
@@ -8,16 +9,19 @@ import type { Link } from './network.ts';
 import type { ProxyMode } from './proxy.ts';
 import type { Kind, ProcessName, Stack } from './stack.ts';
 
-/** What a fault works on. */
+/** The context of a fault. */
 export interface Ground {
   stack: Stack;
   log: Log;
   random: Random;
-  /** Everything of the stack is on it; null: on the machine's own. */
+  /** The disk of the whole stack; null for the machine's own. */
   disk: SmallDisk | null;
-  /** The fault is there from now on. */
+  /** Reports that the fault is active from now on. */
   struck: (what: string) => void;
-  /** These processes have been killed just now: what APIs had answered and not recorded may be gone. */
+  /**
+   * Reports that these processes have just been killed: what API processes had answered and not
+   * recorded may be gone.
+   */
   killed: (processes: readonly ProcessName[]) => void;
 }
 
@@ -26,12 +30,12 @@ export interface Fault {
   what: string;
   /** What a stack must have. */
   needs?: { cluster?: true; proxied?: true; disk?: true };
-  /** Milliseconds that it lasts unless told otherwise. */
-  bufferMs: number;
-  run: (ground: Ground, bufferMs: number) => Promise<void>;
+  /** Default duration, milliseconds. */
+  holdMs: number;
+  run: (ground: Ground, holdMs: number) => Promise<void>;
 }
 
-/** Who leads the log just now. */
+/** Returns the current leader of the log. */
 async function leader({ log, stack }: Ground): Promise<ProcessName> {
   const { cluster } = await log.jsm.streams.info(INGEST_STREAM);
   return stack.named('nats').find((name) => name === cluster?.leader) ?? 'nats-1';
@@ -42,26 +46,26 @@ const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
   return names[random() % names.length] ?? 'clickhouse';
 };
 
-/** kill -9 of all at once; after a while all are started again. */
-async function killed(ground: Ground, names: readonly ProcessName[], bufferMs: number): Promise<void> {
+/** Kills all at once with kill -9; after a while all are started again. */
+async function killed(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
   await Promise.all(names.map((name) => ground.stack.kill(name)));
   ground.killed(names);
   ground.struck(`kill -9 ${names.join(', ')}`);
-  await pause(bufferMs);
+  await pause(holdMs);
   await ground.stack.bootAll();
 }
 
-async function paused(ground: Ground, names: readonly ProcessName[], bufferMs: number): Promise<void> {
+async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
   for (const name of names) ground.stack.pause(name);
   ground.struck(`SIGSTOP ${names.join(', ')}`);
-  await pause(bufferMs);
+  await pause(holdMs);
   for (const name of names) ground.stack.resume(name);
 }
 
-async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, bufferMs: number): Promise<void> {
+async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, holdMs: number): Promise<void> {
   ground.stack.network.set(links, mode);
   ground.struck(`${links.join(', ')}: ${mode}`);
-  await pause(bufferMs);
+  await pause(holdMs);
   ground.stack.network.set(links, 'pass');
 }
 
@@ -76,33 +80,33 @@ const LONG_MS = 10_000;
 const kill = (kind: Kind): Fault => ({
   name: `kill-${kind}`,
   what: `kill -9 of one ${kind}, started again after a second`,
-  bufferMs: SHORT_MS,
-  run: (ground, bufferMs) => killed(ground, [any(ground, kind)], bufferMs),
+  holdMs: SHORT_MS,
+  run: (ground, holdMs) => killed(ground, [any(ground, kind)], holdMs),
 });
 
 const stop = (kind: Kind): Fault => ({
   name: `stop-${kind}`,
   what: `SIGSTOP of one ${kind} for 10 s`,
-  bufferMs: LONG_MS,
-  run: (ground, bufferMs) => paused(ground, [any(ground, kind)], bufferMs),
+  holdMs: LONG_MS,
+  run: (ground, holdMs) => paused(ground, [any(ground, kind)], holdMs),
 });
 
 const net = (name: string, what: string, links: readonly Link[], mode: ProxyMode): Fault => ({
   name,
   what,
   needs: { proxied: true },
-  bufferMs: LONG_MS,
-  run: (ground, bufferMs) => network(ground, links, mode, bufferMs),
+  holdMs: LONG_MS,
+  run: (ground, holdMs) => network(ground, links, mode, holdMs),
 });
 
-/** By name; the most telling first. */
+/** By name; the most informative first. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'nats-leader',
     what: 'kill -9 of the nats-server that leads the log, started again after 10 s',
     needs: { cluster: true },
-    bufferMs: LONG_MS,
-    run: async (ground, bufferMs) => killed(ground, [await leader(ground)], bufferMs),
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => killed(ground, [await leader(ground)], holdMs),
   },
   kill('api'),
   kill('worker'),
@@ -111,8 +115,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'clickhouse-away',
     what: 'ClickHouse away for 2 minutes',
-    bufferMs: 120_000,
-    run: (ground, bufferMs) => killed(ground, ['clickhouse'], bufferMs),
+    holdMs: 120_000,
+    run: (ground, holdMs) => killed(ground, ['clickhouse'], holdMs),
   },
   net('cut-api-nats', 'the APIs cut off from NATS for 10 s', ['api nats'], 'cut'),
   net('cut-worker-nats', 'the workers cut off from NATS for 10 s', ['worker nats'], 'cut'),
@@ -121,10 +125,10 @@ export const FAULTS: readonly Fault[] = [
     name: 'cut-routes',
     what: 'the leader of the log cut off from the other nats-servers for 10 s, while clients reach all of them',
     needs: { proxied: true, cluster: true },
-    bufferMs: LONG_MS,
-    run: async (ground, bufferMs) => {
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => {
       const node = ground.stack.named('nats').indexOf(await leader(ground));
-      await network(ground, [`routes ${node}`], 'cut', bufferMs);
+      await network(ground, [`routes ${node}`], 'cut', holdMs);
     },
   },
   net('stall-api-nats', 'no byte passes between APIs and NATS for 10 s', ['api nats'], 'stalled'),
@@ -147,29 +151,29 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'stop-nats',
     what: 'SIGSTOP of the nats-server that leads the log for 10 s',
-    bufferMs: LONG_MS,
-    run: async (ground, bufferMs) => paused(ground, [await leader(ground)], bufferMs),
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => paused(ground, [await leader(ground)], holdMs),
   },
   stop('clickhouse'),
   {
     name: 'nats-quorum',
     what: 'kill -9 of all nats-servers but one, started again after 10 s',
     needs: { cluster: true },
-    bufferMs: LONG_MS,
-    run: (ground, bufferMs) => killed(ground, ground.stack.named('nats').slice(1), bufferMs),
+    holdMs: LONG_MS,
+    run: (ground, holdMs) => killed(ground, ground.stack.named('nats').slice(1), holdMs),
   },
   {
     name: 'disk-full',
     what: 'no byte free on the disk of everything for 10 s; then there is room, and nats-servers are started again as a supervisor does',
     needs: { disk: true },
-    bufferMs: LONG_MS,
-    run: async (ground, bufferMs) => {
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => {
       const disk = diskOf(ground);
       disk.fillUp(0);
       ground.struck('disk full');
-      await pause(bufferMs);
+      await pause(holdMs);
       disk.freeAll();
-      // A stream that met a full disk takes nothing more until its server starts again: ops/adr/0029.
+      // A stream that met a full disk accepts nothing more until its server restarts: ops/adr/0029.
       for (const name of ground.stack.named('nats')) {
         await ground.stack.end(name);
         await ground.stack.boot(name);
@@ -181,14 +185,14 @@ export const FAULTS: readonly Fault[] = [
     name: 'power-loss',
     what: 'power of the machine lost: what was not synced is gone; then fsck, and everything is started again',
     needs: { disk: true },
-    bufferMs: SHORT_MS,
-    run: async (ground, bufferMs) => {
+    holdMs: SHORT_MS,
+    run: async (ground, holdMs) => {
       const disk = diskOf(ground);
       disk.cut();
       ground.struck('power lost');
       await Promise.all(ground.stack.processes.map((name) => ground.stack.kill(name)));
       ground.killed(ground.stack.processes);
-      await pause(bufferMs);
+      await pause(holdMs);
       disk.recover();
       await ground.stack.bootAll();
     },
@@ -196,7 +200,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'restart-all',
     what: 'kill -9 of every process at once, all started again after a second',
-    bufferMs: SHORT_MS,
-    run: (ground, bufferMs) => killed(ground, ground.stack.processes, bufferMs),
+    holdMs: SHORT_MS,
+    run: (ground, holdMs) => killed(ground, ground.stack.processes, holdMs),
   },
 ];

@@ -1,4 +1,5 @@
-// The whole load of a run and everything it needs around it: orgs, a judge, webhook endpoints and their receiver, the upstream of the gateway.
+// The whole load of a run and its surroundings: organizations, a judge, webhook endpoints and their
+// receiver, the gateway's upstream.
 import type { RunSql } from '../bench/store.ts';
 import { startReceiver, status, type Receiver } from '../support/receiver.ts';
 import { say, startUpstream, type TestUpstream } from '../support/upstream.ts';
@@ -20,10 +21,10 @@ import type { StackAddress } from './stack.ts';
 const OTLP_EVERY_MS = 60;
 const GATEWAY_EVERY_MS = 150;
 const LIMITED_EVERY_MS = 15;
-/** A receiver fails each so many-th try. */
+/** A receiver fails one in this many attempts. */
 const FLAKY_EVERY = 5;
 
-/** What stands around the stack; started before it, as the stack is told its addresses. */
+/** What surrounds the stack; started before it, as the stack needs its addresses. */
 export interface Around {
   receiver: Receiver;
   upstream: TestUpstream;
@@ -82,7 +83,7 @@ export class Load {
     this.#subscriptions = parts.subscriptions;
   }
 
-  /** Makes orgs, judge, endpoints and limits; nothing is sent yet. */
+  /** Creates organizations, judge, endpoints and limits; nothing is sent yet. */
   static async open(address: StackAddress, around: Around, options: SenderOptions & { seed: number }): Promise<Load> {
     const client = new Client(address);
     const orgs = await Promise.all(['org_otlp', 'org_gateway', 'org_limited'].map((org) => makeOrg(client, org)));
@@ -122,12 +123,15 @@ export class Load {
     for (const part of [this.sender, this.#otlp, this.gateway, this.#limited]) part.start();
   }
 
-  /** Resolves when everything that was begun is acknowledged or refused. */
+  /** Resolves when every request in flight is acknowledged or rejected. */
   async stop(): Promise<void> {
     await Promise.all([this.sender, this.#otlp, this.gateway, this.#limited].map((part) => part.stop()));
   }
 
-  /** Events of every kind that were acknowledged as stored; calls through the gateway are answered whether or not they can be stored just now. */
+  /**
+   * Events of every kind acknowledged as stored; gateway calls are answered whether or not they can
+   * be stored at that time.
+   */
   get acknowledged(): number {
     return this.sender.acknowledged + this.#otlp.expected.spans.size + this.#limited.expected.spans.size;
   }
@@ -138,7 +142,7 @@ export class Load {
     return main + this.#sides.reduce((sum, { spans }) => sum + spans.size, 0);
   }
 
-  /** Every trace that was acknowledged, of all orgs. */
+  /** Every acknowledged trace of all organizations. */
   get traces(): Set<string> {
     const traces = new Set(this.sender.expected.traces);
     for (const { spans } of this.#sides) for (const key of spans.keys()) traces.add(key.slice(0, key.indexOf(' ')));
@@ -153,7 +157,7 @@ export class Load {
     return webhooksMissing(read, this.#around.receiver, this.#subscriptions);
   }
 
-  /** Whether every budget says what was summed. */
+  /** Returns whether every budget agrees with the sums. */
   async budgetsAgree(runSql: RunSql): Promise<boolean> {
     const checks = await Promise.all(this.#withBudgets.map((org) => budgetMatches(runSql, this.#client, org)));
     return checks.flat().every(({ breach }) => !breach);
@@ -182,7 +186,7 @@ export class Load {
 async function makeOrg(client: Client, org: string): Promise<{ org: string; key: string }> {
   const operator = { authorization: `Bearer ${client.address.adminToken}` };
   const owner = { user_id: `owner_${org}`, email: `${org}@example.com` };
-  // Taken before the answer was lost: 409 is as good as made.
+  // Accepted before the answer was lost: 409 means created.
   await client.must(
     'POST',
     '/admin/orgs',

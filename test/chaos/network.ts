@@ -1,5 +1,6 @@
-// The proxies between the parts of a stack: from each kind of process to each nats-server and to ClickHouse, and from each nats-server to each other.
-// Who listens where is fixed; a fault sets the mode of some of them.
+// The proxies between the parts of a stack: from each kind of process to each nats-server and to
+// ClickHouse, and between the nats-servers. Addresses are fixed; a fault sets the mode of some
+// proxies.
 import { freePort } from '../../ops/launch/process/ports.ts';
 import { Proxy, type ProxyMode } from './proxy.ts';
 
@@ -11,7 +12,10 @@ export interface Targets {
   clickhouse: number;
 }
 
-/** Which connections: those of a kind of process to NATS or to ClickHouse, or all routes of one nats-server (from 0). */
+/**
+ * A set of connections: those of a kind of process to NATS or to ClickHouse, or all routes of one
+ * nats-server (from 0).
+ */
 export type Link = `${Client} nats` | `${Client} clickhouse` | `routes ${number}`;
 
 interface Placed {
@@ -21,7 +25,7 @@ interface Placed {
 
 export class Network {
   readonly #placed = new Map<string, Placed>();
-  /** An address that nothing listens on. */
+  /** An address without a listener. */
   readonly nowhere: string;
 
   private constructor(nowhere: string) {
@@ -54,7 +58,7 @@ export class Network {
     return this.#port(`${client} clickhouse`);
   }
 
-  /** Where a nats-server reaches another one. */
+  /** Returns the port at which a nats-server reaches another one. */
   routePort(from: number, to: number): number {
     return this.#port(`route ${String(from)} ${String(to)}`);
   }

@@ -1,5 +1,6 @@
-// A TCP proxy between two parts of the service, which fails as networks do: cut (connections break and none comes up), stalled (they stand,
-// and no byte passes), half-open (the server's side never hears of its clients, who hear nothing of that).
+// A TCP proxy between two parts of the service that fails as networks do: cut (connections break
+// and none can be opened), stalled (they stay open, and no byte passes), half-open (the server
+// receives nothing from its clients, which do not notice).
 import { createServer, connect, type Server, type Socket } from 'node:net';
 
 export type ProxyMode = 'pass' | 'cut' | 'stalled' | 'half-open';
@@ -16,7 +17,7 @@ export class Proxy {
   #server: Server | null = null;
   #mode: ProxyMode = 'pass';
 
-  /** @param port where it listens, on loopback; targetPort: where to */
+  /** @param port its own port on loopback @param targetPort the port that it connects to */
   constructor(port: number, targetPort: number) {
     this.#port = port;
     this.#targetPort = targetPort;
@@ -35,7 +36,10 @@ export class Proxy {
     this.#server = server;
   }
 
-  /** From now on. Back to pass, connections that were cut off come up anew; those that stood still go on with the bytes that were held. */
+  /**
+   * Sets the mode from now on. Back in `pass`, broken connections can be opened again; stalled ones
+   * continue with the buffered bytes.
+   */
   set(mode: ProxyMode): void {
     this.#mode = mode;
     for (const pair of this.#pairs) this.#apply(pair);
@@ -87,7 +91,10 @@ export class Proxy {
     });
   }
 
-  /** Whether bytes of this side pass now. In half-open connections the server's answers do, and what clients say does not. */
+  /**
+   * Returns whether bytes of this side pass now. In half-open connections the server's answers do,
+   * and clients' bytes do not.
+   */
   #flows(from: Socket): boolean {
     if (this.#mode === 'pass') return true;
     return this.#mode === 'half-open' && [...this.#pairs].some(({ server }) => server === from);

@@ -1,5 +1,5 @@
-// `npm run chaos`: the whole service in several processes under mixed load, one fault after the other, then the proof that nothing
-// was lost or doubled. Exit code 1 when any check does not hold.
+// `npm run chaos`: the whole service in several processes under mixed load, one fault after the
+// other, then the proof that nothing was lost or doubled. Exit code 1 when any check fails.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import path from 'node:path';
@@ -77,7 +77,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     rounds,
     rate,
     aroundMs: around * 1000,
-    bufferMs: hold === null ? null : hold * 1000,
+    holdMs: hold === null ? null : hold * 1000,
     checkEach: !values.once,
     seed,
     keep: values.keep,
@@ -89,7 +89,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
 
 const time = (value: number | null): string => (value === null ? 'never' : `${ms(value)} ms`);
 
-/** The result as tables. */
+/** Prints the result as tables. */
 function report(
   { struck, acknowledged, retries, checks, evidence }: ChaosResult,
   { seed, rate, stack, aroundMs }: ChaosOptions,
@@ -166,5 +166,5 @@ try {
   console.error(stop.signal.aborted ? 'stopped' : usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = stop.signal.aborted ? 130 : 1;
 }
-// Load that was cut short would go on asking.
+// An aborted load would continue its requests.
 if (stop.signal.aborted) process.exit();

@@ -1,5 +1,6 @@
-// Load that remembers: each event is sent until it is acknowledged, with the same bytes each time, and what must be in the
-// store afterwards is written down. An attempt whose answer was lost may have been stored: the repeat must not count.
+// Load with a memory: each event is sent until it is acknowledged, with the same bytes each time,
+// and the expected rows are recorded. An attempt whose answer was lost may have been stored: its
+// repeat must not count.
 import { randomUUID } from 'node:crypto';
 import { eventHex, partitionOf } from '../../pipeline/domain/traces/ids.ts';
 import { usdToPico } from '../../pipeline/domain/pricing/money.ts';
@@ -10,7 +11,7 @@ import { runTexts } from './texts.ts';
 
 type Json = Record<string, unknown>;
 
-/** What the store must hold of all acknowledged events. */
+/** The rows that the store must have for all acknowledged events. */
 export interface Expected {
   /** Rows by event hex. */
   spans: Map<string, number>;
@@ -27,14 +28,14 @@ export interface SenderOptions {
   /** Events a second. */
   rate: number;
   seed?: number;
-  /** Runs whose texts are sent; unset: the sample of the demo. */
+  /** File of runs whose texts are sent; unset: the sample of the demo. */
   file?: string;
 }
 
 const LANES = 12;
 const RETRY_MS = 60;
 const TRACE_EVENTS_MAX = 8;
-/** Longer than any fault lasts, and than a claim of a process that died. */
+/** Longer than any fault lasts, and than a dead process's claim. */
 const KEY_MS_MAX = 120_000;
 
 interface Made {
@@ -55,9 +56,9 @@ export class Sender {
     cost_pico_usd: 0n,
     storage_bytes: 0,
   };
-  /** Attempts that were sent again. */
+  /** Repeated attempts. */
   retries = 0;
-  /** Answers that no retry can mend, and ids that differ from what the content says. */
+  /** Answers that no retry can fix, and ids that differ from the content's. */
   readonly faults: string[] = [];
   readonly #client: Client;
   readonly #rate: number;
@@ -81,7 +82,7 @@ export class Sender {
     return this.expected.spans.size;
   }
 
-  /** Begins, or goes on after a stop. */
+  /** Begins, or continues after a stop. */
   start(): void {
     this.#stopped = false;
     this.#taken = 0;
@@ -89,13 +90,13 @@ export class Sender {
     this.#lanes = Array.from({ length: LANES }, () => this.#lane());
   }
 
-  /** Ends the load; resolves when everything that was begun is acknowledged. */
+  /** Ends the load; resolves when every request in flight is acknowledged. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#lanes);
   }
 
-  /** One event for a partition of the log, acknowledged; gives its trace. */
+  /** Sends one event to a partition of the log until it is acknowledged, and returns its trace. */
   async probe(partition: number, partitions: number): Promise<string> {
     let trace = this.#newTrace();
     while (partitionOf(this.#client.address.org, trace, partitions) !== partition) trace = this.#newTrace();
@@ -119,7 +120,9 @@ export class Sender {
     return `trace-${this.#run}-${String(this.#traces)}`;
   }
 
-  /** A trace in several requests of different formats; its root comes first, last, or never. */
+  /**
+   * Sends a trace in several requests of different formats; its root arrives first, last, or never.
+   */
   async #sendTrace(): Promise<void> {
     const trace = this.#newTrace();
     const root = `root-${trace}`;
@@ -224,7 +227,7 @@ export class Sender {
     const listed = format === 'custom' || format === 'app';
     const body = JSON.stringify(listed ? { events: made.map(({ event }) => event) } : made[0]?.event);
     const hexes = made.map(({ event }) => eventHex(JSON.stringify(event)));
-    // Some requests are repeatable as a whole: their repeats are answered from what was kept.
+    // Some requests carry an Idempotency-Key: their repeats are answered from the kept answer.
     let idempotency: Record<string, string> = this.#random() % 4 === 0 ? { 'Idempotency-Key': randomUUID() } : {};
     const began = performance.now();
     for (;;) {
@@ -255,7 +258,9 @@ export class Sender {
     expected.storage_bytes += Buffer.byteLength(JSON.stringify(event));
   }
 
-  /** Event ids of the answer; null where there was none, or the service was busy or away. */
+  /**
+   * Returns the event ids of the answer; null when there was none, or the service was busy or away.
+   */
   async #attempt(format: string, body: string, idempotency: Record<string, string>): Promise<string[] | null> {
     const { org, key } = this.#client.address;
     const answer = await this.#client.ask('POST', `/orgs/${org}/ingest/${format}`, {
@@ -267,7 +272,7 @@ export class Sender {
       const { data } = JSON.parse(answer.text) as { data: { event_id: string; events?: { event_id: string }[] } };
       return data.events?.map(({ event_id }) => event_id) ?? [data.event_id];
     }
-    // 409: the first try under this key may be under way yet.
+    // 409: the first attempt under this key may still be in flight.
     if (answer.status < 500 && answer.status !== 429 && answer.status !== 409)
       this.faults.push(`${format}: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
     return null;

@@ -1,11 +1,12 @@
-// What must be true of the other traffic of a run when the load is over: spans of OTLP and of the gateway, budgets, webhooks, judges.
+// What must be true of the other traffic of a run when the load is over: OTLP and gateway spans,
+// budgets, webhooks, judges.
 import type { RunSql } from '../bench/store.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { none, type Check, type EventsRead } from './checks.ts';
 import type { Client } from './client.ts';
 import type { LimitedSide, SideExpected } from './sides.ts';
 
-/** Which platform events a path of the receiver is subscribed to, of which org. */
+/** The platform events and the organization that a path of the receiver is subscribed to. */
 export interface Subscription {
   path: string;
   org: string;
@@ -18,7 +19,10 @@ const lines = (text: string): string[][] =>
     .filter((line) => line !== '')
     .map((line) => line.split('\t'));
 
-/** Every acknowledged span of an org, once, with its tokens; nothing else but what may be there. */
+/**
+ * Checks that every acknowledged span of an organization is stored once with its tokens, and
+ * nothing else but what may be there.
+ */
 export async function sideSpanChecks(runSql: RunSql, { org, spans, maybe }: SideExpected): Promise<Check[]> {
   const rows = lines(
     await runSql(
@@ -45,7 +49,7 @@ export async function sideSpanChecks(runSql: RunSql, { org, spans, maybe }: Side
   ];
 }
 
-/** What every API says that an org has used, and what was summed. */
+/** Compares every API process's use of an organization with the sums. */
 export async function budgetMatches(
   runSql: RunSql,
   client: Client,
@@ -77,7 +81,7 @@ export async function budgetMatches(
   return checks;
 }
 
-/** A reached limit let nothing in later than the contract's second after it was reached. */
+/** Checks that a reached limit admitted nothing later than the contract's second. */
 export function limitChecks(side: LimitedSide): Check[] {
   const reached = side.limits.filter(({ reached_at }) => reached_at !== null);
   const late = reached.filter((limit) => limit.late > 0);
@@ -97,7 +101,10 @@ export function limitChecks(side: LimitedSide): Check[] {
   ];
 }
 
-/** Every platform event that an endpoint is subscribed to came there at least once, and nothing that never was. */
+/**
+ * Checks that every platform event that an endpoint is subscribed to arrived at least once, and no
+ * other did.
+ */
 export async function webhookChecks(
   read: EventsRead,
   receiver: Receiver,
@@ -125,7 +132,7 @@ export async function webhookChecks(
   });
 }
 
-/** How many webhooks are missing yet. */
+/** Returns the number of webhooks still missing. */
 export async function webhooksMissing(
   read: EventsRead,
   receiver: Receiver,
@@ -135,7 +142,7 @@ export async function webhooksMissing(
   return checks.filter(({ what }) => what.endsWith('not delivered')).reduce((sum, { found }) => sum + Number(found), 0);
 }
 
-/** The judge gave every trace of the main org one score. */
+/** Checks that the judge gave every trace of the main organization one score. */
 export async function judgeChecks(runSql: RunSql, judge: string, traces: ReadonlySet<string>): Promise<Check[]> {
   const rows = lines(
     await runSql(

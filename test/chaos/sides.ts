@@ -1,5 +1,6 @@
-// The other traffic of a run, each kind in an org of its own: OTLP exports, calls through the gateway, and an org whose hard limit is
-// reached again and again. Each remembers what must be stored, and what may be because an answer was lost.
+// The other traffic of a run, each kind in an organization of its own: OTLP exports, gateway calls,
+// and an organization whose hard limit is reached repeatedly. Each records what must be stored, and
+// what may be because an answer was lost.
 import { eventHex } from '../../pipeline/domain/traces/ids.ts';
 import { seededRandom, type Random } from '../bench/vocabulary.ts';
 import { asJson, asProtobuf, exportOf, otlpSpan } from '../support/otlp.ts';
@@ -9,13 +10,13 @@ import { runTexts } from './texts.ts';
 
 const RETRY_MS = 60;
 
-/** Of one org: spans by trace and name of the span, with their tokens. */
+/** The expected spans of one organization, by trace and span name, with their tokens. */
 export interface SideExpected {
   org: string;
   key: string;
-  /** `trace span` to tokens in and out. */
+  /** From `trace span` to input and output tokens. */
   spans: Map<string, { input: number; output: number }>;
-  /** Traces of which an answer was lost: they may be there, at most once. */
+  /** Traces with a lost answer: they may be stored, at most once. */
   maybe: Set<string>;
 }
 
@@ -54,7 +55,7 @@ abstract class Side {
     return this.#stopped;
   }
 
-  /** A hex of 32 digits that no other run or kind has. */
+  /** Returns a hex of 32 digits that no other run or kind has. */
   protected newTrace(): string {
     this.#made += 1;
     return eventHex(`${this.expected.org} ${this.#run} ${String(this.#made)}`).padEnd(32, 'a');
@@ -74,11 +75,11 @@ export interface SideOptions {
   address: StackAddress;
   seed: number;
   file?: string;
-  /** Between two requests. */
+  /** Milliseconds between two requests. */
   everyMs: number;
 }
 
-/** Exports of a few spans, in JSON and protobuf by turns, until they are taken. */
+/** Exports of a few spans, alternately in JSON and protobuf, repeated until they are accepted. */
 export class OtlpSide extends Side {
   #json = false;
 
@@ -123,14 +124,17 @@ export class OtlpSide extends Side {
   }
 }
 
-/** A call that was answered, and by which API. */
+/** An answered call, and the API process that answered it. */
 interface Call {
   trace: string;
   api: number;
   at: number;
 }
 
-/** Calls through the gateway. A process that is killed loses the records of its last moments: those are moved to what may be there. */
+/**
+ * Gateway calls. A killed process loses the records of its last moments: those become spans that
+ * may be stored.
+ */
 export class GatewaySide extends Side {
   static readonly TOKENS = { input: 100, output: 20 };
   #calls: Call[] = [];
@@ -151,7 +155,7 @@ export class GatewaySide extends Side {
     this.#calls.push({ trace, api: answer.api, at: answer.at });
   }
 
-  /** An API was killed: what it answered since then may be lost. */
+  /** Notes that an API process was killed: what it answered since then may be lost. */
   excuse(api: number, sinceMs: number): void {
     for (const call of this.#calls)
       if (call.api === api && call.at >= sinceMs) {
@@ -170,13 +174,19 @@ export interface Limit {
   limit: number;
   reached_at: number | null;
   refused_at: number | null;
-  /** Tokens acknowledged beyond it of requests that were sent later than the contract's second after it was reached. */
+  /**
+   * Tokens beyond the limit acknowledged for requests sent later than the contract's second after
+   * it was reached.
+   */
   late: number;
-  /** Tokens acknowledged beyond it in all. */
+  /** All tokens acknowledged beyond the limit. */
   over: number;
 }
 
-/** One event after the other until the hard limit refuses them; a while later the limit is raised. */
+/**
+ * Sends one event after the other until the hard limit rejects them; a while later the limit is
+ * raised.
+ */
 export class LimitedSide extends Side {
   static readonly STEP = 40_000;
   /** The contract: other processes know within a second. */
@@ -184,12 +194,12 @@ export class LimitedSide extends Side {
   readonly limits: Limit[] = [];
   #tokens = 0;
 
-  /** Tokens that were acknowledged. */
+  /** Acknowledged tokens. */
   get tokens(): number {
     return this.#tokens;
   }
 
-  /** Sets a limit one step above what is acknowledged now. */
+  /** Sets a limit one step above the acknowledged tokens. */
   async raise(): Promise<void> {
     const limit = this.#tokens + LimitedSide.STEP;
     await this.client.must('PUT', `/orgs/${this.expected.org}/budget`, this.#headers, {

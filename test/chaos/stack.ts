@@ -1,5 +1,6 @@
-// The service as separate processes that can be killed one by one: nats-servers, ClickHouse, APIs, pipeline workers, and where asked for
-// TCP proxies between them. Every process keeps its port and folder over restarts. Guarantees: stop() leaves nothing running and nothing on disk.
+// The service as separate processes that can be killed one by one: nats-servers, ClickHouse, API
+// processes, workers, and on request TCP proxies between them. Every process keeps its port and
+// folder over restarts. stop() leaves nothing running and nothing on disk.
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { startClickHouse } from '../../ops/launch/clickhouse/server.ts';
@@ -18,21 +19,27 @@ export type ProcessName = `${Exclude<Kind, 'clickhouse'>}-${number}` | 'clickhou
 export interface StackOptions {
   apis: number;
   workers: number;
-  /** nats-servers: one alone, or a cluster whose streams have as many replicas. */
+  /** Number of nats-servers: a single one, or a cluster whose streams have as many replicas. */
   nats: number;
-  /** Proxies between the parts, for faults of the network. */
+  /** Puts proxies between the parts, for faults of the network. */
   proxied: boolean;
   /** Settings of the service beyond addresses and secrets. */
   env?: Record<string, string>;
-  /** Folder to run in, which stays; unset: a temporary one of its own. */
+  /** Folder to run in, which is kept; unset: a temporary one of its own. */
   folder?: string;
-  /** Rows are synced by a worker before each checkpoint, as beside the embedded engine of npm start; otherwise by every insert. */
+  /**
+   * True: a worker syncs rows before each checkpoint, as with the embedded engine of npm start.
+   * False: every insert does.
+   */
   syncedByWorkers?: boolean;
 }
 
-/** One API, two workers, one nats-server: what is started fastest. */
+/** One API process, two workers, one nats-server: the stack that starts fastest. */
 export const SMALL: StackOptions = { apis: 1, workers: 2, nats: 1, proxied: false };
-/** What runs in production: two APIs, three workers, a cluster of three nats-servers with a replica in each. */
+/**
+ * The stack of production: two API processes, three workers, a cluster of three nats-servers with a
+ * replica in each.
+ */
 export const WHOLE: StackOptions = { apis: 2, workers: 3, nats: 3, proxied: true };
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -44,16 +51,16 @@ const MEMORY_BYTES = 1_200_000_000;
 const TIMES = { SERVICE_TRACE_GRACE_MS: '500', SERVICE_TRACE_IDLE_MS: '4000' };
 
 export interface StackAddress {
-  /** Of the first API. */
+  /** Address of the first API process. */
   url: string;
-  /** Of every API. */
+  /** Addresses of all API processes. */
   urls: string[];
   org: string;
   key: string;
   adminToken: string;
-  /** Of every nats-server, without the proxies. */
+  /** Addresses of all nats-servers, without the proxies. */
   natsUrl: string;
-  /** Without the proxies. */
+  /** Address without the proxies. */
   clickhouseUrl: string;
 }
 
@@ -71,7 +78,7 @@ export class Stack {
   #binary = '';
   #network: Network | null = null;
   #clickhouseUrl = '';
-  /** What ended although nobody ended it. */
+  /** Processes that ended by themselves. */
   readonly unexpected: string[] = [];
 
   constructor(options: StackOptions = SMALL) {
@@ -92,23 +99,23 @@ export class Stack {
     };
   }
 
-  /** Where the processes keep their data and logs. */
+  /** The folder with the processes' data and logs. */
   get folder(): string {
     return this.#folder;
   }
 
-  /** Where the logs of the processes are while the stack exists. */
+  /** The folder of the processes' logs while the stack exists. */
   get logs(): string {
     return path.join(this.#folder, 'logs');
   }
 
-  /** The proxies between the parts. @throws Error in a stack without */
+  /** The proxies between the parts. @throws Error in a stack without proxies */
   get network(): Network {
     if (this.#network === null) throw new Error('this stack has no proxies');
     return this.#network;
   }
 
-  /** Every process there is, in the order of their starts. */
+  /** All processes, in the order of their starts. */
   get processes(): ProcessName[] {
     return [...this.named('nats'), 'clickhouse', ...this.named('api'), ...this.named('worker')];
   }
@@ -131,7 +138,7 @@ export class Stack {
     await this.bootAll();
   }
 
-  /** Starts everything that does not run. */
+  /** Starts every process that does not run. */
   async bootAll(): Promise<void> {
     for (const kinds of [
       ['nats', 'clickhouse'],
@@ -168,7 +175,7 @@ export class Stack {
     return this.#running.get(name)?.pid;
   }
 
-  /** kill -9; resolves when it is gone. */
+  /** Kills with kill -9; resolves when the process is gone. */
   async kill(name: ProcessName): Promise<void> {
     const running = this.#running.get(name);
     if (running === undefined) return;
@@ -178,7 +185,7 @@ export class Stack {
     await running.exited;
   }
 
-  /** SIGTERM; resolves when it has ended. */
+  /** Sends SIGTERM; resolves when the process has ended. */
   async end(name: ProcessName): Promise<void> {
     const running = this.#running.get(name);
     if (running === undefined) return;
@@ -187,7 +194,7 @@ export class Stack {
     await running.stop();
   }
 
-  /** SIGSTOP and SIGCONT. */
+  /** Sends SIGSTOP, and later SIGCONT. */
   pause(name: ProcessName): void {
     this.#signal(name, 'SIGSTOP');
   }
@@ -196,7 +203,7 @@ export class Stack {
     this.#signal(name, 'SIGCONT');
   }
 
-  /** Ends everything in order. `keep`: leaves the folder, for somebody to look at. */
+  /** Ends everything in order. @param keep keeps the folder for inspection */
   async stop(keep = false): Promise<void> {
     this.#stopping.abort();
     for (const kinds of [['api'], ['worker'], ['clickhouse', 'nats']] as const)
@@ -260,7 +267,7 @@ export class Stack {
                   ? []
                   : [local(this.#network?.routePort(index, to) ?? this.#port(`${nodes[to] ?? ''} routes`))],
               ),
-              // Behind proxies nobody may be told of a way around them.
+              // Behind proxies no process may learn a way around them.
               ...(this.#network === null
                 ? {}
                 : { advertise: this.#network.nowhere, clientAdvertise: this.#network.nowhere }),
@@ -311,6 +318,6 @@ export class Stack {
   }
 }
 
-/** Of processes that listen on loopback for the length of a run. */
+/** Token of processes that listen on loopback during a run. */
 const TOKEN = 'chaos-token-of-this-run';
 const KEY = 'sk_svc_chaos0123456789abcdef';

@@ -1,4 +1,5 @@
-// Texts of real agent runs for the load, cut to a bound: the sample of the demo, or a file of runs of one's own.
+// Texts of real agent runs for the load, truncated: the sample of the demo, or a given file of
+// runs.
 import { readFileSync } from 'node:fs';
 import { parseRuns } from '../../ops/demo/runs.ts';
 import type { Random } from '../bench/vocabulary.ts';
@@ -6,7 +7,7 @@ import type { Random } from '../bench/vocabulary.ts';
 const TEXT_LENGTH_MAX = 1500;
 const SAMPLE = new URL('../../ops/demo/sample_runs.json', import.meta.url);
 
-/** @returns what gives the text of some message of some run */
+/** @returns a function that returns the text of some message of some run */
 export function runTexts(file: string | URL = SAMPLE): (random: Random) => string {
   const texts = parseRuns(readFileSync(file, 'utf8')).flatMap(({ traj }) =>
     traj.flatMap(({ content }) =>

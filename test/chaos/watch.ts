@@ -1,4 +1,4 @@
-// What can be seen of the service during a fault: acknowledgements, rows that land, lag. Looks every few milliseconds.
+// Observes the service during a fault: acknowledgements, landed rows, lag, every few milliseconds.
 import type { RunSql } from '../bench/store.ts';
 import { lagMessages } from './checks.ts';
 import { pause } from './client.ts';
@@ -6,17 +6,20 @@ import { pause } from './client.ts';
 export interface Times {
   /** Requests acknowledged from the strike until the fault was healed. */
   acknowledged_during: number;
-  /** From the strike to the next acknowledgement, and to the next rows that landed; null where none came. Milliseconds. */
+  /**
+   * Milliseconds from the strike to the next acknowledgement, and to the next landed rows; null
+   * when there were none.
+   */
   acknowledged_after_ms: number | null;
   landed_after_ms: number | null;
-  /** Longest time without an acknowledgement from the strike on. */
+  /** Longest time without an acknowledgement after the strike. */
   silent_ms: number;
-  /** From the healing until the lag was seen at 0; null where it never was. */
+  /** Milliseconds from the healing until the lag was 0; null when it never was. */
   no_lag_after_ms: number | null;
 }
 
 export interface WatchOptions {
-  /** Of every API. */
+  /** Addresses of all API processes. */
   urls: readonly string[];
   runSql: RunSql;
   acknowledged: () => number;
@@ -56,17 +59,17 @@ export class Watch {
     this.#watching = Promise.all([this.#watching, this.#watchLag()]);
   }
 
-  /** The load ends: no acknowledgement is missed from now on. */
+  /** The load ends: missing acknowledgements no longer count. */
   quiet(): void {
     this.#quiet = true;
   }
 
-  /** Resolves when there was an acknowledgement and rows have landed, or the time is over. */
+  /** Resolves after an acknowledgement and landed rows, or when the time is over. */
   async moving(msMax: number): Promise<void> {
     await this.#until(() => this.#acknowledgedAfter !== null && this.#landedAfter !== null, msMax);
   }
 
-  /** Waits until the lag was at 0, for as long as is given. */
+  /** Waits until the lag was 0, at most `msMax`. */
   async end(msMax: number): Promise<Times> {
     await this.#until(() => this.#noLagAfter !== null, msMax);
     this.#ended = true;
@@ -120,7 +123,7 @@ export class Watch {
     }
   }
 
-  /** NaN where it fails or takes too long: what is looked at may be gone, or stand still. */
+  /** Returns NaN when it fails or takes too long: the observed process may be gone or frozen. */
   async #bounded(look: Promise<string | number>): Promise<string | number> {
     return Promise.race([look.catch(() => NaN), pause(ANSWER_MS_MAX).then(() => NaN)]);
   }

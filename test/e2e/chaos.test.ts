@@ -3,11 +3,11 @@ import { runChaos } from '../chaos/chaos.ts';
 import { FAULTS } from '../chaos/faults.ts';
 import { SMALL } from '../chaos/stack.ts';
 
-/** One of each kind of process killed, and a worker paused. The rest is for npm run chaos. */
+/** One fault of each kind; `npm run chaos` runs the others. */
 const NAMES = ['kill-api', 'kill-worker', 'kill-nats', 'kill-clickhouse', 'stop-worker'];
 
 it(
-  'loses and doubles nothing when each process is killed and a worker is paused under load',
+  'loses and doubles no event when each process is killed and a worker is paused under load',
   { timeout: 900_000 },
   async () => {
     const result = await runChaos({
@@ -16,7 +16,7 @@ it(
       rounds: 1,
       rate: 150,
       aroundMs: 300,
-      bufferMs: 1000,
+      holdMs: 1000,
       checkEach: false,
       seed: 1,
       progress: () => undefined,

@@ -46,12 +46,12 @@ const breaches = async (): Promise<string[]> =>
     .filter(({ breach }) => breach)
     .map(({ what }) => what);
 
-it('finds nothing where nothing was lost or doubled', async () => {
+it('the chaos checks report nothing when no event was lost or doubled', async () => {
   expect(await breaches()).toEqual([]);
   expect(sender.faults).toEqual([]);
 });
 
-it('finds a lost event, a doubled one, a foreign one, a missing text and a trace with a wrong sum', async () => {
+it('the chaos checks find a lost event, a doubled one, a foreign one, a missing text and a trace with a wrong sum', async () => {
   const settings = { mutations_sync: '2', lightweight_deletes_sync: '2' };
   const [lost = '', doubled = ''] = (
     await runSql("SELECT span_id FROM spans WHERE kind = 'event' ORDER BY span_id LIMIT 2")

@@ -29,7 +29,7 @@ async function runDemo(...args: string[]): Promise<{ code: number | null; output
   return { code, output: await output };
 }
 
-it('shows every run that was sent, with sums that add up, and adds nothing when sent again', async () => {
+it('the demo shows every run that it sent, with sums that add up, and adds nothing when it is sent again', async () => {
   const first = await runDemo();
   expect(first.output).toMatch(/6 traces \(3 failed\), 53 spans: 28 model calls, 19 tool calls, 6 roots/);
   expect(first.output).toMatch(/its sums are those of what was sent/);
@@ -40,7 +40,7 @@ it('shows every run that was sent, with sums that add up, and adds nothing when 
   expect(again.code).toBe(0);
 });
 
-it('says in one line what keeps it from running', async () => {
+it('the demo says in one line why it cannot run', async () => {
   const child = spawn(process.execPath, [DEMO, '--url', target.url, '--key', 'sk_svc_nobody_has_this_key'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -1,4 +1,5 @@
-// `npm run dev`: restarts the service's own processes on a change of the source, and leaves the stores running.
+// `npm run dev` restarts the service's own processes when a source file changes, and leaves the
+// stores running.
 import { utimesSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
@@ -7,7 +8,7 @@ import { eventually } from '../support/wait.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../api/main.ts');
 
-it('npm run dev restarts the API and the worker on the same port when a source file changes, and no store', async () => {
+it('npm run dev restarts the API and the worker on the same port when a source file changes, but not the stores', async () => {
   const service = await startService({ command: ['ops/launch/start.ts', '--watch'] });
   const before = { api: service.pidOf('api'), pipeline: service.pidOf('pipeline') };
   const stores = [service.pidOf('nats'), service.pidOf('clickhouse')];

@@ -1,5 +1,6 @@
-// A disk that fills up, as the service meets it: a small file system of its own, and ballast that takes its room away.
-// It needs the right to mount one (root on Linux); elsewhere it is left out, and what refuses is tested in test/unit/ops/disk_watch.test.ts.
+// The service on a disk that fills up: a small file system, and a ballast file that takes its room.
+// The test needs the right to mount one (root on Linux) and is skipped elsewhere;
+// test/unit/ops/disk_watch.test.ts covers the decision.
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -36,7 +37,7 @@ const freeBytes = (): number => {
   return bsize * bavail;
 };
 
-/** Takes room until so much is left, while others may take some too. */
+/** Writes ballast until `leaveBytes` are free, while other processes may write too. */
 function fillUp(leaveBytes: number): void {
   const file = openSync(path.join(disk, 'ballast'), 'w');
   try {
@@ -61,7 +62,7 @@ function freeAll(): void {
 }
 
 let sent = 0;
-/** Sends a hundred events of 2 kB; gives the answer, and the traces of those that were acknowledged. */
+/** Sends a hundred events of 2 kB and returns the answer with the traces that were acknowledged. */
 async function send(
   to: TestService,
 ): Promise<{ status: number; retryAfter: string | null; text: string; ids: string[] }> {
@@ -81,7 +82,7 @@ async function send(
   return { status: res.status, retryAfter: res.headers.get('retry-after'), text: await res.text(), ids };
 }
 
-/** Traces that can be read, and of how many spans they are made. */
+/** Returns the readable traces with their numbers of spans. */
 async function landed(of: TestService): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (let cursor: string | null = ''; cursor !== null;) {
@@ -98,7 +99,7 @@ async function landed(of: TestService): Promise<Map<string, number>> {
   return found;
 }
 
-describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
+describe.skipIf(!mounted)('the service on a disk of half a gigabyte', () => {
   const acknowledged: string[] = [];
   const accept = async (): Promise<void> => {
     await eventually(async () => {
@@ -108,7 +109,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     });
   };
 
-  it('is enough to start on', async () => {
+  it('starts on half a gigabyte', async () => {
     mkdirSync(path.join(disk, 'data'));
     service = await startService({ dataDir: path.join(disk, 'data') });
     await accept();
@@ -118,14 +119,15 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     });
   });
 
-  it('when nine tenths are full: ingest answers 429 with Retry-After, reads go on, and there is room again when there is', async () => {
+  it('answers ingest with 429 and Retry-After while the disk is nine tenths full, keeps reads working, and admits events again once there is room', async () => {
     const running = service as TestService;
     fillUp(DISK_MIB * MIB * 0.09);
     let refused = await send(running);
     await eventually(async () => {
       if (refused.status === 429) return true;
       if (refused.status === 200) acknowledged.push(...refused.ids);
-      // Slowly: the disk is looked at once a second, and what is accepted until then has to fit into what the store keeps free.
+      // Slowly: the disk is checked once a second, and what is accepted until then has to fit into
+      // the reserve of the store.
       await sleep(200);
       refused = await send(running);
       return false;
@@ -144,7 +146,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     await accept();
   });
 
-  it('when it is full to the last byte under load: nothing that was acknowledged is lost, and ingest is back when there is room', async () => {
+  it('loses nothing that it acknowledged when the disk fills up under load, and admits events again once there is room', async () => {
     const running = service as TestService;
     const load = { on: true };
     const answered = new Set<number>();
@@ -162,7 +164,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     });
     await eventually(() => answered.has(200));
     fillUp(0);
-    // Often enough that the store and the log have met the full disk too.
+    // Often enough that the store and the log have also met the full disk.
     await eventually(() => refusals > 400);
     freeAll();
     answered.clear();
@@ -200,7 +202,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
   });
 });
 
-/** Where its store is. */
+/** Returns the address of the running service's store. */
 function urlOf(running: TestService): string {
   const address = /analysts\s+http:\/\/([\d.:]+)/.exec(running.stdout())?.[1] ?? '';
   return `http://app:${running.secrets.clickhouse_app_password}@${address}/millrace`;

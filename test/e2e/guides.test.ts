@@ -1,5 +1,6 @@
-// The documentation is run: every shell block of the guides and of the operator's pages goes through bash, in the order in which
-// a reader meets them, against a real service with a model server behind it. Blocks that cannot run say so in a comment.
+// Runs the documentation: every shell block of the guides and of the operator's pages goes through
+// bash, in reading order, against a real service with a model server behind it. Blocks that cannot
+// run say so in a comment.
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +11,10 @@ import { serviceDir, startService, type TestService } from '../support/service.t
 import { shellBlocks } from '../support/shell_blocks.ts';
 
 const DOCS = path.resolve(import.meta.dirname, '../../ops/docs');
-/** Pages whose blocks need what earlier ones made, in the order of the table in README; then all others. */
+/**
+ * Pages whose blocks need what earlier pages created, in the order of the README's table; all
+ * others follow.
+ */
 const ORDER = [
   'guides/sending',
   'guides/people-and-keys',
@@ -20,7 +24,10 @@ const ORDER = [
   'guides/prompts',
 ];
 const SCRIPT_MS_MAX = 80_000;
-/** What was sent is readable a moment later, so commands that fail are repeated as a person would repeat them. */
+/**
+ * Sent events are readable a moment later, so failing commands are repeated as a person would
+ * repeat them.
+ */
 const PROLOGUE = `set -euo pipefail
 [ ! -f "$STATE" ] || source "$STATE"
 set -a
@@ -78,7 +85,10 @@ afterAll(async () => {
   await receiver.close();
 });
 
-/** Runs a script and resolves with its output. @throws Error with what it printed when a command fails */
+/**
+ * Runs a script and resolves with its output. @throws Error with what it printed when a command
+ * fails
+ */
 function bash(script: string): Promise<string> {
   const env = {
     PATH: process.env['PATH'],
@@ -98,7 +108,7 @@ function bash(script: string): Promise<string> {
 }
 
 it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === null)))(
-  'runs every shell block of %s',
+  'every shell block of %s runs against a real service',
   async (page) => {
     const commands = blocksOf(page)
       .filter(({ notRun }) => notRun === null)
@@ -112,7 +122,7 @@ it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === nu
   },
 );
 
-it('says for every shell block that is not run why it is not', () => {
+it('every shell block that is not run says why', () => {
   const reasons = pages.flatMap((page) => blocksOf(page).flatMap(({ notRun }) => (notRun === null ? [] : [notRun])));
   expect(reasons.every((reason) => reason.length > 0)).toBe(true);
   expect(pages.flatMap(blocksOf).length).toBeGreaterThan(reasons.length);

@@ -1,4 +1,5 @@
-// `npm start` as a user meets it: first start, the line it prints, later starts, draining, and what is left after kill -9.
+// `npm start` from the user's side: the first start, the line that it prints, later starts,
+// draining, and the state after kill -9.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -45,18 +46,21 @@ async function send(service: TestService, traceId: string): Promise<number> {
   return res.status;
 }
 
-/** Sends an event until it is acknowledged: a busy machine may confirm it too late, and the client sends it again then. */
+/**
+ * Sends an event until it is acknowledged: a busy machine may confirm it too late, and a client
+ * then sends it again.
+ */
 const accepted = (service: TestService, traceId: string): Promise<void> =>
   eventually(async () => (await send(service, traceId)) === 200, { what: `${traceId} to be acknowledged` });
 
-describe('a fresh data folder', () => {
+describe('npm start on a fresh data folder', () => {
   const dataDir = serviceDir();
   let first: TestService;
   beforeAll(async () => {
     first = await startService({ dataDir });
   });
 
-  it('prints a curl line whose trace the next line lists', async () => {
+  it('prints a curl line that sends a trace and a line that lists it', async () => {
     const { data } = answerShape.parse(await run(lineOf(first, '/ingest/chatcompletion')));
     await eventually(async () => {
       const traces = tracesShape.parse(await run(lineOf(first, '/v1/traces'))).data;
@@ -64,7 +68,7 @@ describe('a fresh data folder', () => {
     });
   });
 
-  it('keeps its secrets for the owner alone, and out of every log', async () => {
+  it('keeps its secrets readable by the owner alone and out of every log', async () => {
     expect(statSync(path.join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
     const { shown, ...secrets } = first.secrets;
     expect(first.stdout()).toContain(secrets.api_key);
@@ -83,11 +87,11 @@ describe('a fresh data folder', () => {
     expect(shown).toBeTypeOf('boolean');
   });
 
-  it('starts without a complaint about tables that are still to be made', () => {
+  it('starts without warnings about tables that do not exist yet', () => {
     expect(first.stderr()).not.toContain('does not exist');
   });
 
-  it('is refused to a second start with one line', async () => {
+  it('rejects a second start on the same folder with one line', async () => {
     const second = runStart({ dataDir });
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.stderr()).toBe(
@@ -95,7 +99,7 @@ describe('a fresh data folder', () => {
     );
   });
 
-  it('starts a child that was killed again, on the same port, and goes on', async () => {
+  it('restarts a killed child on the same port and continues', async () => {
     for (const name of CHILDREN) {
       const pid = first.pidOf(name);
       process.kill(pid, 'SIGKILL');
@@ -105,7 +109,7 @@ describe('a fresh data folder', () => {
     await eventually(async () => (await traceIds(first)).includes('trc_after_restarts'));
   });
 
-  it('drains on SIGTERM with everything acknowledged, and is there again without showing secrets', async () => {
+  it('drains acknowledged events on SIGTERM, and a second start shows no secrets', async () => {
     await accepted(first, 'trc_before_stop');
     const pids = CHILDREN.map((name) => first.pidOf(name));
     expect(await first.stop()).toEqual({ code: 0, signal: null });
@@ -120,10 +124,10 @@ describe('a fresh data folder', () => {
   });
 });
 
-describe('a key of the operator’s own', () => {
+describe('npm start with an API key from the operator', () => {
   const key = 'sk_svc_of_the_operators_own_0123456789';
 
-  it('stands in the lines to try, which work in a shell that does not know it, and is not shown again', async () => {
+  it('prints commands that use the operator’s key through the environment, run in a plain shell, and do not show it again', async () => {
     const first = await startService({ env: { SERVICE_BOOTSTRAP_API_KEY: key } });
     const { data } = answerShape.parse(await run(lineOf(first, '/ingest/chatcompletion')));
     await eventually(async () => {
@@ -139,7 +143,7 @@ describe('a key of the operator’s own', () => {
 });
 
 describe('a supervisor that is killed', () => {
-  it('leaves nothing running, and loses nothing that was acknowledged', async () => {
+  it('a killed supervisor leaves no process behind and loses no acknowledged event', async () => {
     const service = await startService();
     await accepted(service, 'trc_before_kill');
     const pids = CHILDREN.map((name) => service.pidOf(name));
@@ -149,7 +153,7 @@ describe('a supervisor that is killed', () => {
 
     const again = await startService({ dataDir: service.dataDir });
     await eventually(async () => (await traceIds(again)).includes('trc_before_kill'));
-    // A start that follows at once stops what still runs.
+    // An immediate second start stops the processes that still run.
     again.child.kill('SIGKILL');
     await again.exited;
     const third = await startService({ dataDir: service.dataDir });
@@ -158,8 +162,8 @@ describe('a supervisor that is killed', () => {
   });
 });
 
-describe('started through ops/bootstrap.mjs', () => {
-  it('gets each signal once, drains, and keeps the exit code', async () => {
+describe('a program started through ops/bootstrap.mjs', () => {
+  it('a program started through ops/bootstrap.mjs receives each signal once, drains, and keeps its exit code', async () => {
     const service = await startService({ command: ['ops/bootstrap.mjs', 'ops/launch/start.ts'] });
     // The terminal and npm both send Ctrl-C.
     service.child.kill('SIGINT');

@@ -1,4 +1,5 @@
-// `npm start` against a NATS and a ClickHouse that run already: it uses them, starts none of its own, and leaves them running.
+// `npm start` with a running NATS and ClickHouse: it uses them, starts none of its own, and leaves
+// them running.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -17,7 +18,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-it('lands an event there, and stops without stopping them', async () => {
+it('uses an external NATS and ClickHouse, lands an event there, and does not stop them', async () => {
   const service = await startService({ env: { SERVICE_NATS_URL: nats.url, SERVICE_CLICKHOUSE_URL: db.url } });
   const running = readdirSync(path.join(service.dataDir, 'run')).filter((name) => name.endsWith('.pid.json'));
   expect(running.toSorted()).toEqual(['api.pid.json', 'pipeline.pid.json']);

@@ -1,24 +1,27 @@
-// What a soak run looks at, at every sample: processes, ClickHouse, streams, folders, and the service's own metrics.
+// The figures that a soak run records at every sample: processes, ClickHouse, streams, folders, and
+// the service's own metrics.
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { processTree } from '../bench/processes.ts';
 import type { RunSql } from '../bench/store.ts';
 
-/** One part of the service: a process with what it has started itself. */
+/** One part of the service: a process with its descendants. */
 export interface ProcessFigures {
   part: string;
-  /** Of the largest of them; another one is another life. */
+  /** Pid of the largest of them; a new pid is a new life. */
   pid: number;
   rss_bytes: number;
-  /** NaN where the system does not say. */
+  /** NaN where the system does not report it. */
   descriptors: number;
 }
 
-/** Everything at one time. NaN is what could not be read: a process that is being restarted says nothing. */
+/**
+ * All figures of one time. NaN marks what could not be read, as of a process that is restarting.
+ */
 export interface Sample {
   /** Seconds since the load began. */
   at_s: number;
-  /** Restarts until now. */
+  /** Restarts so far. */
   restarts: number;
   acknowledged: number;
   retries: number;
@@ -45,7 +48,7 @@ export interface Sample {
 
 const METRICS_MS_MAX = 5000;
 
-/** Open descriptors of a process; NaN where there is no /proc, or the process is gone. */
+/** Returns the open descriptors of a process; NaN without /proc, or when the process is gone. */
 function descriptorsOf(pid: number): number {
   try {
     return readdirSync(`/proc/${String(pid)}/fd`).length;
@@ -64,7 +67,7 @@ export function processFigures(root: number): ProcessFigures[] {
   }));
 }
 
-/** Bytes on the disk below a folder. Files that go away meanwhile count nothing. */
+/** Returns the bytes on disk below a folder. Files that vanish meanwhile do not count. */
 export function bytesBelow(folder: string): number {
   let bytes = 0;
   const waiting = [folder];
@@ -76,7 +79,7 @@ export function bytesBelow(folder: string): number {
         else if (entry.isFile()) bytes += statSync(where).blocks * 512;
       }
     } catch {
-      // Merged away, or purged.
+      // The file was merged away or purged.
     }
   }
   return bytes;
@@ -84,7 +87,7 @@ export function bytesBelow(folder: string): number {
 
 const LINE = /^(\w+)(?:\{(.*)\})? (\S+)/;
 
-/** Samples of a Prometheus text, with their labels. */
+/** Yields the samples of a Prometheus text with their labels. */
 export function* metricSamples(
   text: string,
 ): Generator<{ name: string; labels: Record<string, string>; value: number }> {
@@ -113,7 +116,7 @@ interface ServiceFigures {
   dedupe_bytes: number;
 }
 
-/** What the service's own metrics say; names without a sample stay NaN. */
+/** Returns the service's own metrics; names without a sample stay NaN. */
 export function serviceFigures(text: string): ServiceFigures {
   const figures: ServiceFigures = {
     heap_bytes: {},
@@ -178,7 +181,7 @@ export async function readStore(runSql: RunSql): Promise<StoreFigures> {
   }
 }
 
-/** Bytes of each folder of the data folder. */
+/** Returns the bytes of each folder of the data folder. */
 export const diskFigures = (dataDir: string): Record<string, number> =>
   Object.fromEntries(
     readdirSync(dataDir, { withFileTypes: true })

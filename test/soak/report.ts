@@ -1,4 +1,5 @@
-// The report of a soak run: Markdown with verdicts and graphs, the graphs as SVG beside it, all samples as JSON.
+// The report of a soak run: Markdown with verdicts and graphs, the graphs as SVG beside it, all
+// samples as JSON.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { markdownTable } from '../bench/report.ts';
@@ -11,7 +12,7 @@ export interface SoakRun {
   run_line: string;
   seconds: number;
   rate: number;
-  /** What was killed or restarted, when. */
+  /** Kills and restarts with their times. */
   events: readonly { at_s: number; what: string }[];
   outcome: Outcome;
   verdicts: readonly Verdict[];
@@ -115,14 +116,14 @@ function charts(samples: readonly Sample[]): Drawn[] {
 
 const said = (ok: boolean | null): string => (ok === null ? 'too short' : ok ? 'ok' : 'BREACH');
 
-/** The verdicts as a table; also what is printed at the end. */
+/** The verdicts as a table, which is also printed at the end. */
 export const verdictTable = (verdicts: readonly Verdict[]): string =>
   markdownTable(
     ['', 'What', 'Found', 'Bound'],
     verdicts.map(({ ok, what, found, bound }) => [said(ok), what, found, bound]),
   );
 
-/** Writes the whole report into a folder that exists; gives the path of the Markdown. */
+/** Writes the whole report into an existing folder, and returns the path of the Markdown. */
 export function writeReport(folder: string, run: SoakRun): string {
   const drawn = charts(run.samples);
   for (const [file, chart] of drawn) writeFileSync(path.join(folder, `${file}.svg`), lineChart(chart));

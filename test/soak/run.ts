@@ -1,5 +1,6 @@
-// `npm run soak`: the whole service by its start command, for hours, under mixed load and with restarts; then a report of what grew.
-// Ends in order on Ctrl-C, with a report of what there is. Exit code 1 where a bound was broken.
+// `npm run soak`: the whole service by its start command, for hours, under mixed load and with
+// restarts; then a report of what grew. Ends in order on Ctrl-C, with a report of what there is.
+// Exit code 1 when a bound was broken.
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,14 +22,16 @@ const USAGE = `usage: npm run soak [-- --hours 2] [--rate 5000] [--kill-minutes 
   --out              folder of the report`;
 
 const SAMPLE_MS = 10_000;
-/** Reading every file of the folder costs more than the rest of a sample together. */
+/**
+ * Samples between two readings of every file: one costs more than the rest of a sample together.
+ */
 const DISK_EVERY = 6;
 const PRINT_EVERY = 6;
-/** The ingest log is bounded lower than by default, so that a run sees it full and emptied. */
+/** The ingest log has a lower bound than by default, so that a run sees it full and emptied. */
 const LOG_BYTES_MAX = 2 * 1024 ** 3;
-/** The service's own output is begun anew beyond this. */
+/** Maximum bytes of the service's own output before it is rotated. */
 const START_LOG_BYTES_MAX = 16 * 1024 ** 2;
-/** At the end: so long without a row landing, and nothing more is waited for. */
+/** At the end: time without a landed row after which the run stops waiting. */
 const LAND_STILL_MS = 120_000;
 const KILLED = ['worker', 'api', 'nats-server', 'clickhouse'] as const;
 
@@ -154,7 +157,7 @@ class Soak {
     progress(`  ${(at_s / 60).toFixed(1)} min  restart: ${what}`);
   }
 
-  /** kill -9 of the next process in turn; the supervisor starts it again. */
+  /** Kills the next process in turn with kill -9; the supervisor restarts it. */
   #kill(target: Target, at_s: number): void {
     const part = KILLED[this.#events.filter(({ what }) => what.startsWith('kill')).length % KILLED.length];
     const victim = processFigures(target.pid ?? 0).find((one) => one.part === part);
@@ -202,14 +205,17 @@ class Soak {
     );
   }
 
-  /** Spans in the store once they are as many as were acknowledged; as many as there are when no more come. */
+  /**
+   * Returns the spans in the store once they are as many as were acknowledged, or once no more
+   * arrive.
+   */
   async #landed(target: Target, acknowledged: number): Promise<number> {
     const runSql = sqlRunner(target.clickhouseUrl ?? '');
     let [landed, movedAt] = [0, performance.now()];
     while (performance.now() - movedAt < LAND_STILL_MS) {
       await new Promise((resolve) => setTimeout(resolve, 500));
       const now = (await readStore(runSql)).landed;
-      // Twice the same: nothing comes behind it.
+      // Twice the same number: nothing follows.
       if (now >= acknowledged && now === landed) break;
       if (now > landed) [landed, movedAt] = [now, performance.now()];
     }
@@ -217,7 +223,7 @@ class Soak {
   }
 }
 
-/** Keeps one former file, and begins anew. */
+/** Keeps one previous file and begins a new one. */
 function rotate(file: string): void {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) < START_LOG_BYTES_MAX) return;
   renameSync(file, `${file}.1`);

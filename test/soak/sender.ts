@@ -1,11 +1,12 @@
-// The load of a soak run: mixed bodies at a steady pace, each sent until it is acknowledged, whatever is restarted meanwhile. So what
-// was acknowledged is what must have landed, to the event: a body that is sent again is recognised by the service.
+// The load of a soak run: mixed bodies at a steady pace, each sent until it is acknowledged,
+// whatever is restarted meanwhile. So exactly the acknowledged events must have landed: the service
+// recognises a repeated body.
 import { randomInt } from 'node:crypto';
 import { batchBody, Body, BATCH_EVENTS, MARK, singleBody } from '../bench/bodies.ts';
 import { Lane, requestHead, type LaneTarget } from '../bench/lane.ts';
 import { seededRandom, type Random, type Vocabulary } from '../bench/vocabulary.ts';
 
-/** Requests of one kind: their part of the load, in events. */
+/** Requests of one kind: their share of the load, in events. */
 interface Stream {
   format: string;
   events: number;
@@ -16,7 +17,7 @@ interface Stream {
 
 const BODIES = 128;
 const RETRY_MS = 200;
-/** After the end, what was never acknowledged is given up: it may have landed or not. */
+/** Time after the end when unacknowledged bodies are abandoned: they may have landed or not. */
 const GIVE_UP_MS = 60_000;
 
 const app = (vocabulary: Vocabulary, random: Random): Body => {
@@ -90,11 +91,11 @@ export class Sender {
   #stamp = randomInt(2 ** 38);
   /** Events answered 200. */
   acknowledged = 0;
-  /** Attempts that were not: refused, or the connection broke. */
+  /** Unacknowledged attempts: rejected, or with a broken connection. */
   retries = 0;
-  /** Events that were never acknowledged, though they were sent. */
+  /** Events that were sent but never acknowledged. */
   abandoned = 0;
-  /** Answers that a good request must not have. */
+  /** Answers that a valid request must not get. */
   readonly faults: string[] = [];
   #latencies: number[] = [];
 
@@ -123,14 +124,14 @@ export class Sender {
     });
   }
 
-  /** Milliseconds to each acknowledgement since the last call. */
+  /** Returns the milliseconds to each acknowledgement since the last call. */
   takeLatencies(): number[] {
     const taken = this.#latencies;
     this.#latencies = [];
     return taken;
   }
 
-  /** Ends once every body that was begun is acknowledged, or given up. */
+  /** Ends once every body in flight is acknowledged or abandoned. */
   async stop(): Promise<void> {
     this.#stopAt = performance.now();
     await Promise.all(this.#running);

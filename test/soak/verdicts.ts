@@ -1,45 +1,46 @@
-// What a soak run is judged by: pure rules over its samples. A rule that has not seen enough says so instead of passing.
+// The verdicts of a soak run: pure rules over its samples. A rule with too few samples says so
+// instead of passing.
 import type { ProcessFigures, Sample } from './figures.ts';
 
 export interface Verdict {
   what: string;
   found: string;
   bound: string;
-  /** null: the run was too short to tell. */
+  /** Null when the run was too short to tell. */
   ok: boolean | null;
 }
 
 /** What is known at the end. */
 export interface Outcome {
   acknowledged: number;
-  /** Spans in the store when nothing moved any more. */
+  /** Spans in the store when nothing changed any more. */
   landed: number;
   abandoned: number;
   faults: readonly string[];
-  /** The largest that the ingest log may become. */
+  /** Maximum size of the ingest log. */
   log_bytes_max: number;
-  /** Of this process's own doing; everything else that restarted did so by itself. */
+  /** Restarts by this process; all others happened by themselves. */
   restarts: number;
 }
 
-/** A process fills its caches for this long after its start: that is no leak. */
+/** A process fills its caches for this long after its start, which is no leak. */
 export const WARM_S = 600;
-/** A slope needs to see this much of a process, all its lives together, after they are warm. */
+/** Time of a process, over all its warm lives, that a slope needs. */
 export const SEEN_S_MIN = 1200;
 const HOUR_S = 3600;
 const MIB = 1024 ** 2;
-/** Growth by the hour that counts as flat: this much, or this part of what the process has. */
+/** Growth an hour that counts as flat: this much, or this share of what the process has. */
 const FLAT_MIB_PER_HOUR = 32;
 const FLAT_SHARE_PER_HOUR = 0.05;
 /** Descriptors that come and go with merges, connections and files of the log. */
 const DESCRIPTORS_MORE = 64;
-/** Active parts of a table. Beyond 3,000 in one partition the store refuses inserts. */
+/** Maximum active parts of a table. Beyond 3,000 in one partition the store rejects inserts. */
 const PARTS_MAX = 600;
-/** Disk for an event in the last third of the run, against all of it. */
+/** Disk for an event in the last third of the run, relative to all of it. */
 const DISK_GROWTH_MAX = 1.25;
 /**
- * What the store's folder may hold beyond its active parts: what merges of the last minutes have replaced (old_parts_lifetime), which grows
- * with the parts, and the engine's own logs.
+ * Bytes in the store's folder beyond its active parts: parts replaced by merges of the last minutes
+ * (old_parts_lifetime), which grow with the parts, and the engine's own logs.
  */
 const DISK_BESIDE_MAX_BYTES = 2 * 1024 * MIB;
 const DISK_BESIDE_MAX_SHARE = 0.5;
@@ -49,8 +50,8 @@ const LIVES_POINTS_MIN = 5;
 type Point = readonly [x: number, y: number];
 
 /**
- * The slope that several lines share, each with a height of its own (least squares with an intercept a group): how fast a process grows,
- * over all its lives. NaN with too few points.
+ * Returns the slope that several lines share, each with a height of its own (least squares with an
+ * intercept a group): how fast a process grows over all its lives. NaN with too few points.
  */
 export function commonSlope(lives: readonly (readonly Point[])[]): number {
   let [xx, xy] = [0, 0];
@@ -65,7 +66,7 @@ export function commonSlope(lives: readonly (readonly Point[])[]): number {
   return xx === 0 ? NaN : xy / xx;
 }
 
-/** Values of one part by the life of its process, once it is warm. */
+/** Returns the values of one part by the life of its process, once it is warm. */
 export function warmLives(
   samples: readonly Sample[],
   part: string,
@@ -97,7 +98,7 @@ const meanOf = (lives: readonly (readonly Point[])[]): number => {
 };
 
 function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
-  // What a worker recognises repeats by is counted apart: it grows by design, in jumps, up to a bound of its own.
+  // A worker's window of ids is excluded: it grows by design, in jumps, up to a bound of its own.
   const isWorker = part === 'worker';
   const lives = warmLives(
     samples,
@@ -153,7 +154,7 @@ function partsVerdict(samples: readonly Sample[]): Verdict {
   };
 }
 
-/** Whether an event takes as much of the disk at the end as before: what is not the data's grows apart from it. */
+/** Checks whether an event takes as much disk at the end as before: only the data may grow. */
 function diskVerdicts(samples: readonly Sample[]): Verdict[] {
   const store = samples.filter(({ part_bytes, landed, disk_bytes }) =>
     Number.isFinite(part_bytes + landed + (disk_bytes['clickhouse'] ?? NaN)),
@@ -241,7 +242,7 @@ function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
   ];
 }
 
-/** Processes that ended without being asked: more lives than restarts explain. */
+/** Finds processes that ended by themselves: more lives than restarts explain. */
 function livesVerdict(samples: readonly Sample[], { restarts }: Outcome): Verdict {
   const lives = new Set(samples.flatMap(({ processes }) => processes.map(({ pid, part }) => `${part} ${String(pid)}`)));
   const parts = partsOf(samples).filter((part) => part !== 'other');
@@ -250,7 +251,7 @@ function livesVerdict(samples: readonly Sample[], { restarts }: Outcome): Verdic
   return { what: 'processes that ended by themselves', found: String(unasked), bound: '0', ok: unasked === 0 };
 }
 
-/** Everything that the run is judged by. */
+/** Returns all verdicts of the run. */
 export function verdictsOf(samples: readonly Sample[], outcome: Outcome): Verdict[] {
   const parts = partsOf(samples).filter((part) => part !== 'other');
   return [
@@ -263,5 +264,5 @@ export function verdictsOf(samples: readonly Sample[], outcome: Outcome): Verdic
   ];
 }
 
-/** Whether the run has failed. */
+/** Returns true when the run has failed. */
 export const isBreach = (verdicts: readonly Verdict[]): boolean => verdicts.some(({ ok }) => ok === false);

@@ -36,7 +36,7 @@ const logger = createLogger('test', 'silent');
 const onProblem = (): void => undefined;
 const nc = await connectNats({ url: TEST_NATS_URL, name: TEST_WORKER, waitMs: 5000 });
 const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
-const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId: TEST_WORKER, onProblem });
+const leases = await JobLeases.open({ log, workerId: TEST_WORKER, onProblem });
 await leases.ensure(RETENTION, new Date(0).toISOString());
 leases.close();
 const clickhouse = createClickHouse({ url: TEST_CLICKHOUSE_URL });

@@ -10,7 +10,7 @@ const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);
 const nc = await connectNats({ url, name: workerId, waitMs: 5000 });
 const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
 const onProblem = (): void => undefined;
-const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry: Number(hurry) });
+const leases = await JobLeases.open({ log, workerId, onProblem, hurry: Number(hurry) });
 const runner = new JobRunner({
   nc,
   leases,

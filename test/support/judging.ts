@@ -6,6 +6,7 @@ import { createLogger } from '../../ops/platform/logger.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../schemas/streams.ts';
 import type { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
 import type { LiveTimings } from '../../pipeline/judging/live.ts';
@@ -121,12 +122,14 @@ export async function startTestJudging(options: {
   const clickhouse = createClickHouse({ url: clickhouseUrl });
   const env = parseEnv({ SERVICE_LLM_BASE_URL: upstreamUrl, SERVICE_LLM_API_KEY: 'sk-of-the-upstream' });
   const logger = createLogger('judging-test', 'silent');
-  const judging = await startJudging(
+  const judgeRecords = await watch(log, 'judges', () => undefined);
+  const judging = startJudging(
     { env, logger, log, clickhouse, workerId: 'w1', onProblem: () => undefined },
     {
       policies: { of: (org_id) => ({ ...DEFAULT_POLICY, ...policyOf(org_id) }) },
       piiPolicies: { of: () => pii },
       deletions: { generationOf: () => '' },
+      judgeRecords,
       partitions: JUDGING_PARTITIONS,
       timings,
     },
@@ -136,6 +139,7 @@ export async function startTestJudging(options: {
     log,
     async stop() {
       await judging.stop();
+      judgeRecords.close();
       await log.nc.close();
       await clickhouse.close();
     },

@@ -49,7 +49,9 @@ export async function startTestNats(options: { sync?: string; storeMaxBytes?: nu
       server = await boot(port);
     },
     async remove() {
-      await server.stop();
+      // An orderly stop takes JetStream half a second, and its files are removed anyway.
+      server.child.kill('SIGKILL');
+      await server.exited;
       removeDir(folder);
     },
   };

@@ -11,7 +11,7 @@ import {
   type TableSpec,
   TRACES,
   USAGE_EVENTS,
-} from '../../pipeline/landing/tables.ts';
+} from '../../sql/stores/landing_tables.ts';
 import { type ClickHouse, createClickHouse } from '../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 

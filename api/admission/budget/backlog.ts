@@ -1,6 +1,8 @@
-// Counts what the log holds that has not landed, for an API process that has just started: no other process need know, and the
-// sums of the store lack it. In: the log from the oldest checkpoint on. Out: each event of the organizations in question, with its
-// place. Bounds: one message is decoded at a time, PREFETCH_MESSAGES are asked for ahead; a reading that breaks goes on where it was.
+// Counts the use of events in the ingest log that have not landed, for an API process that has just
+// started: no other process may know of it, and the sums of the store lack it. Takes the log from
+// the oldest checkpoint on; passes on each event of the organizations in question with its
+// position. Decodes one message at a time and prefetches PREFETCH_MESSAGES; a read that fails
+// resumes where it stopped.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { z } from 'zod';
@@ -10,10 +12,15 @@ import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import type { EnteringEvent } from './uses.ts';
 
-/** Messages that are asked for ahead; each is about 1 MiB at most, 8 MiB where one event is that large. */
+/**
+ * Maximum number of messages fetched ahead; each has at most about 1 MiB, or 8 MiB where one event
+ * is that large.
+ */
 const PREFETCH_MESSAGES = 16;
 const RETRY_MS = 250;
-/** A reading that has been silent for this long is opened again: the server may have forgotten it. */
+/**
+ * A read without a message for this long is opened again: the server may have lost the consumer.
+ */
 const SILENT_MS = 2000;
 
 const checkpointRecord = z.looseObject({ checkpoint: z.int() });
@@ -22,7 +29,7 @@ export interface BacklogOptions {
   log: Pick<Log, 'js' | 'bucket'>;
   /** Number of partitions of the ingest log. */
   partitions: number;
-  /** JetStream sequence of the newest message to be counted. */
+  /** JetStream sequence of the newest message to count. */
   newest: number;
   /** Returns true for organizations whose events are to be counted. */
   counts: (org_id: string) => boolean;
@@ -32,7 +39,7 @@ export interface BacklogOptions {
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Resolves with true once every message has been counted, and with false when it was aborted before. */
+/** Resolves with true once every message has been counted, with false when it was aborted. */
 export async function countBacklog(options: BacklogOptions): Promise<boolean> {
   const { newest, signal, onProblem } = options;
   let checkpoints: number[] | null = null;
@@ -44,14 +51,14 @@ export async function countBacklog(options: BacklogOptions): Promise<boolean> {
       for await (const seq of countedFrom(options, next, checkpoints)) next = seq + 1;
       if (next > newest) return true;
     } catch (cause) {
-      onProblem('the log could not be read for what has not landed; trying again', cause);
+      onProblem('the ingest log could not be read for events that have not landed; retrying', cause);
     }
     await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
   return false;
 }
 
-/** By partition: JetStream sequence up to which everything has landed. */
+/** Returns the JetStream sequence up to which everything has landed, by partition. */
 async function checkpointsOf({ log, partitions }: BacklogOptions): Promise<number[]> {
   const kv = await log.bucket('partitions');
   return Promise.all(
@@ -62,7 +69,10 @@ async function checkpointsOf({ log, partitions }: BacklogOptions): Promise<numbe
   );
 }
 
-/** Counts message by message, and yields the sequence up to which all of them have been; the newest one at the end of the log. */
+/**
+ * Counts message by message. Yields the sequence up to which all messages have been counted; the
+ * newest one at the end of the log.
+ */
 async function* countedFrom(
   options: BacklogOptions,
   from: number,
@@ -114,7 +124,7 @@ async function* countedFrom(
 interface Message {
   seq: number;
   data: Uint8Array;
-  /** Null for a message of several partitions. */
+  /** Null: the message holds events of several partitions. */
   partition: number | null;
   fingerprint: string | undefined;
 }
@@ -133,7 +143,7 @@ function countMessage(
   for (const [org_id, events] of Map.groupBy(entering, ({ event }) => event.org_id)) take(org_id, events, seq);
 }
 
-/** None of a message that holds no events, or none that can be read: the pipeline makes a dead letter of it. */
+/** Returns no events for a message that cannot be decoded: the pipeline dead-letters it. */
 function eventsOf(data: Uint8Array, fingerprint: string | undefined) {
   try {
     return ingestBatchCodec.decode(data, fingerprint).events;

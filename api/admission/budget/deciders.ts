@@ -1,62 +1,90 @@
-// Near a limit one process decides for all: the org's home, the first in the order in which every process ranks those that are
-// alive. In: uses that ask to be let in near a limit. Out: a reservation, or the home's refusal.
+// Decisions near a hard limit: one process, the organization's decider, decides for all. The
+// decider is the first in the order in which every process ranks the live ones. Takes the use of a
+// request near a limit; returns a reservation, or the decider's rejection.
 //
-// Why it is exact: a process tells of what it let in before it asks, over the same connection, and the server hands everything
-// on in one order. So a home that reads a question has read what it depends on, however late it reads it; its own questions
-// take the same way. It decides and reserves in one turn of its event loop. The asker takes the answer in the turn in which it
-// comes, looks whether it knows more than the home, and tells of what it let in before it stores anything.
-// A home that is gone is known at once (nobody hears the question) or after ANSWER_MS (it is paused): then the next in the
-// order is asked, and after HOMES_MAX of them the process decides by what it knows itself. Nothing is refused for want of an answer.
+// Why it is exact: a process announces what it has admitted before it asks, over the same
+// connection, and the NATS server keeps that order. A decider that reads a question has therefore
+// read what the question depends on, however late it reads it; its own questions take the same way.
+// It decides and reserves in one turn of its event loop. The asking process takes the answer in the
+// turn in which it arrives, rejects the use where it knows of more use than the decider did, and
+// announces what it admits before anything is stored.
+//
+// A dead decider is known at once (NATS reports that nobody subscribes), a paused one after
+// ANSWER_MS. Then the process asks the next one; after DECIDERS_MAX it decides by what it knows
+// itself. No request is rejected for lack of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
-import type { AskedUse, Reservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
-import { ApiError, STATUS_OF, type ErrorCode } from '../../http/errors.ts';
-import { ITEMS_MAX, type LetInSharing } from './sharing.ts';
+import type { AskedUse, Reservation as UseReservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { STATUS_OF, type ErrorCode } from '../../http/errors.ts';
+import { errorOf, type Reject, reject } from '../decision.ts';
+import type { BudgetDecision } from './gate.ts';
+import { ITEMS_MAX, type ReservationSharing } from './sharing.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
-/** A request waits so long for what the org has used to be known; then it is to be sent again. */
+/**
+ * Maximum time that a request waits until the organization's use is known; then it is rejected and
+ * has to be retried.
+ */
 const KNOWN_MS = 400;
 
 const ASK_SUBJECT = 'usage.ask';
 const ANSWER_SUBJECT = 'usage.answer';
-/** A home that has not answered by then is taken for paused. With HOMES_MAX of them, well within the 900 ms of ingest. */
+/**
+ * A decider that has not answered after this long is considered paused. DECIDERS_MAX times this is
+ * well within the 900 ms of ingest.
+ */
 export const ANSWER_MS = 200;
-export const HOMES_MAX = 2;
-/** Questions without an answer; beyond it the process decides by what it knows. */
+export const DECIDERS_MAX = 2;
+/** Maximum number of open questions; beyond it the process decides by what it knows. */
 const ASKING_MAX = 10_000;
 
-/** Of each: number, org, whether the asker knows what the org has used, uses. */
+/**
+ * For each question: number, organization, whether the asking process knows what the organization
+ * has used, uses.
+ */
 const question = z.object({
   asker: z.string(),
   asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
 });
-const refusal = z.object({
+const rejection = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
   detail: z.string(),
   headers: z.record(z.string(), z.string()),
 });
-/** In the order of the questions. unknown: it cannot say. */
-const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), refusal]));
+/** Answers in the order of the questions. unknown: the process cannot decide. */
+const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), rejection]));
 type Answer = z.infer<typeof answer>[number];
 
 type Sharing = Pick<
-  LetInSharing,
-  'id' | 'connected' | 'homesOf' | 'silent' | 'nextId' | 'told' | 'cancelled' | 'flush' | 'hold' | 'underWay'
+  ReservationSharing,
+  | 'id'
+  | 'connected'
+  | 'decidersOf'
+  | 'silent'
+  | 'nextId'
+  | 'announce'
+  | 'announceCancelled'
+  | 'flush'
+  | 'keep'
+  | 'countInProgress'
 >;
 
-export interface HomesDeps {
+export interface BudgetDecidersDeps {
   nc: NatsConnection;
   sharing: Sharing;
-  /** Whether the org's limit is known here. */
+  /** Returns true if this process knows a hard limit of the organization. */
   guards: (org_id: string) => boolean;
-  /** Whether what the org has used is known here. */
+  /** Returns true once this process knows what the organization has used. */
   isKnown: (org_id: string) => boolean;
-  /** Resolves when it may be, or after `withinMs` milliseconds. */
+  /** Resolves when this process may know it, or after `withinMs` milliseconds. */
   whenKnown: (org_id: string, withinMs: number) => Promise<void>;
-  /** Whether this process may decide about the organization although it does not know what it has used. */
+  /**
+   * Returns true if this process may decide about the organization without knowing what it has
+   * used.
+   */
   mayGuess: (org_id: string) => boolean;
-  /** Decides by what this process knows. @throws ApiError */
-  admit: (org_id: string, uses: readonly AskedUse[]) => Reservation;
+  /** Decides by what this process knows, and reserves what it admits. */
+  admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
   onProblem: (problem: string, cause: unknown) => void;
 }
 
@@ -64,25 +92,25 @@ interface Asking {
   org_id: string;
   uses: readonly AskedUse[];
   rows: UseRow[];
-  /** Those still to be asked. */
-  homes: string[];
+  /** Ids of the processes still to be asked. */
+  deciders: string[];
   id: number;
-  /** What this process let in as its own home. */
-  own: Reservation | null;
-  resolve: (reservation: Reservation) => void;
+  /** Reservation that this process has made as its own decider. */
+  own: UseReservation | null;
+  resolve: (decision: BudgetDecision) => void;
   reject: (error: unknown) => void;
 }
 
 interface Batch {
-  home: string;
+  decider: string;
   asks: Asking[];
   timer: NodeJS.Timeout;
 }
 
-export class Homes {
-  readonly #deps: HomesDeps;
+export class BudgetDeciders {
+  readonly #deps: BudgetDecidersDeps;
   readonly #unsubscribe: (() => void)[];
-  /** By home: what is asked at the end of this turn of the event loop. */
+  /** Questions to be sent at the end of this turn of the event loop, by decider. */
   readonly #next = new Map<string, Asking[]>();
   readonly #batches = new Map<number, Batch>();
   #serial = 0;
@@ -90,7 +118,7 @@ export class Homes {
   #scheduled = false;
   #closed = false;
 
-  constructor(deps: HomesDeps) {
+  constructor(deps: BudgetDecidersDeps) {
     this.#deps = deps;
     const { nc, sharing } = deps;
     const hear = (subject: string, take: (received: Msg) => void) => {
@@ -114,27 +142,27 @@ export class Homes {
   }
 
   /**
-   * Lets uses in near a limit, or where this process does not know what the org has used; or refuses them. Answers at once where there
-   * is nobody else.
-   * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable where nobody knows yet
+   * Decides about uses near a limit, or where this process does not know what the organization has
+   * used. Returns at once where there is no other process; rejects with upstream_unavailable where
+   * no process knows the use yet.
    */
-  decide(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
+  decide(org_id: string, uses: readonly AskedUse[]): BudgetDecision | Promise<BudgetDecision> {
     const { sharing } = this.#deps;
-    const homes = sharing.homesOf(org_id).slice(0, HOMES_MAX);
-    const alone = homes.every((home) => home === sharing.id);
+    const deciders = sharing.decidersOf(org_id).slice(0, DECIDERS_MAX);
+    const alone = deciders.every((decider) => decider === sharing.id);
     if (alone || !sharing.connected || this.#closed || this.#asking >= ASKING_MAX)
       return this.#decideAlone(org_id, uses);
     this.#asking++;
-    sharing.underWay(org_id, uses, 1);
-    return new Promise<Reservation>((resolve, reject) => {
-      this.#ask({ org_id, uses, rows: uses.map(rowOf), homes, id: 0, own: null, resolve, reject });
+    sharing.countInProgress(org_id, uses, 1);
+    return new Promise<BudgetDecision>((resolve, reject) => {
+      this.#ask({ org_id, uses, rows: uses.map(rowOf), deciders, id: 0, own: null, resolve, reject });
     }).finally(() => {
       this.#asking--;
-      sharing.underWay(org_id, uses, -1);
+      sharing.countInProgress(org_id, uses, -1);
     });
   }
 
-  /** Nobody waits for an answer any more: what is open is decided here. */
+  /** Decides the open questions by what this process knows. */
   close(): void {
     this.#closed = true;
     this.#sendAll();
@@ -142,28 +170,37 @@ export class Homes {
     if (!this.#deps.nc.isClosed()) for (const stop of this.#unsubscribe) stop();
   }
 
-  #decideAlone(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
-    const { sharing, admit, isKnown, mayGuess } = this.#deps;
+  #decideAlone(org_id: string, uses: readonly AskedUse[]): BudgetDecision | Promise<BudgetDecision> {
+    const { isKnown, mayGuess } = this.#deps;
     if (!isKnown(org_id) && !mayGuess(org_id)) return this.#decideWhenKnown(org_id, uses);
-    return sharing.told(org_id, admit(org_id, uses));
+    return this.#admit(org_id, uses);
   }
 
-  /** A process that has just begun, and nobody who knows more: what is refused here is sent again a moment later, and nothing is lost. */
-  async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<Reservation> {
-    const { sharing, admit, isKnown, whenKnown } = this.#deps;
+  /**
+   * Waits for a process that has just started to know the use, where no other process knows more. A
+   * client whose request is rejected retries a moment later, and nothing is lost.
+   */
+  async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<BudgetDecision> {
+    const { isKnown, whenKnown } = this.#deps;
     if (!this.#closed && this.#asking < ASKING_MAX) {
       this.#asking++;
       await whenKnown(org_id, KNOWN_MS).finally(() => {
         this.#asking--;
       });
     }
-    if (!isKnown(org_id)) throw notKnown();
-    return sharing.told(org_id, admit(org_id, uses));
+    return isKnown(org_id) ? this.#admit(org_id, uses) : NOT_KNOWN;
+  }
+
+  /** Decides by what this process knows, and announces what it admits. */
+  #admit(org_id: string, uses: readonly AskedUse[]): BudgetDecision {
+    const { sharing, admit } = this.#deps;
+    const decision = admit(org_id, uses);
+    return decision.kind === 'reject' ? decision : { kind: 'admit', use: sharing.announce(org_id, decision.use) };
   }
 
   #ask(asking: Asking): void {
-    const home = asking.homes.shift();
-    if (home === undefined || this.#closed) {
+    const decider = asking.deciders.shift();
+    if (decider === undefined || this.#closed) {
       try {
         const decided = this.#decideAlone(asking.org_id, asking.uses);
         if (decided instanceof Promise) decided.then(asking.resolve, asking.reject);
@@ -174,8 +211,8 @@ export class Homes {
       return;
     }
     asking.id = this.#deps.sharing.nextId();
-    const asks = this.#next.get(home) ?? [];
-    this.#next.set(home, asks);
+    const asks = this.#next.get(decider) ?? [];
+    this.#next.set(decider, asks);
     asks.push(asking);
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -186,48 +223,48 @@ export class Homes {
   }
 
   #sendAll(): void {
-    for (const [home, asks] of this.#next) {
+    for (const [decider, asks] of this.#next) {
       let rows = 0;
       let batch: Asking[] = [];
       for (const asking of asks) {
         if (rows + asking.rows.length > ITEMS_MAX && batch.length > 0) {
-          this.#send(home, batch);
+          this.#send(decider, batch);
           [rows, batch] = [0, []];
         }
         batch.push(asking);
         rows += asking.rows.length;
       }
-      this.#send(home, batch);
+      this.#send(decider, batch);
     }
     this.#next.clear();
   }
 
-  #send(home: string, asks: Asking[]): void {
+  #send(decider: string, asks: Asking[]): void {
     const { nc, sharing, isKnown } = this.#deps;
     const serial = ++this.#serial;
     const timer = setTimeout(() => {
-      sharing.silent(home);
+      sharing.silent(decider);
       this.#end(serial, () => asks.map(() => 'unknown'));
     }, ANSWER_MS);
-    this.#batches.set(serial, { home, asks, timer });
+    this.#batches.set(serial, { decider, asks, timer });
     if (nc.isClosed()) return;
-    // What was let in here comes before what depends on it.
+    // Announces what this process has admitted before the questions that depend on it.
     sharing.flush();
     const text = JSON.stringify({
       asker: sharing.id,
       asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]),
     });
-    nc.publish(`${ASK_SUBJECT}.${home}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
+    nc.publish(`${ASK_SUBJECT}.${decider}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
   }
 
-  /** Decides for a process, which may be this one. */
+  /** Answers questions of a process, which may be this one. */
   #asked(received: Msg): void {
     const { nc, sharing, onProblem } = this.#deps;
     let asked: z.infer<typeof question>;
     try {
       asked = question.parse(JSON.parse(received.string()));
     } catch (cause) {
-      onProblem('a question whether to let something in is not what it should be', cause);
+      onProblem('a question to this decider cannot be parsed', cause);
       return;
     }
     const reply = received.reply ?? '';
@@ -241,7 +278,10 @@ export class Homes {
     }
   }
 
-  /** Who may guess decides for those who do not know what the org has used either: they all hear of what is let in. */
+  /**
+   * A process that may decide without knowing the use also decides for processes that do not know
+   * it either: they all hear of what it admits.
+   */
   #canDecide(org_id: string, askerKnows: boolean): boolean {
     const { guards, isKnown, mayGuess } = this.#deps;
     return guards(org_id) && (isKnown(org_id) || (!askerKnows && mayGuess(org_id)));
@@ -250,12 +290,13 @@ export class Homes {
   #decideFor(asker: string, id: number, org_id: string, rows: readonly UseRow[]): Answer {
     const { sharing, admit } = this.#deps;
     try {
-      const reservation = admit(org_id, rows.map(useOf));
-      if (sharing.hold(asker, id, reservation)) return 'admitted';
-      reservation.cancel();
+      const decision = admit(org_id, rows.map(useOf));
+      if (decision.kind === 'reject') return rejectionOf(decision);
+      if (sharing.keep(asker, id, decision.use)) return 'admitted';
+      decision.use.cancel();
       return 'unknown';
-    } catch (error) {
-      return refusalOf(error);
+    } catch {
+      return 'unknown';
     }
   }
 
@@ -263,41 +304,44 @@ export class Homes {
     const { isKnown, mayGuess } = this.#deps;
     if (!isKnown(asking.org_id) && !mayGuess(asking.org_id)) return 'unknown';
     try {
-      asking.own = this.#deps.admit(asking.org_id, asking.uses);
+      const decision = this.#deps.admit(asking.org_id, asking.uses);
+      if (decision.kind === 'reject') return rejectionOf(decision);
+      asking.own = decision.use;
       return 'admitted';
-    } catch (error) {
-      return refusalOf(error);
+    } catch {
+      return 'unknown';
     }
   }
 
   #answered(received: Msg): void {
     const { sharing, onProblem } = this.#deps;
     const serial = serialOf(received.subject);
-    this.#end(serial, ({ length }, home) => {
+    this.#end(serial, ({ length }, decider) => {
       const unknown = (): Answer[] => Array.from({ length }, () => 'unknown');
-      // The server says that nobody hears the question.
+      // The server reports that nobody subscribes to the subject.
       if (received.headers?.code === 503) {
-        sharing.silent(home);
+        sharing.silent(decider);
         return unknown();
       }
       try {
         return answer.parse(JSON.parse(received.string()));
       } catch (cause) {
-        onProblem('an answer whether to let something in is not what it should be', cause);
+        onProblem('an answer of a decider cannot be parsed', cause);
         return unknown();
       }
     });
   }
 
-  /** Answers to a batch are in, in its order; one that has ended already is not waited for. */
-  #end(serial: number, answersOf: (asks: Asking[], home: string) => Answer[]): void {
+  /** Takes the answers to a batch, in its order; none for a batch that has ended. */
+  #end(serial: number, answersOf: (asks: Asking[], decider: string) => Answer[]): void {
     const batch = this.#batches.get(serial);
     if (batch === undefined) return;
     this.#batches.delete(serial);
     clearTimeout(batch.timer);
-    const answers = answersOf(batch.asks, batch.home);
+    const answers = answersOf(batch.asks, batch.decider);
     for (const [index, asking] of batch.asks.entries()) this.#take(asking, answers[index] ?? 'unknown');
-    // Whatever is stored now, the others know of it before: also when this process dies with the next instruction.
+    // The others know of what is about to be stored, even if this process dies at the next
+    // instruction.
     this.#deps.sharing.flush();
   }
 
@@ -305,17 +349,24 @@ export class Homes {
     const { sharing, admit } = this.#deps;
     const { org_id, uses, id, own } = asking;
     if (given === 'unknown') {
-      // It may have been let in by a home that answers too late.
-      sharing.cancelled(id);
+      // A decider that answers too late may have reserved it.
+      sharing.announceCancelled(id);
       this.#ask(asking);
     } else if (given !== 'admitted') {
-      asking.reject(new ApiError(given.code, given.detail, { headers: given.headers }));
+      const { 'Retry-After': retry_after, ...headers } = given.headers;
+      asking.resolve(
+        reject(given.code, given.detail, retry_after === undefined ? null : Number(retry_after), { headers }),
+      );
     } else {
       try {
-        asking.resolve(sharing.told(org_id, own ?? admit(org_id, uses), id));
+        const decision: BudgetDecision = own === null ? admit(org_id, uses) : { kind: 'admit', use: own };
+        if (decision.kind === 'reject') {
+          // This process knows of use that the decider has not heard of.
+          sharing.announceCancelled(id);
+          asking.resolve(decision);
+        } else asking.resolve({ kind: 'admit', use: sharing.announce(org_id, decision.use, id) });
       } catch (error) {
-        // It knows of use that the home has not heard of.
-        sharing.cancelled(id);
+        sharing.announceCancelled(id);
         asking.reject(error);
       }
     }
@@ -324,16 +375,13 @@ export class Homes {
 
 const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
 
-const notKnown = (): ApiError =>
-  new ApiError(
-    'upstream_unavailable',
-    'What the org has used before the service started is not known yet. Send it again.',
-    {
-      headers: { 'Retry-After': '1' },
-    },
-  );
+const NOT_KNOWN = reject(
+  'upstream_unavailable',
+  'The service has just started and does not know yet what this organization has used. Retry after the number of seconds in Retry-After.',
+  1,
+);
 
-function refusalOf(error: unknown): Answer {
-  if (!(error instanceof ApiError)) return 'unknown';
-  return { code: error.code, detail: error.detail, headers: { ...error.headers } };
+function rejectionOf(decision: Reject): Answer {
+  const { code, detail, headers } = errorOf(decision);
+  return { code, detail, headers: { ...headers } };
 }

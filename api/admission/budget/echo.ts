@@ -1,31 +1,36 @@
-// How far a process's knowledge of the others reaches, by its own messages: the server hands each back to it behind everything
-// that it had before it. In: messages that were sent, and their echoes. Out: up to when surely everything was heard. Reads no clock.
+// Tracks how far this process's knowledge of the others reaches. The NATS server delivers a
+// process's own messages back to it behind everything that it had received before them. Takes the
+// messages sent and their echoes; returns the time up to which everything has been heard. Reads no
+// clock.
 
-/** Messages that have not come back; without a connection for long, the oldest are given up. */
-const UNDER_WAY_MAX = 10_000;
+/**
+ * Maximum number of messages without an echo; without a connection for long, the oldest are
+ * dropped.
+ */
+const IN_TRANSIT_MAX = 10_000;
 
 export class Echo {
-  readonly #underWay: { serial: number; at: number }[] = [];
-  #surely = -Infinity;
+  readonly #inTransit: { serial: number; at: number }[] = [];
+  #heardUntil = -Infinity;
 
-  /** Up to then everything was heard that the server had; on the clock of `sent`. */
-  get surely(): number {
-    return this.#surely;
+  /** Time up to which everything that the server had has been heard, on the clock of `sent`. */
+  get heardUntil(): number {
+    return this.#heardUntil;
   }
 
   sent(serial: number, at: number): void {
-    this.#underWay.push({ serial, at });
-    if (this.#underWay.length > UNDER_WAY_MAX) this.#underWay.shift();
+    this.#inTransit.push({ serial, at });
+    if (this.#inTransit.length > IN_TRANSIT_MAX) this.#inTransit.shift();
   }
 
-  /** A message has come back, and those before it have or never will. */
+  /** A message has come back. Earlier ones have come back too, or are lost. */
   heard(serial: number): void {
     let ended = 0;
-    for (const sent of this.#underWay) {
+    for (const sent of this.#inTransit) {
       if (sent.serial > serial) break;
-      this.#surely = sent.at;
+      this.#heardUntil = sent.at;
       ended++;
     }
-    this.#underWay.splice(0, ended);
+    this.#inTransit.splice(0, ended);
   }
 }

@@ -1,31 +1,42 @@
-// The gate of ingest: lets a request in while no hard limit of its org or agents is reached, and counts what it lets in until
-// it has landed. In: the events of one request. Out: a reservation, or why it is refused. Everything is decided in memory,
-// in one turn of the event loop: of any number of senders at once, the one that crosses a limit is the last one let in. The
-// gate also says when a limit is so near that this process may not decide alone.
+// Decides by what one process knows whether a hard limit of the organization or of an agent rejects
+// events. Takes the use of one request; returns a reservation, a rejection, or that a limit is so
+// near that this process may not decide alone. Everything is decided in memory in one turn of the
+// event loop: of any number of concurrent requests, the one that crosses a limit is the last one
+// admitted.
 import { type Blocked, blockedBy, hasHardLimit, limitsOfAgent } from '../../../pipeline/domain/budgets/budget.ts';
 import { isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
-import type { AskedUse, Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import type {
+  AskedUse,
+  Reservation as UseReservation,
+  UsageLedger,
+} from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { agentScope, type BudgetRecord } from '../../../schemas/records/budget.ts';
-import { ApiError } from '../../http/errors.ts';
 import type { BudgetStore } from '../../control/budgets/store.ts';
+import { type Reject, reject } from '../decision.ts';
 
-/** Orgs whose first crossing is remembered until KV shows it; with more, the oldest is looked up again. */
+/**
+ * Maximum number of crossings remembered until KV shows them. Beyond it the oldest is looked up
+ * again.
+ */
 const CROSSINGS_MAX = 10_000;
 
 export interface GateDeps {
   budgets: Pick<BudgetStore, 'get' | 'state'>;
   ledger: Pick<UsageLedger, 'used' | 'agentTokens' | 'reserve' | 'isSettled'>;
-  /** The org's current period, milliseconds. */
+  /** Returns the organization's current period, milliseconds. */
   periodOf: (org_id: string) => { start: number; end: number };
-  /** What use past a hard limit may cost the org; null: nothing, it is refused with 429. */
+  /**
+   * Returns the cost in USD that use above a hard limit may have; null: none, the request is
+   * rejected with 429.
+   */
   overageUsdOf: (org_id: string) => number | null;
   now: () => number;
-  /** Told of each limit that an org with an overage budget is first seen beyond here. */
+  /** Called when this process first sees an organization with an overage budget above a limit. */
   onCrossing: (crossing: Crossing) => void;
 }
 
-/** An org's cost when a limit was first seen reached. */
+/** The organization's cost when a limit was first seen reached. */
 export interface Crossing {
   org_id: string;
   /** First instant of the period, milliseconds. */
@@ -35,12 +46,24 @@ export interface Crossing {
   cost_pico_usd: bigint;
 }
 
+/** Whether events pass every hard limit. near: they pass, but one process has to decide for all. */
+export type BudgetVerdict = { kind: 'passes' } | { kind: 'near' } | Reject;
+
+/** The decision of the process that decides: the use is reserved, or the events are rejected. */
+export type BudgetDecision = { kind: 'admit'; use: UseReservation } | Reject;
+
+const PASSES: BudgetVerdict = Object.freeze({ kind: 'passes' });
+const NEAR: BudgetVerdict = Object.freeze({ kind: 'near' });
+
 const keyOf = ({ org_id, period_start, scope, hard_limit }: Omit<Crossing, 'cost_pico_usd'>): string =>
   `${org_id} ${String(period_start)} ${String(hard_limit)} ${scope}`;
 
 export class BudgetGate {
   readonly #deps: GateDeps;
-  /** By org, period and scope: the org's cost when the limit was first seen reached here, pico-USD. */
+  /**
+   * Cost of the organization when this process first saw a limit reached, pico-USD, by
+   * organization, period, limit and scope.
+   */
   readonly #crossings = new Map<string, bigint>();
   readonly #guarded = new WeakMap<BudgetRecord, boolean>();
 
@@ -48,39 +71,39 @@ export class BudgetGate {
     this.#deps = deps;
   }
 
-  /** Whether the org has a hard limit at all: only then does what its events use have to be known. */
+  /**
+   * Returns true if the organization has a hard limit: only then is the use of its events computed.
+   */
   guards(org_id: string): boolean {
     const record = this.#deps.budgets.get(org_id);
     if (record === null) return false;
-    // Asked for every request, and a record may hold many agents.
+    // Every request asks, and a record may hold many agents.
     let guarded = this.#guarded.get(record);
     if (guarded === undefined) this.#guarded.set(record, (guarded = hasHardLimit(record)));
     return guarded;
   }
 
-  /** Whether what the org has used is known here. */
+  /** Returns true once this process knows what the organization has used. */
   isSettled(org_id: string): boolean {
     return this.#deps.ledger.isSettled(org_id);
   }
 
-  /**
-   * Lets the events of one request in, or refuses all of them.
-   * @throws ApiError rate_limited, payment_required
-   */
-  admit(org_id: string, uses: readonly AskedUse[]): Reservation {
-    this.check(org_id, uses, null);
-    return this.#deps.ledger.reserve(org_id, uses);
+  /** Reserves the use of one request, unless a hard limit rejects it. */
+  admit(org_id: string, uses: readonly AskedUse[]): BudgetDecision {
+    const verdict = this.check(org_id, uses, null);
+    if (verdict.kind === 'reject') return verdict;
+    return { kind: 'admit', use: this.#deps.ledger.reserve(org_id, uses) };
   }
 
   /**
-   * Whether the events of one request come so near a limit that one process has to decide for all.
-   * @param view how far this process's knowledge reaches; null where it is the one that decides
-   * @throws ApiError rate_limited, payment_required
+   * Decides whether the use of one request passes every hard limit, and whether it comes so near to
+   * one that one process has to decide for all. Reserves nothing.
+   * @param view how far this process's knowledge reaches; null where this process is the decider
    */
-  check(org_id: string, uses: readonly AskedUse[], view: View | null): boolean {
+  check(org_id: string, uses: readonly AskedUse[], view: View | null): BudgetVerdict {
     const { budgets, ledger } = this.#deps;
     const record = budgets.get(org_id);
-    if (record === null) return false;
+    if (record === null) return PASSES;
     const period = this.#deps.periodOf(org_id);
     const used = ledger.used(org_id);
     const agentTokens = (agent_id: string): number => ledger.agentTokens(org_id, agent_id);
@@ -88,13 +111,21 @@ export class BudgetGate {
     for (const agent_id of new Set(uses.map((use) => use.agent_id))) {
       const blocked =
         blockedBy(record, agent_id, used, agentTokens) ?? this.#remembered(record, agent_id, period.start);
-      if (blocked === null) near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
-      else if (this.#passes(org_id, blocked, { period, cost: used.cost_pico_usd, view }) === 'near') near = true;
+      if (blocked === null) {
+        near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
+        continue;
+      }
+      const verdict = this.#overage(org_id, blocked, { period, cost: used.cost_pico_usd, view });
+      if (verdict.kind === 'reject') return verdict;
+      if (verdict.kind === 'near') near = true;
     }
-    return near;
+    return near ? NEAR : PASSES;
   }
 
-  /** Until the store has told what was used (a start while it is away), a limit that was reached stays reached. */
+  /**
+   * Returns a limit that was recorded as reached. Until the use is known (ClickHouse is away since
+   * the start), such a limit stays reached.
+   */
   #remembered(record: BudgetRecord, agent_id: string, periodStart: number): Blocked | null {
     if (this.#deps.ledger.isSettled(record.org_id)) return null;
     const crossings = this.#deps.budgets.state(record.org_id, periodStart)?.crossings ?? {};
@@ -119,39 +150,39 @@ export class BudgetGate {
     return scopes.find(({ scope, hard_limit }) => (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit) ?? null;
   }
 
-  /** Another process has seen the org beyond a limit. */
+  /** Takes a crossing that another process has seen. */
   heardCrossing(crossing: Crossing): void {
     const known = this.#crossings.get(keyOf(crossing));
     if (known === undefined || crossing.cost_pico_usd < known) this.#remember(keyOf(crossing), crossing.cost_pico_usd);
   }
 
-  /** What is beyond a limit and may come in all the same, as the org's overage budget is not spent. @throws ApiError */
-  #passes(
+  /** Decides by the overage budget about use above a hard limit. */
+  #overage(
     org_id: string,
     blocked: Blocked,
     { period, cost, view }: { period: { start: number; end: number }; cost: bigint; view: View | null },
-  ): 'near' | 'far' {
+  ): BudgetVerdict {
     const overage = this.#deps.overageUsdOf(org_id);
-    const headers = headersOf(blocked, Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000)));
-    const whose = blocked.agent_id === null ? 'of the org' : `of the agent ${blocked.agent_id}`;
+    const retry_after = Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000));
+    const headers = quotaHeaders(blocked);
+    const whose = blocked.agent_id === null ? 'of the organization' : `of the agent ${blocked.agent_id}`;
     const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
     if (overage === null)
-      throw new ApiError('rate_limited', `${what}; it starts over with the next period.`, { headers });
+      return reject('rate_limited', `${what}. It applies until the next period starts.`, retry_after, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
     const budget = usdToPico(overage);
     if (overage > 0 && spent < budget) {
       const near = view !== null && isNear(Number(budget), Number(spent), Number(view.burst.cost_pico_usd), view);
-      return near ? 'near' : 'far';
+      return near ? NEAR : PASSES;
     }
-    throw new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, {
-      headers,
-    });
+    const detail = `${what}, and the overage budget of ${String(overage)} USD is spent.`;
+    return reject('payment_required', detail, retry_after, { headers });
   }
 
   /**
-   * The org's cost when the limit was reached: the least of what was written down, what it is at the first refusal seen
-   * here, and what another process has told. The first is of all that had landed when it was noticed, the others of all that
-   * a process had let in.
+   * Returns the organization's cost when the limit was reached: the least of the recorded cost, the
+   * cost at the first rejection seen here, and the cost announced by another process. The recorded
+   * cost counts what had landed when it was noticed, the others what a process had admitted.
    */
   #costAtCrossing(org_id: string, { scope, hard_limit }: Blocked, period_start: number, cost: bigint): bigint {
     const state = this.#deps.budgets.state(org_id, period_start)?.crossings[scope];
@@ -167,7 +198,7 @@ export class BudgetGate {
     return least;
   }
 
-  /** Forgets which limits of an org were seen reached. */
+  /** Forgets the crossings of an organization. */
   forget(org_id: string): void {
     for (const key of this.#crossings.keys()) if (key.startsWith(`${org_id} `)) this.#crossings.delete(key);
   }
@@ -178,15 +209,14 @@ export class BudgetGate {
   }
 }
 
-/** X-Quota-Tokens-Status is on every refusal by a budget, as clients look for it; the resource that is used up has one of its own. */
-function headersOf({ resource }: Blocked, retryAfter: number): Record<string, string> {
+/**
+ * Returns the headers of a rejection by a budget: X-Quota-Tokens-Status, which clients look for,
+ * and the header of the resource that is used up.
+ */
+function quotaHeaders({ resource }: Blocked): Record<string, string> {
   const name = resource
     .split('_')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('-');
-  return {
-    'Retry-After': String(retryAfter),
-    'X-Quota-Tokens-Status': 'hard_exceeded',
-    [`X-Quota-${name}-Status`]: 'hard_exceeded',
-  };
+  return { 'X-Quota-Tokens-Status': 'hard_exceeded', [`X-Quota-${name}-Status`]: 'hard_exceeded' };
 }

@@ -1,19 +1,23 @@
-// The API processes that are alive, as each hears of them in what they tell each other. In: who was heard, and when. Out: who
-// is asked about an org, in order. Holds no clock: "now" is the newest moment up to which this process surely heard
-// everything, so that one that was paused does not take the others for dead when it wakes.
+// The live API processes, as their messages show them. Takes who was heard, and when; returns the
+// processes to ask about an organization, in order. Reads no clock: "now" is the newest moment up
+// to which this process has heard everything, so that a process that was paused does not consider
+// the others dead when it resumes.
 import { rankedFor } from '../../../pipeline/domain/budgets/rendezvous.ts';
 
-/** A process that was not heard of for so long is gone: it says that it is there ten times meanwhile. */
-export const GONE_MS = 1000;
-/** More are not kept: they are decided for all the same, and asked never. */
+/**
+ * A process that has not been heard for this long is considered dead; it sends ten heartbeats in
+ * this time.
+ */
+export const PEER_EXPIRY_MS = 1000;
+/** Maximum number of other processes. Further ones are never asked. */
 const PEERS_MAX = 1000;
 
 interface Peer {
-  /** On the monotonic clock. */
+  /** Milliseconds of the monotonic clock. */
   heard_at: number;
-  /** Whether it has heard the others long enough to know what they let in. */
+  /** True once the process has heard the others long enough to know what they have admitted. */
   ready: boolean;
-  /** It did not answer, and was not heard of since. */
+  /** True if the process did not answer and has not been heard since. */
   silent: boolean;
 }
 
@@ -36,7 +40,7 @@ export class Peers {
     }
   }
 
-  /** It did not answer: it is not asked before it is heard of again. */
+  /** Marks a process that did not answer: it is not asked until it is heard again. */
   silent(id: string): void {
     const peer = this.#peers.get(id);
     if (peer !== undefined) peer.silent = true;
@@ -46,18 +50,24 @@ export class Peers {
     this.#peers.delete(id);
   }
 
-  /** Forgets who was not heard of in time. @param surely everything up to then was heard */
-  forget(surely: number): void {
-    for (const [id, { heard_at }] of this.#peers) if (surely - heard_at > GONE_MS) this.#peers.delete(id);
+  /**
+   * Forgets processes that have not been heard for PEER_EXPIRY_MS.
+   * @param heardUntil time up to which everything has been heard
+   */
+  forget(heardUntil: number): void {
+    for (const [id, { heard_at }] of this.#peers) if (heardUntil - heard_at > PEER_EXPIRY_MS) this.#peers.delete(id);
   }
 
-  /** Others that are alive. */
+  /** Number of other live processes. */
   get others(): number {
     return this.#peers.size;
   }
 
-  /** Who decides about the org, and who does when the one before does not answer. Those that are not ready come last. */
-  homesOf(org_id: string, ownReady: boolean): string[] {
+  /**
+   * Returns the ids of the processes to ask about an organization, in order: the next one is asked
+   * when the one before does not answer. Processes that are not ready come last.
+   */
+  decidersOf(org_id: string, ownReady: boolean): string[] {
     const asked = [...this.#peers].filter(([, { silent }]) => !silent);
     const readiness = new Map([
       ...asked.map(([id, { ready }]) => [id, ready] as const),

@@ -1,35 +1,43 @@
-// What this process let in and what has not ended yet, to be told again while it lasts: a call of a model can last for minutes, and
-// the others forget what they hear no more of. In: what begins and ends. Out: what is due to be told again, the longest untold first.
-// Bounds: as many as its owner lets in at a time. Holds no clock.
+// The open reservations of this process, which announces them again while they last: a call of a
+// model can last for minutes, and the other processes expire reservations that are no longer
+// announced. Takes the begin and the end of reservations; returns the ones due for another
+// announcement, the longest unannounced first. The bounds on requests bound their number. Reads no
+// clock.
 import type { UseRow } from './use_rows.ts';
 
-/** What is under way is told again so often, as far as RETOLD_MAX lets it. */
-export const RETELL_MS = 500;
-/** Uses told again at a time. 20,000 of one use each (the calls and the records that a gateway may hold) take 20 times. */
-export const RETOLD_MAX = 1000;
+/**
+ * Milliseconds after which an open reservation is announced again, as far as REANNOUNCED_MAX
+ * allows.
+ */
+export const REANNOUNCE_MS = 500;
+/**
+ * Maximum number of uses announced again at a time. 20,000 reservations of one use each (the calls
+ * and records of a full gateway) take 20 rounds.
+ */
+export const REANNOUNCED_MAX = 1000;
 
-/** Number, org and uses, as they are told. */
-export type Begun = [id: number, org_id: string, uses: UseRow[]];
+/** Number, organization and uses of a reservation, as announced. */
+export type Announcement = [id: number, org_id: string, uses: UseRow[]];
 
-export class Held {
-  /** In the order in which they were told last. */
-  readonly #held = new Map<number, { begun: Begun; told_at: number }>();
+export class OpenReservations {
+  /** In the order of their last announcement. */
+  readonly #open = new Map<number, { begun: Announcement; announced_at: number }>();
 
-  begin(begun: Begun, told_at: number): void {
-    this.#held.set(begun[0], { begun, told_at });
+  begin(begun: Announcement, announced_at: number): void {
+    this.#open.set(begun[0], { begun, announced_at });
   }
 
   end(id: number): void {
-    this.#held.delete(id);
+    this.#open.delete(id);
   }
 
-  /** What is to be told again now, which is taken for told. */
-  due(now: number): Begun[] {
-    const due: Begun[] = [];
+  /** Returns the reservations to announce again now, and marks them as announced. */
+  due(now: number): Announcement[] {
+    const due: Announcement[] = [];
     let uses = 0;
-    for (const { begun, told_at } of this.#held.values()) {
+    for (const { begun, announced_at } of this.#open.values()) {
       uses += begun[2].length;
-      if (told_at > now - RETELL_MS || (due.length > 0 && uses > RETOLD_MAX)) break;
+      if (announced_at > now - REANNOUNCE_MS || (due.length > 0 && uses > REANNOUNCED_MAX)) break;
       due.push(begun);
     }
     for (const begun of due) {

@@ -1,8 +1,9 @@
-// Carries what each API process lets in of orgs with a hard limit to the others, over plain NATS messages that nobody keeps, so
-// that a limit which one process reaches refuses in all of them about a millisecond later, and not only when it has landed.
-// The same messages say that a process is alive, and by their echo how far its own knowledge of the others reaches.
-// In: this process's reservations. Out: the others', in the same ledger, given back by the same landings as own ones.
-// Guarantees: nothing here blocks a request or throws into one; a message that is lost is made up for by the landing.
+// Shares reservations between the API processes, over plain NATS messages that nobody stores. A
+// limit that one process reaches rejects in all of them about a millisecond later, rather than only
+// after landing. The same messages are the heartbeats of a process, and their echo shows how far
+// its own knowledge of the others reaches. Takes this process's reservations; reserves those of the
+// others in the same ledger, where landings release both. Nothing here blocks a request or throws
+// into one; the landing makes up for a lost message.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
@@ -11,88 +12,112 @@ import { burstOf, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
-import { type Begun, Held } from './reservations.ts';
-import { GONE_MS, Peers } from './peers.ts';
+import { type Announcement, OpenReservations } from './reservations.ts';
+import { PEER_EXPIRY_MS, Peers } from './peers.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
-/** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
+/**
+ * The last token of the subject is the sender's id, so that a process recognizes its own messages
+ * without parsing them.
+ */
 const SUBJECT = 'usage.let_in';
-/** Messages of a process are at least so far apart; what is let in meanwhile travels together. */
+/**
+ * Minimum milliseconds between messages of a process; what is admitted meanwhile shares a message.
+ */
 const PACE_MS = 1;
-/** A process that has nothing to tell says that it is there. */
-const HERE_MS = 100;
-/** Uses and places of one message; a request adds at most one of each for each of its 1,000 events. Below 3 MiB with the longest names. */
+/** Milliseconds between heartbeats of a process that has nothing to announce. */
+const HEARTBEAT_MS = 100;
+/**
+ * Maximum number of uses and positions of one message; a request adds at most one of each for each
+ * of its 1,000 events. Below 3 MiB with the longest names.
+ */
 export const ITEMS_MAX = 1000;
-/** What was not told of for so long has ended unheard, or its process died: what lasts is told again, see held.ts. */
+/**
+ * A reservation that has not been announced for this long has ended unheard, or its process died.
+ * Lasting ones are announced again, see reservations.ts.
+ */
 const OPEN_MS_MAX = 3000;
 const SWEEP_MS = 500;
-/** Reservations of others that are open at a time; more are not counted before they land. */
+/**
+ * Maximum number of open reservations of other processes; further ones count only once they land.
+ */
 const OPEN_MAX = 100_000;
-/** What the others had let in when this process came has landed by then, as a rule: before, they rather ask another. */
+/**
+ * By then, what the others had admitted before this process started has usually landed. Until then,
+ * the others prefer to ask another process.
+ */
 const READY_MS = 2000;
 
 const count = z.number();
-/** Number, org and uses of what was let in; number and places of what the log has; numbers of what was cancelled. */
+/**
+ * Number, organization and uses of begun reservations; number and positions of confirmed ones;
+ * numbers of cancelled ones.
+ */
 const message = z.object({
-  /** First in the text, where the sender reads it from its echo. */
+  /** Number of the message; first in the text, where the sender reads it from its echo. */
   n: count.default(0),
   ready: z.boolean().default(false),
-  /** It ends. */
+  /** True in the last message of a process that stops. */
   gone: z.boolean().default(false),
   begun: z.array(z.tuple([count, z.string(), z.array(useRow)])),
   confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
   cancelled: z.array(count),
-  /** Org, period, scope, limit, pico-USD. */
+  /** Organization, period, scope, limit, pico-USD. */
   crossed: z.array(z.tuple([z.string(), count, z.string(), count, z.string().regex(/^-?\d+$/)])).default([]),
 });
 type Message = z.infer<typeof message>;
-type News = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
+type Announcements = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
 
-const noNews = (): News => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
+const noAnnouncements = (): Announcements => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
 const N_AT = '{"n":'.length;
 const N_LENGTH = 16;
 
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
-  /** Told of limits that another process has seen reached. */
-  onCrossing: (crossing: Crossing) => void;
-  /** Told of messages that are not what they should be. */
+  /** Called with messages that cannot be parsed. */
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Another process's reservation that has not ended yet. */
+/** An open reservation of another process. */
 interface Open {
   reservation: Reservation;
-  /** When it was told last, on the monotonic clock. */
+  /** Time of its last announcement, milliseconds of the monotonic clock. */
   heard_at: number;
 }
 
-export class LetInSharing {
+export class ReservationSharing {
   readonly id: string = randomUUID();
   readonly #deps: SharingDeps;
   readonly #own = `${SUBJECT}.${this.id}`;
   readonly #peers = new Peers(this.id);
   readonly #echo = new Echo();
-  /** By org: what was let in here, or is asked for, and has not ended. */
-  readonly #underWay = new Map<string, Used>();
-  readonly #held = new Held();
-  /** By sender and number, in the order in which they were told last. */
-  readonly #open = new Map<string, Open>();
+  /** Use that is reserved or asked for in this process and has not ended, by organization. */
+  readonly #inProgress = new Map<string, Used>();
+  readonly #openHere = new OpenReservations();
+  /** By sender and number, in the order of their last announcement. */
+  readonly #openElsewhere = new Map<string, Open>();
+  readonly #crossingListeners: ((crossing: Crossing) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
-  #news = noNews();
-  /** Uses and places in it. */
+  #pending = noAnnouncements();
+  /** Uses and positions in #pending. */
   #items = 0;
   #serial = 0;
   #messages = 0;
   #sent_at = 0;
   #sending = false;
   #closed = false;
-  /** Since when the connection has been up, on the monotonic clock; null while it is not. */
+  /**
+   * Time since which the connection has been up, milliseconds of the monotonic clock; null while it
+   * is down.
+   */
   #connected_at: number | null = performance.now();
-  /** Whether it was told that this process is ready: from then on the others rank it so, and it ranks itself so. */
-  #toldReady = false;
+  /**
+   * True once this process has announced that it is ready. From then on every process, including
+   * this one, ranks it as ready.
+   */
+  #announcedReady = false;
 
   constructor(deps: SharingDeps) {
     this.#deps = deps;
@@ -109,9 +134,9 @@ export class LetInSharing {
         this.#sweep();
       }, SWEEP_MS),
       setInterval(() => {
-        this.#tellAgain();
-        if (performance.now() - this.#sent_at >= HERE_MS / 2) this.#send();
-      }, HERE_MS),
+        this.#announceAgain();
+        if (performance.now() - this.#sent_at >= HEARTBEAT_MS / 2) this.#send();
+      }, HEARTBEAT_MS),
     ];
     for (const timer of this.#timers) timer.unref();
     void this.#followConnection();
@@ -122,89 +147,112 @@ export class LetInSharing {
     return this.#connected_at !== null && !this.#deps.nc.isClosed();
   }
 
-  /** How far this process's knowledge of the org's use reaches. @param uses what is asked to be let in now */
+  /**
+   * Returns how far this process's knowledge of the organization's use reaches.
+   * @param uses what the request in question uses
+   */
   view(org_id: string, uses: readonly Used[]): View {
     const asked = nothingUsed();
     for (const use of uses) addUsed(asked, use);
-    const burst = burstOf(this.#underWay.get(org_id) ?? nothingUsed(), asked);
-    const { surely } = this.#echo;
-    // Who has just come back may have missed everything, also that there are others.
-    const joined = surely - (this.#connected_at ?? Infinity) >= GONE_MS;
+    const burst = burstOf(this.#inProgress.get(org_id) ?? nothingUsed(), asked);
+    const { heardUntil } = this.#echo;
+    // A process that has just reconnected may have missed everything, also that there are others.
+    const joined = heardUntil - (this.#connected_at ?? Infinity) >= PEER_EXPIRY_MS;
     const processes = 1 + this.#peers.others;
     return joined
-      ? { processes, age_ms: Math.max(0, performance.now() - surely), burst }
+      ? { processes, age_ms: Math.max(0, performance.now() - heardUntil), burst }
       : { processes: Math.max(2, processes), age_ms: Infinity, burst };
   }
 
-  /** Who decides about the org, and who does when the one before does not answer: ids of processes. */
-  homesOf(org_id: string): string[] {
-    return this.#peers.homesOf(org_id, this.#toldReady);
+  /**
+   * Returns the ids of the processes that decide about the organization, in the order in which they
+   * are asked.
+   */
+  decidersOf(org_id: string): string[] {
+    return this.#peers.decidersOf(org_id, this.#announcedReady);
   }
 
-  /** It did not answer. */
+  /** Marks a process that did not answer. */
   silent(id: string): void {
     this.#peers.silent(id);
   }
 
-  /** A number for a reservation, or for one that is asked for. */
+  /** Returns a number for a reservation, or for one that is asked for. */
   nextId(): number {
     return ++this.#serial;
   }
 
-  /** Tells the others of what was let in. @returns the reservation, whose end is told too */
-  told(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
+  /**
+   * Announces a reservation to the other processes.
+   * @returns the reservation, whose end is announced too
+   */
+  announce(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
     const { uses } = reservation;
-    const begun: Begun = [id, org_id, uses.map(rowOf)];
-    this.#news.begun.push(begun);
-    this.#held.begin(begun, performance.now());
-    this.underWay(org_id, uses, 1);
+    const begun: Announcement = [id, org_id, uses.map(rowOf)];
+    this.#pending.begun.push(begun);
+    this.#openHere.begin(begun, performance.now());
+    this.countInProgress(org_id, uses, 1);
     this.#schedule(uses.length);
     return {
       uses,
       confirm: (positions) => {
         reservation.confirm(positions);
-        this.underWay(org_id, uses, -1);
-        this.#held.end(id);
-        this.#news.confirmed.push([id, [...positions]]);
+        this.countInProgress(org_id, uses, -1);
+        this.#openHere.end(id);
+        this.#pending.confirmed.push([id, [...positions]]);
         this.#schedule(positions.size);
       },
       cancel: () => {
         reservation.cancel();
-        this.underWay(org_id, uses, -1);
-        this.#held.end(id);
-        this.cancelled(id);
+        this.countInProgress(org_id, uses, -1);
+        this.#openHere.end(id);
+        this.announceCancelled(id);
       },
     };
   }
 
-  /** Counts uses as under way here, or no more: a measure of what comes at once. */
-  underWay(org_id: string, uses: readonly Used[], sign: 1 | -1): void {
-    const sum = this.#underWay.get(org_id) ?? nothingUsed();
+  /**
+   * Adds uses to, or removes them from, those in progress here: the measure of what may come at
+   * once.
+   */
+  countInProgress(org_id: string, uses: readonly Used[], sign: 1 | -1): void {
+    const sum = this.#inProgress.get(org_id) ?? nothingUsed();
     for (const use of uses) addUsed(sum, use, sign);
-    if (isNothing(sum)) this.#underWay.delete(org_id);
-    else this.#underWay.set(org_id, sum);
+    if (isNothing(sum)) this.#inProgress.delete(org_id);
+    else this.#inProgress.set(org_id, sum);
   }
 
-  /** What was let in or asked for under this number did not come in. */
-  cancelled(id: number): void {
-    this.#news.cancelled.push(id);
+  /**
+   * Announces that the reservation with this number was never published, so that the others release
+   * it.
+   */
+  announceCancelled(id: number): void {
+    this.#pending.cancelled.push(id);
     this.#schedule(1);
   }
 
-  crossed({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
-    this.#news.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
+  /** Calls back with every limit that another process has seen reached. */
+  onCrossing(listener: (crossing: Crossing) => void): void {
+    this.#crossingListeners.push(listener);
+  }
+
+  announceCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
+    this.#pending.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
     this.#schedule(1);
   }
 
-  /** Hands over what there is to tell, ahead of whatever is published next. */
+  /** Sends pending announcements ahead of whatever is published next. */
   flush(): void {
     if (this.#items > 0) this.#send();
   }
 
-  /** Keeps what was let in here for another, as if that had told of it. @returns false where there is no room for it */
-  hold(sender: string, id: number, reservation: Reservation): boolean {
-    if (this.#open.size >= OPEN_MAX) return false;
-    this.#open.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
+  /**
+   * Keeps a reservation made here for another process, as if that process had announced it.
+   * @returns false where there is no room for it
+   */
+  keep(sender: string, id: number, reservation: Reservation): boolean {
+    if (this.#openElsewhere.size >= OPEN_MAX) return false;
+    this.#openElsewhere.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
     return true;
   }
 
@@ -215,10 +263,10 @@ export class LetInSharing {
     if (!this.#deps.nc.isClosed()) this.#stopHearing();
   }
 
-  #tellAgain(): void {
-    const begun = this.#held.due(performance.now());
+  #announceAgain(): void {
+    const begun = this.#openHere.due(performance.now());
     if (begun.length === 0) return;
-    this.#news.begun.push(...begun);
+    this.#pending.begun.push(...begun);
     this.#schedule(begun.reduce((sum, [, , uses]) => sum + uses.length, 0));
   }
 
@@ -231,22 +279,23 @@ export class LetInSharing {
       this.#sending = false;
       this.flush();
     };
-    // At the end of this turn of the event loop, so that what came in together travels together.
+    // Sends at the end of this turn of the event loop, so that reservations of one turn share a
+    // message.
     if (performance.now() - this.#sent_at >= PACE_MS) setImmediate(send);
     else setTimeout(send, PACE_MS);
   }
 
   #send(gone = false): void {
-    const news = this.#news;
-    this.#news = noNews();
+    const announcements = this.#pending;
+    this.#pending = noAnnouncements();
     this.#items = 0;
-    // Without a connection the client throws it away, and nothing is let in either.
+    // Without a connection the client drops the message, and nothing is published either.
     if (!this.connected || (this.#closed && !gone)) return;
     const now = performance.now();
     this.#sent_at = now;
     this.#echo.sent(++this.#messages, now);
     const ready = now - (this.#connected_at ?? now) >= READY_MS;
-    this.#deps.nc.publish(this.#own, JSON.stringify({ n: this.#messages, ready, gone, ...news }));
+    this.#deps.nc.publish(this.#own, JSON.stringify({ n: this.#messages, ready, gone, ...announcements }));
   }
 
   #received(received: Msg): void {
@@ -257,9 +306,9 @@ export class LetInSharing {
     this.#echo.heard(
       Number.parseInt(Buffer.from(received.data.subarray(N_AT, N_AT + N_LENGTH)).toString('latin1'), 10),
     );
-    const { surely } = this.#echo;
-    this.#toldReady = surely - (this.#connected_at ?? Infinity) >= READY_MS;
-    if (surely - (this.#connected_at ?? Infinity) >= GONE_MS) this.#peers.forget(surely);
+    const { heardUntil } = this.#echo;
+    this.#announcedReady = heardUntil - (this.#connected_at ?? Infinity) >= READY_MS;
+    if (heardUntil - (this.#connected_at ?? Infinity) >= PEER_EXPIRY_MS) this.#peers.forget(heardUntil);
   }
 
   #hear(sender: string, text: string): void {
@@ -267,39 +316,41 @@ export class LetInSharing {
     try {
       heard = message.parse(JSON.parse(text));
     } catch (cause) {
-      this.#deps.onProblem('a message about what another process let in is not what it should be', cause);
+      this.#deps.onProblem('a reservation announced by another process cannot be parsed', cause);
       return;
     }
     if (heard.gone) this.#peers.gone(sender);
     else this.#peers.heard(sender, heard.ready, performance.now());
-    // A reservation ends in its own message at the earliest.
+    // A reservation ends in the message that begins it, at the earliest.
     for (const [id, org_id, uses] of heard.begun) this.#begin(sender, id, org_id, uses);
     for (const [id, positions] of heard.confirmed) this.#take(sender, id)?.confirm(new Map(positions));
     for (const id of heard.cancelled) this.#take(sender, id)?.cancel();
     for (const [org_id, period_start, scope, hard_limit, cost] of heard.crossed)
-      this.#deps.onCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
+      for (const listener of this.#crossingListeners)
+        listener({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
   }
 
   #begin(sender: string, id: number, org_id: string, uses: readonly UseRow[]): void {
-    // What was let in here for that process, or was told before, is counted already.
+    // A reservation made here for that process, or announced before, is counted already.
     const known = this.#take(sender, id);
-    if (known !== undefined) this.hold(sender, id, known);
-    else if (this.#open.size < OPEN_MAX) this.hold(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
+    if (known !== undefined) this.keep(sender, id, known);
+    else if (this.#openElsewhere.size < OPEN_MAX)
+      this.keep(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
   }
 
   #take(sender: string, id: number): Reservation | undefined {
     const key = keyOf(sender, id);
-    const open = this.#open.get(key);
-    this.#open.delete(key);
+    const open = this.#openElsewhere.get(key);
+    this.#openElsewhere.delete(key);
     return open?.reservation;
   }
 
   #sweep(): void {
-    // After a pause the ends may be waiting to be heard.
-    const before = this.#echo.surely - OPEN_MS_MAX;
-    for (const [key, { reservation, heard_at }] of this.#open) {
+    // After a pause, messages that end reservations may be waiting to be heard.
+    const before = this.#echo.heardUntil - OPEN_MS_MAX;
+    for (const [key, { reservation, heard_at }] of this.#openElsewhere) {
       if (heard_at > before) return;
-      this.#open.delete(key);
+      this.#openElsewhere.delete(key);
       reservation.cancel();
     }
   }

@@ -1,4 +1,4 @@
-// Uses as API processes write them to each other.
+// The format in which API processes send each other the use of events.
 import { z } from 'zod';
 import type { AskedUse } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 

@@ -1,5 +1,5 @@
-// What the events of a request will be metered as, before they are in the log: by the very functions with which the pipeline
-// decodes and meters them, so that what is let in and what lands are the same amounts.
+// Computes the use of a request's events before they are published, by the functions with which the
+// pipeline decodes and meters them, so that the amounts admitted and landed are the same.
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
 import type { RawEvent, SpanDeps } from '../../../pipeline/domain/decode/span.ts';
 import type { PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
@@ -7,15 +7,18 @@ import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
 import type { AskedUse } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 
-/** An event on its way into the log, with the partition that it belongs to. */
+/** An event about to be published, with its partition. */
 export interface EnteringEvent {
   event: RawEvent;
   partition: number;
 }
 
-/** One use an event. An event that the pipeline will not be able to decode lands nowhere and uses nothing. */
+/**
+ * Returns one use for each event; none for an event that the pipeline will not be able to decode,
+ * since it uses nothing.
+ */
 export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): AskedUse[] {
-  // How much of a prompt is stored, and what is redacted in it, changes no amount.
+  // The stored part of a prompt and its redactions change no amount.
   const deps = { prices, maxPromptTokens: () => null, redactorOf: () => null };
   return events.flatMap(({ event, partition }) => {
     const spans = decoded(deps, event);
@@ -35,7 +38,10 @@ export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): Ask
   });
 }
 
-/** null for what decode refuses, or breaks off at: the pipeline makes a dead letter of both, which says why. */
+/**
+ * Returns null for an event that decoding rejects or throws at: the pipeline dead-letters it with
+ * the reason.
+ */
 function decoded(deps: SpanDeps, event: RawEvent): Span[] | null {
   try {
     const spans = spansOf(deps, event, JSON.parse(event.body));

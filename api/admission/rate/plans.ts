@@ -1,12 +1,12 @@
-// What each plan allows, as data, and which of it a tenant has.
+// The rate limits of each plan, and the lookup of a tenant's limits.
 
-/** Limits of a tenant; each a whole number above 0. */
+/** Rate limits of a tenant; each a whole number above 0. */
 export interface PlanLimits {
   /** Ingest requests. */
   ingest_per_minute: number;
   /** All other requests. */
   api_per_minute: number;
-  /** Requests at once, of either. */
+  /** Requests at once, of either kind. */
   burst: number;
 }
 
@@ -16,19 +16,21 @@ export const PLANS = {
   pro: { ingest_per_minute: 1500, api_per_minute: 1500, burst: 200 },
 } as const satisfies Record<string, PlanLimits>;
 
-/** What of an org's record decides its limits. */
+/** The fields of an organization's record that decide its rate limits. */
 export interface PlannedOrg {
   plan_name: keyof typeof PLANS | 'enterprise';
-  /** An enterprise org's own; null: it has none. */
+  /** Limits of an enterprise organization; null: unlimited. */
   rate_limits: PlanLimits | null;
 }
 
-/** Persons without an org are tenants too, named so. No org id holds a colon. */
+/**
+ * Prefix of tenants that are persons without an organization. No organization id contains a colon.
+ */
 const PERSON_PREFIX = 'person:';
 
 /**
- * Looks a tenant's limits up; null where it is unlimited. A person without an org, and an org whose record cannot be read,
- * have the free plan's.
+ * Returns a function that looks up a tenant's limits; null: unlimited. A person without an
+ * organization, and an organization whose record cannot be read, have the limits of the free plan.
  */
 export function limitsOfTenant(orgs: {
   get: (org_id: string) => PlannedOrg | null;

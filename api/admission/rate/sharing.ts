@@ -1,62 +1,86 @@
-// Carries what each API process granted to the others, over plain NATS messages that nobody keeps: rates older than a moment
-// say nothing. In: a process's TenantLimits. Guarantees: nothing here blocks a request or throws into one; while NATS is
-// away each process limits by itself, and what it granted meanwhile is not told later, as refill has long paid for it.
+// Shares granted tokens between the API processes, over plain NATS messages that nobody stores:
+// rates older than a moment mean nothing. Takes a process's TenantLimits; nothing here blocks a
+// request or throws into one. While NATS is away each process limits by itself, and does not report
+// those grants later, because refill has paid for them long since.
 //
-// How exact it is: a grant is told at the end of the turn of the event loop, or PACED_MS later under steady load, and is known
-// to the others about a millisecond after that. What processes grant at the same instant can exceed the bucket, by one
-// capacity for each further process at the very worst; each of them debits what the others granted, goes into debt, and
-// grants nothing until refill has paid for it. So over any time that is longer than the debt the total is that of one process.
+// Exactness: a process reports a grant at the end of the turn of its event loop, or PACED_MS later
+// under steady load; the others know of it about a millisecond after that. Grants at the same
+// instant can exceed the bucket, at worst by one capacity for each further process. Each process
+// debits what the others granted, goes into debt, and grants nothing until refill has paid the
+// debt. Over any time longer than the debt the total is that of one process.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { fullBucket, refill, take } from './bucket.ts';
 import type { Spent, TenantLimits } from './tenant_limits.ts';
 
-/** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
+/**
+ * The last token of the subject is the sender's id, so that a process recognizes its own messages
+ * without parsing them.
+ */
 const SPENT_SUBJECT = 'limits.spent';
 const STATE_SUBJECT = 'limits.state';
 
-/** Messages that a process may send at once, so that others hear of a burst while it goes on, and in a minute. */
+/**
+ * Messages that a process may send at once, so that the others hear of a burst while it lasts, and
+ * within a minute.
+ */
 const MESSAGES_BURST = 100;
 const MESSAGES_PER_MINUTE = 6000;
-/** Beyond them what is granted travels together, so often. */
+/** Milliseconds between messages beyond these bounds; grants in between share a message. */
 const PACED_MS = 5;
-/** Tenants in one message; more travel in the next. Below 1 MiB with the longest names. */
+/**
+ * Maximum number of tenants in one message; the next message takes the rest. Below 1 MiB with the
+ * longest names.
+ */
 const SPENT_TENANTS_MAX = 1000;
-/** Tenants in the state that a starting process is told; below 4 MiB with the longest names. */
+/**
+ * Maximum number of tenants in the state that a starting process receives. Below 4 MiB with the
+ * longest names.
+ */
 const STATE_TENANTS_MAX = 5000;
-/** A longer name (no org has one, a person may) is not told: that tenant's limits hold for each process by itself. */
+/**
+ * Grants of a tenant with a longer name are not shared: its limits apply to each process by itself.
+ * Only a person can have such a name.
+ */
 const TENANT_LENGTH_MAX = 256;
-/** How long a starting process listens for the state of the others. Without others it does not wait at all. */
+/**
+ * How long a starting process waits for the state of the others. A process that is alone does not
+ * wait.
+ */
 const STATE_WAIT_MS = 250;
-/** Buckets that say nothing are forgotten so often. */
+/** Milliseconds between sweeps of full buckets. */
 const SWEEP_MS = 30_000;
 
 const kind = z.enum(['ingest', 'api', 'app']);
 const tenant = z.string().min(1).max(TENANT_LENGTH_MAX);
-/** Kind, tenant, and tokens spent or units missing. Rows instead of objects, as field names would be most of a message. */
+/**
+ * Kind, tenant, and tokens granted or units missing. Rows rather than objects: field names would be
+ * most of a message.
+ */
 const row = z.tuple([kind, tenant, z.int().min(1)]);
 const spentShape = z.array(row).max(SPENT_TENANTS_MAX);
 const stateShape = z.array(row).max(STATE_TENANTS_MAX);
 
 export interface SharingDeps {
   nc: NatsConnection;
-  /** Publishes made while the connection is down are thrown away by the client. */
+  /** The client drops messages that are published while the connection is down. */
   tracked: { readonly connected: boolean };
-  /** Told of messages that are not what they should be. */
+  /** Called with messages that cannot be parsed. */
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** What keeps a process's limits in step with the others'. */
+/** Keeps the limits of a process in step with those of the others. */
 export interface LimitsSharing {
-  /** Tells what is still to be told and stops. */
+  /** Reports the last grants and stops. */
   close: () => void;
 }
 
 /**
- * Begins to share, and resolves when what the other processes know is known here too: without it every start of a process
- * would give each tenant a fresh burst beside the one that it has just used up. A process that starts alone begins with full
- * buckets; that much a restart of the whole service may give. A process that was cut off asks again when it is back.
+ * Starts sharing. Resolves once this process has the state of the others: without it every start of
+ * a process would give each tenant a fresh burst beside the one just used up. A process that starts
+ * alone begins with full buckets; a restart of the whole service may give as much. A process that
+ * was disconnected asks for the state again when it is back.
  */
 export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Promise<LimitsSharing> {
   const { nc, tracked, onProblem } = deps;
@@ -65,7 +89,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
     try {
       return shape.parse(JSON.parse(message.string()));
     } catch (cause) {
-      onProblem(`a message on ${message.subject} is not what it should be`, cause);
+      onProblem(`a message on ${message.subject} cannot be parsed`, cause);
       return [];
     }
   };
@@ -80,17 +104,20 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   };
   const stateText = () =>
     rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): Row => [kind, tenant, units]));
-  // The question tells what the asker knows: of two processes that come back, the first would not find the second yet.
+  // The request carries the state of this process: when two processes come back at once, the first
+  // would not find the second yet.
   const askOthers = async () => {
     try {
       const replies = await nc.requestMany(STATE_SUBJECT, stateText(), { strategy: 'timer', maxWait: STATE_WAIT_MS });
       for await (const message of replies) adopt(message);
     } catch {
-      // Nobody is there to answer, or the connection went down again: what comes from now on is heard all the same.
+      // No process answers, or the connection is down again. Reports from now on are received all
+      // the same.
     }
   };
   await askOthers();
-  // Answering begins after asking, so that a lone process is told at once that nobody answers.
+  // Answering starts after asking, so that NATS tells a process that is alone at once that nobody
+  // answers.
   const asked = nc.subscribe(STATE_SUBJECT, {
     callback: (error, message) => {
       if (error !== null) return;
@@ -99,7 +126,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
     },
   });
   const outbox = new Outbox(limits, (spent) => {
-    // Lost while NATS is away, and meant to be.
+    // Grants are not shared while NATS is away; see the file header.
     if (tracked.connected && !nc.isClosed())
       nc.publish(own, rowsText(spent.map(({ kind, tenant, tokens }) => [kind, tenant, tokens])));
   });
@@ -131,7 +158,7 @@ type Row = z.infer<typeof row>;
 const rowsText = (rows: readonly Row[]): string =>
   JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));
 
-/** Sends what the limits granted, at the pace above. */
+/** Sends the grants of this process at the pace of the bounds above. */
 class Outbox {
   readonly #limits: TenantLimits;
   readonly #send: (spent: readonly Spent[]) => void;
@@ -147,7 +174,7 @@ class Outbox {
     });
   }
 
-  /** Sends the last of it. */
+  /** Sends the last grants. */
   close(): void {
     clearTimeout(this.#timer);
     this.#flush();

@@ -1,6 +1,7 @@
-// The rate limits of all tenants, in memory: one token bucket for each tenant and kind, taken from in well under a
-// microsecond and without waiting. Limits follow the org's record at every take. What is granted here is noted for the other
-// processes, and what they granted is debited here (sharing.ts carries it), so that the tenants' rates hold over all of them.
+// The rate limits of all tenants, in memory: one token bucket for each tenant and kind. Taking a
+// token waits for nothing and takes well under a microsecond. Limits follow the organization's
+// record at every take. Grants are noted for the other processes and theirs are debited here
+// (sharing.ts carries both), so that a tenant's rate applies across all processes.
 import type { RateKind, RateLimits, RateVerdict } from '../../http/rate_limit.ts';
 import {
   type Bucket,
@@ -17,20 +18,23 @@ import {
 } from './bucket.ts';
 import type { PlanLimits } from './plans.ts';
 
-/** Buckets of one kind. Beyond it the oldest is forgotten, which is as if it were full. */
+/**
+ * Maximum number of buckets of one kind. Beyond it the oldest is evicted, which is as if it were
+ * full.
+ */
 export const BUCKETS_MAX = 100_000;
 
 const UNLIMITED: RateVerdict = Object.freeze({ allowed: true, headers: Object.freeze({}) });
 const KINDS = ['ingest', 'api', 'app'] as const satisfies readonly RateKind[];
 
-/** Tokens that a process granted. */
+/** Tokens that a process has granted. */
 export interface Spent {
   kind: RateKind;
   tenant: string;
   tokens: number;
 }
 
-/** What a bucket lacks until it is full, in units of bucket.ts. */
+/** Units that a bucket lacks until it is full, as in bucket.ts. */
 export interface Missing {
   kind: RateKind;
   tenant: string;
@@ -38,20 +42,20 @@ export interface Missing {
 }
 
 export interface TenantLimitsDeps {
-  /** Read at every take, so it has to be a look into memory. Null: unlimited. */
+  /** Called at every take, so it must only look into memory. Null: unlimited. */
   limitsOf: (tenant: string) => PlanLimits | null;
-  /** App events that a limited tenant may send in a minute, and at once. */
+  /** App events that a limited tenant may send within a minute, and at once. */
   appPerMinute: number;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
-  /** Told of every refusal. */
-  onRefused?: (kind: RateKind) => void;
+  /** Called for every rejection. */
+  onReject?: (kind: RateKind) => void;
 }
 
 interface TenantBucket extends Bucket {
   readonly kind: RateKind;
   readonly tenant: string;
-  /** Tokens granted here that the other processes do not know of yet. */
+  /** Tokens granted here that have not been reported to the other processes. */
   unsent: number;
 }
 
@@ -62,7 +66,7 @@ export class TenantLimits implements RateLimits {
     api: new Map(),
     app: new Map(),
   };
-  /** Buckets with something unsent, each once. */
+  /** Buckets with unreported tokens, each once. */
   #spending: TenantBucket[] = [];
   #onSpent: () => void = () => undefined;
 
@@ -71,15 +75,17 @@ export class TenantLimits implements RateLimits {
   }
 
   /**
-   * Takes `cost` (a whole number above 0) if the tenant's bucket grants it; see bucket.ts for a cost above the capacity.
-   * @returns with the headers of the answer: seconds are whole, Retry-After is when this very cost would be granted
+   * Takes `cost` tokens (a whole number above 0) if the tenant's bucket grants them; see bucket.ts
+   * for a cost above the capacity.
+   * @returns the verdict with the headers of the response, in whole seconds; Retry-After is when
+   * this very cost would be granted
    */
   take(kind: RateKind, tenant: string, cost: number): RateVerdict {
     const bucket = this.#bucketOf(kind, tenant);
     if (bucket === null) return UNLIMITED;
     const allowed = take(bucket, cost);
     if (allowed) this.#note(bucket, cost);
-    else this.#deps.onRefused?.(kind);
+    else this.#deps.onReject?.(kind);
     const headers: Record<string, string> = {
       'RateLimit-Limit': String(bucket.per_minute),
       'RateLimit-Remaining': String(remaining(bucket)),
@@ -89,12 +95,18 @@ export class TenantLimits implements RateLimits {
     return { allowed, headers };
   }
 
-  /** Calls back whenever something was granted after takeSpent had left nothing; one listener, which must not throw. */
+  /**
+   * Calls the listener when the first token is granted after takeSpent has left nothing. There is
+   * one listener, which must not throw.
+   */
   onSpent(listener: () => void): void {
     this.#onSpent = listener;
   }
 
-  /** What was granted since the last call, of so many tenants at most; call again until it is empty. */
+  /**
+   * Returns what has been granted since the last call, of at most tenantsMax tenants. Call it again
+   * until it returns nothing.
+   */
   takeSpent(tenantsMax: number): Spent[] {
     return this.#spending.splice(0, tenantsMax).map((bucket) => {
       const { kind, tenant, unsent: tokens } = bucket;
@@ -103,7 +115,7 @@ export class TenantLimits implements RateLimits {
     });
   }
 
-  /** Debits what another process has granted. */
+  /** Debits tokens that another process has granted. */
   debit(spent: readonly Spent[]): void {
     for (const { kind, tenant, tokens } of spent) {
       const bucket = this.#bucketOf(kind, tenant);
@@ -111,7 +123,10 @@ export class TenantLimits implements RateLimits {
     }
   }
 
-  /** The buckets that are not full, so many at most: what a process that has just started has to know. */
+  /**
+   * Returns the buckets that are not full, at most tenantsMax: the state that a starting process
+   * needs.
+   */
   state(tenantsMax: number): Missing[] {
     const found: Missing[] = [];
     for (const kind of KINDS) {
@@ -125,7 +140,7 @@ export class TenantLimits implements RateLimits {
     return found;
   }
 
-  /** Takes over what another process knows of buckets that are emptier there than here. */
+  /** Adopts the state of another process where its buckets are emptier. */
   adopt(state: readonly Missing[]): void {
     for (const { kind, tenant, units } of state) {
       const bucket = this.#bucketOf(kind, tenant);
@@ -133,7 +148,9 @@ export class TenantLimits implements RateLimits {
     }
   }
 
-  /** Forgets buckets that say nothing: full ones, which a new one equals, and those of tenants that have no limit any more. */
+  /**
+   * Forgets full buckets, which equal new ones, and buckets of tenants that have no limit any more.
+   */
   sweep(): void {
     const now = this.#deps.now();
     for (const kind of KINDS) {
@@ -145,12 +162,15 @@ export class TenantLimits implements RateLimits {
     }
   }
 
-  /** Buckets that are held. */
+  /** Number of buckets. */
   get size(): number {
     return KINDS.reduce((sum, kind) => sum + this.#buckets[kind].size, 0);
   }
 
-  /** App events have one limit for every tenant, whatever its plan; null: none. */
+  /**
+   * Returns the tenant's rate; null: unlimited. The limit on app events is the same for every
+   * tenant, whatever its plan.
+   */
   #rateOf(kind: RateKind, tenant: string): { per_minute: number; capacity: number } | null {
     if (kind === 'app') return { per_minute: this.#deps.appPerMinute, capacity: this.#deps.appPerMinute };
     const limits = this.#deps.limitsOf(tenant);
@@ -158,7 +178,10 @@ export class TenantLimits implements RateLimits {
     return { per_minute: kind === 'api' ? limits.api_per_minute : limits.ingest_per_minute, capacity: limits.burst };
   }
 
-  /** The tenant's bucket with its limits of now, refilled; null where the tenant is unlimited. */
+  /**
+   * Returns the tenant's bucket with its current limits, refilled; null where the tenant is
+   * unlimited.
+   */
   #bucketOf(kind: RateKind, tenant: string): TenantBucket | null {
     const rate = this.#rateOf(kind, tenant);
     if (rate === null) return null;

@@ -1,7 +1,7 @@
-// When each registered agent was heard of last, held in memory and brought up to date from the store every few seconds.
-// In: the registry, which says whose activity matters, and the store's table of activity. Out: a time for each agent.
-// Guarantees: what a read finds takes POLL_MS to get here; every read is bounded in rows and time; while the store is away
-// the last known times stay.
+// Holds in memory when each registered agent was last seen, and polls the store for news every
+// POLL_MS. It takes the registry, which defines the agents, and the activity table; it provides a
+// time for each agent. Every read is bounded in rows and time. While the store is unavailable, the
+// last known times stay.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import {
   type AgentRef,
@@ -14,30 +14,39 @@ import { agentKey } from '../../../schemas/records/agent.ts';
 import type { AgentStore } from './store.ts';
 
 const POLL_MS = 10_000;
-/** A row becomes visible after the time that it carries; a poll looks back this far behind what it has seen. */
+/**
+ * A row becomes visible after the time that it carries, so a poll reads again this far behind the
+ * newest row that it has read, milliseconds.
+ */
 const OVERLAP_MS = 30_000;
-/** Rows of one read, and reads of one poll; what is left comes with the next poll. */
+/** Maximum rows of one read, and reads of one poll. The next poll continues with the rest. */
 const ROWS_MAX = 20_000;
 const PAGES_MAX = 10;
 
 export interface ActivityOptions {
   clickhouse: ClickHouse;
   agents: Pick<AgentStore, 'all' | 'has' | 'onChange' | 'onRemoved'>;
-  /** Told when the store cannot be read, once until it can again. */
+  /** Called when the store cannot be read, once until a read succeeds again. */
   onProblem: (problem: string, cause: unknown) => void;
-  /** Unset: POLL_MS. */
+  /** Milliseconds between two polls. POLL_MS by default. */
   pollMs?: number;
 }
 
 export class AgentActivity {
   readonly #options: ActivityOptions;
-  /** Milliseconds since the epoch by agent key; 0 for one that was looked up and never heard of. */
+  /**
+   * Last-seen time by agent key, milliseconds since the epoch; 0 for an agent that was looked up
+   * and has no activity.
+   */
   readonly #seen = new Map<string, number>();
-  /** Agents that were not looked up yet: all at first, later those that are new here. */
+  /** Agents that were not looked up yet: at first all, later those that were registered since. */
   readonly #unknown = new Map<string, AgentRef>();
-  /** The store's time up to which it was read; null before the first read. */
+  /** Time of the store up to which activity was read, milliseconds; null before the first read. */
   #since: number | null = null;
-  /** The last read ended at its bound: the next goes on there, instead of looking back. */
+  /**
+   * True if the last read stopped at its bound: the next one continues there instead of reading the
+   * overlap again.
+   */
   #behind = false;
   #failing = false;
   #timer: NodeJS.Timeout | null = null;
@@ -50,7 +59,7 @@ export class AgentActivity {
     const unlisten = options.agents.onChange((key, { org_id, agent_id }) => {
       if (!this.#seen.has(key)) this.#unknown.set(key, { org_id, agent_id });
     });
-    // Its org was deleted, and may be made again with an agent of the same id.
+    // A deleted organization can be created again with an agent of the same id.
     const unlistenRemoved = options.agents.onRemoved((key) => {
       this.#seen.delete(key);
       this.#unknown.delete(key);
@@ -61,12 +70,15 @@ export class AgentActivity {
     };
   }
 
-  /** When an event of the agent was received last, milliseconds since the epoch; 0 for never, as far as is known. */
+  /**
+   * Returns when the last event of an agent was received, milliseconds since the epoch; 0 if no
+   * event is known.
+   */
   lastSeen(org_id: string, agent_id: string): number {
     return this.#seen.get(agentKey(org_id, agent_id)) ?? 0;
   }
 
-  /** Begins to read; returns at once. */
+  /** Starts polling; returns at once. */
   start(): void {
     const next = (): void => {
       if (!this.#stopped.signal.aborted) this.#timer = setTimeout(loop, this.#options.pollMs ?? POLL_MS).unref();
@@ -77,19 +89,19 @@ export class AgentActivity {
     loop();
   }
 
-  /** Reads once what has moved. A failure is told and leaves what is known. */
+  /** Reads the new activity once. A failure is reported and leaves the known times. */
   async poll(): Promise<void> {
     try {
       await this.#read();
       this.#failing = false;
     } catch (cause) {
       if (!this.#failing && !this.#stopped.signal.aborted)
-        this.#options.onProblem('when agents were seen last cannot be read', cause);
+        this.#options.onProblem('the last-seen times of agents cannot be read', cause);
       this.#failing = true;
     }
   }
 
-  /** Ends the reading; what is known stays readable. */
+  /** Stops polling. The known times stay readable. */
   close(): void {
     this.#stopped.abort();
     this.#unlisten();
@@ -99,7 +111,7 @@ export class AgentActivity {
   async #read(): Promise<void> {
     const { clickhouse } = this.#options;
     const signal = this.#stopped.signal;
-    // Before the lookups, so that what lands while they run is read after them.
+    // Read before the lookups, so that activity that lands during the lookups is read after them.
     this.#since ??= await newestLanding(clickhouse, { signal });
     await this.#lookUp(signal);
     let since = this.#behind ? this.#since : Math.max(0, this.#since - OVERLAP_MS);
@@ -113,7 +125,10 @@ export class AgentActivity {
     }
   }
 
-  /** Asks for the agents that were not looked up yet, neighbours in the store together. */
+  /**
+   * Reads the agents that were not looked up yet, sorted so that neighbours in the store share a
+   * batch.
+   */
   async #lookUp(signal: AbortSignal): Promise<void> {
     const waiting = [...this.#unknown.values()].sort(
       (a, b) => compare(a.org_id, b.org_id) || compare(a.agent_id, b.agent_id),

@@ -1,5 +1,5 @@
-// What can be done to agents: the rules between a route and the stores. A registration is an upsert on (org, agent id); the
-// first one spends a register token.
+// Registers, lists, gets and archives agents. A registration is an upsert on (organization, agent
+// id); the first one spends a register token.
 import {
   archived,
   newAgent,
@@ -14,40 +14,48 @@ import type { AgentRow, ListQuery, RegisterBody } from './schema.ts';
 import { agentBytes, type AgentStore } from './store.ts';
 import { agentIdOf, hashToken, type MadeToken, refused, type RegisterTokens } from './tokens.ts';
 
-/** Agents of an org, archived ones too, and bytes of their records: every API process holds them. A few more where several register at once. */
+/**
+ * Maximum agents of one organization, archived ones included, and bytes of their records: every API
+ * process holds them in memory. Several processes that register at once may exceed it slightly.
+ */
 export const AGENTS_ORG_MAX = 50_000;
 export const AGENTS_BYTES_ORG_MAX = 64 * 1024 * 1024;
-/** Bytes counted for a new agent before its record is written; records are rarely larger. */
+/** Bytes reserved for a new agent before its record is written; records are rarely larger. */
 const NEW_AGENT_BYTES = 1024;
-/** Archived agents that are forgotten at most to make room for one. */
+/** Maximum archived agents that are deleted to make room for one. */
 const FORGOTTEN_MAX = 100;
 
 export interface AgentsDeps {
   agents: AgentStore;
   tokens: RegisterTokens;
-  /** When an event of the agent was received last, milliseconds since the epoch; 0 for never. */
+  /**
+   * Returns when the last event of an agent was received, milliseconds since the epoch; 0 for
+   * never.
+   */
   lastSeen: (org_id: string, agent_id: string) => number;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** What a registration did. */
+/** Result of a registration. */
 export interface Registration {
   agent: AgentRecord;
   is_new: boolean;
-  /** Fields that were written; empty when all was as it was. */
+  /** Fields that changed; empty if the registration changed nothing. */
   changes: Record<string, unknown>;
 }
 
-/** @throws ApiError upstream_unavailable */
+/** @throws ApiError rate_limited, upstream_unavailable */
 export async function makeToken(deps: AgentsDeps, org_id: string): Promise<MadeToken> {
   return reaching(deps.tokens.make(org_id));
 }
 
 /**
- * Registers an agent, or brings its registration up to date: given fields replace, fields left out stay, an archived or
- * deprecated agent is registered once more.
- * @throws ApiError invalid_framework, invalid_register_token, agent_already_registered, upstream_unavailable
+ * Registers an agent, or updates its registration: given fields replace the stored ones, fields
+ * that are left out stay, and an archived or deprecated agent becomes registered again.
+ *
+ * @throws ApiError invalid_framework, invalid_register_token, agent_already_registered, conflict,
+ * upstream_unavailable
  */
 export async function registerAgent(deps: AgentsDeps, org_id: string, body: RegisterBody): Promise<Registration> {
   const { agent_id: named, register_token, framework, ...fields } = body;
@@ -62,7 +70,7 @@ interface Registrant {
   org_id: string;
   agent_id: string;
   tokenHash: string | null;
-  /** Whether the request names the agent; else the id was made of the token. */
+  /** True if the request names the agent; otherwise its id is derived from the token. */
   isNamed: boolean;
 }
 
@@ -84,15 +92,16 @@ async function upsert(
     if (tokenHash !== null && tokenHash !== before.register_token_hash)
       throw new ApiError(
         'agent_already_registered',
-        `The agent ${agent_id} is registered, with another register_token.`,
+        `The agent ${agent_id} is registered with another register_token.`,
       );
     const next = registeredAgain(before, given, now);
     if (next !== null) checkBytes(deps, org_id, agentBytes(next) - agentBytes(before));
-    // By its token alone an agent can only be repeated: a used token that comes with something else is a used token.
-    if (next !== null && !isNamed) throw refused('was used already');
+    // With its token alone, a request can only repeat a registration. A used token with other
+    // fields is rejected.
+    if (next !== null && !isNamed) throw refused('was already used');
     return next;
   });
-  if (agent === undefined) throw new Error('a registration came to nothing');
+  if (agent === undefined) throw new Error('a registration had no result');
   const { before } = seen;
   return {
     agent,
@@ -101,7 +110,10 @@ async function upsert(
   };
 }
 
-/** Makes room for one more agent: archived ones go, those archived longest ago first. @throws ApiError conflict when all are in use */
+/**
+ * Makes room for one more agent by deleting archived ones, those archived longest ago first.
+ * @throws ApiError conflict when no archived agent is left
+ */
 async function makeRoom({ agents }: AgentsDeps, org_id: string): Promise<void> {
   for (let tries = 0; tries < FORGOTTEN_MAX; tries++) {
     const { count, bytes } = agents.sizes(org_id);
@@ -111,7 +123,10 @@ async function makeRoom({ agents }: AgentsDeps, org_id: string): Promise<void> {
   throw full();
 }
 
-/** @throws ApiError conflict when the records of the org's agents would have more bytes than they may */
+/**
+ * @throws ApiError conflict when the records of the organization's agents would exceed the maximum
+ * bytes
+ */
 function checkBytes({ agents }: AgentsDeps, org_id: string, more: number): void {
   if (more > 0 && agents.sizes(org_id).bytes + more > AGENTS_BYTES_ORG_MAX) throw full();
 }
@@ -120,13 +135,14 @@ function full(): ApiError {
   const detail = `An organization has at most ${String(AGENTS_ORG_MAX)} agents with ${String(AGENTS_BYTES_ORG_MAX)} bytes of records`;
   return new ApiError(
     'conflict',
-    `${detail}. Archive agents that are no longer used: new ones take the places of archived ones.`,
+    `${detail}. Archive agents that are no longer used: new agents replace archived ones.`,
   );
 }
 
 /**
  * Archives an agent; its traces stay.
- * @returns false when it was archived already
+ *
+ * @returns false if it was already archived
  * @throws ApiError agent_not_found, upstream_unavailable
  */
 export async function archiveAgent(deps: AgentsDeps, org_id: string, agent_id: string): Promise<boolean> {
@@ -150,7 +166,10 @@ export function getAgent(deps: AgentsDeps, org_id: string, agent_id: string): Ag
   return rowOf(deps, agent);
 }
 
-/** One page of an org's agents, newest registration first. @throws ApiError invalid_framework */
+/**
+ * Returns one page of an organization's agents, newest registration first. @throws ApiError
+ * invalid_framework
+ */
 export function listAgents(deps: AgentsDeps, org_id: string, query: ListQuery): { rows: AgentRow[]; total: number } {
   const { limit, offset } = query;
   const framework = query.framework === undefined ? undefined : frameworkOf(query.framework);
@@ -182,7 +201,8 @@ function rowOf(deps: AgentsDeps, agent: AgentRecord): AgentRow {
     metadata,
     status,
     archived_at,
-    // A deprecated agent that was seen since is registered again, though its record may say so only after the next drift job.
+    // A deprecated agent with later activity counts as registered, though its record may say so
+    // only after the next drift job.
     deprecated_at: status === 'registered' ? null : agent.deprecated_at,
   };
 }
@@ -195,7 +215,7 @@ function frameworkOf(given: string | null): Framework | null {
   return known;
 }
 
-/** What the audit log shows of a registration. */
+/** Returns the fields of a registration that the audit log shows. */
 function shown({ name, framework, version, repo_url, tags, metadata }: AgentRecord): Record<string, unknown> {
   return { name, framework, version, repo_url, tags, metadata };
 }
@@ -211,10 +231,10 @@ function difference(before: AgentRecord, after: AgentRecord): Record<string, unk
 }
 
 function notFound(): ApiError {
-  return new ApiError('agent_not_found', 'The org has no agent of this id.');
+  return new ApiError('agent_not_found', 'The organization has no agent with this id.');
 }
 
-/** Whatever the registry's store throws is its being away. */
+/** Maps the errors of the registry's store to API errors. */
 async function reaching<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -222,7 +242,7 @@ async function reaching<T>(work: Promise<T>): Promise<T> {
     if (cause instanceof ApiError) throw cause;
     const detail =
       cause instanceof RevisionConflict
-        ? 'Too many writers change this agent at once. Try again.'
+        ? 'The agent is being changed by other requests. Try again.'
         : 'The agent registry cannot be reached. Try again.';
     throw new ApiError(cause instanceof RevisionConflict ? 'conflict' : 'upstream_unavailable', detail, { cause });
   }

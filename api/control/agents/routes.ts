@@ -1,10 +1,10 @@
-// Routes of the agent registry.
+// Routes of the agent registry: register tokens, registration, reads and archiving.
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type AgentsDeps, archiveAgent, getAgent, listAgents, makeToken, registerAgent } from './agents.ts';
 import {
-  agentOrgParams,
   agentParams,
   agentRow,
   deletedAgent,
@@ -17,121 +17,141 @@ import {
 const TAG = 'Agents';
 const resource = { type: 'agent', param: 'agent_id' } as const;
 
-/** What an org does with its agents. */
 export function agentRoutes(deps: AgentsDeps): Route[] {
   return [
-    defineRoute({
-      method: 'post',
-      path: '/orgs/:org_id/agents/register-tokens',
-      operation_id: 'createRegisterToken',
-      summary: 'Make a register token',
-      description:
-        'One agent can register with it for the first time, within 24 hours. It is shown in this answer and never again. An organization makes at most 5,000 in 48 hours; beyond that the answer is 429.',
-      tag: TAG,
-      permission: 'agents:invite',
-      status: 201,
-      secret: true,
-      audit: { action: 'register_token.create', target: 'register_token' },
-      params: agentOrgParams,
-      response: madeTokenAnswer,
-      handler: async (ctx) => {
-        const { register_token, expires_at, token_id } = await makeToken(deps, ctx.org_id);
-        ctx.audit.target(token_id);
-        ctx.audit.changes({ expires_at });
-        return { data: { register_token, expires_at } };
-      },
-    }),
-    defineRoute({
-      method: 'post',
-      path: '/orgs/:org_id/agents/register',
-      operation_id: 'registerAgent',
-      summary: 'Register an agent, or bring its registration up to date',
-      description:
-        'The first time (201) it takes an unused register_token; later (200) the credential alone: given fields replace, fields ' +
-        'left out stay, null empties. An archived or deprecated agent is registered again. Without agent_id the server makes one: ' +
-        'the same request with the same token gives the same agent. An organization has at most 50,000 agents with 64 MiB of records: a new one ' +
-        'takes the place of the one archived longest ago, and where none is archived the answer is 409.',
-      tag: TAG,
-      permission: 'agents:write',
-      status: 201,
-      also: { 200: 'The agent was registered before' },
-      audit: { action: 'agent.register', target: 'agent' },
-      resource: { type: 'agent', body: 'agent_id' },
-      params: agentOrgParams,
-      body: registerBody,
-      example: {
-        agent_id: 'support-bot',
-        name: 'Support bot',
-        framework: 'chain',
-        version: '1.4.0',
-        tags: ['prod'],
-        register_token: 'rt_…',
-      },
-      response: registeredAnswer,
-      errors: [
-        'invalid_register_token',
-        'agent_already_registered',
-        'invalid_framework',
-        'conflict',
-        'upstream_unavailable',
-      ],
-      handler: async (ctx) => {
-        const { agent, is_new, changes } = await registerAgent(deps, ctx.org_id, ctx.body);
-        const { agent_id, registered_at, name, framework, version } = agent;
-        ctx.audit.target(agent_id);
-        if (Object.keys(changes).length === 0) ctx.audit.nothing();
-        else ctx.audit.changes({ is_new, name, framework, version, ...changes });
-        return { status: is_new ? 201 : 200, data: { agent_id, registered_at, is_new } };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/agents',
-      operation_id: 'listAgents',
-      summary: 'Agents of the org, newest registration first',
-      tag: TAG,
-      permission: 'agents:read',
-      params: agentOrgParams,
-      query: listQuery,
-      response: z.array(agentRow),
-      meta: pageMeta,
-      errors: ['invalid_framework'],
-      handler: (ctx) => {
-        const { rows, total } = listAgents(deps, ctx.org_id, ctx.query);
-        return { data: rows, meta: pageMetaOf(total, ctx.query.limit, ctx.query.offset) };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/agents/:agent_id',
-      operation_id: 'getAgent',
-      summary: 'One registration, archived or not',
-      tag: TAG,
-      permission: 'agents:read',
-      resource,
-      params: agentParams,
-      response: agentRow,
-      errors: ['agent_not_found'],
-      handler: (ctx) => ({ data: getAgent(deps, ctx.org_id, ctx.params.agent_id) }),
-    }),
-    defineRoute({
-      method: 'delete',
-      path: '/orgs/:org_id/agents/:agent_id',
-      operation_id: 'archiveAgent',
-      summary: 'Archive an agent',
-      description: 'Its traces stay, and registering it again brings it back.',
-      tag: TAG,
-      permission: 'agents:write',
-      resource,
-      audit: { action: 'agent.archive', target: 'agent', param: 'agent_id' },
-      params: agentParams,
-      response: deletedAgent,
-      errors: ['agent_not_found', 'conflict', 'upstream_unavailable'],
-      handler: async (ctx) => {
-        const { agent_id } = ctx.params;
-        if (!(await archiveAgent(deps, ctx.org_id, agent_id))) ctx.audit.nothing();
-        return { data: { agent_id, deleted: true as const } };
-      },
-    }),
+    createRegisterTokenRoute(deps),
+    registerAgentRoute(deps),
+    listAgentsRoute(deps),
+    getAgentRoute(deps),
+    archiveAgentRoute(deps),
   ];
+}
+
+function createRegisterTokenRoute(deps: AgentsDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/orgs/:org_id/agents/register-tokens',
+    operation_id: 'createRegisterToken',
+    summary: 'Create a register token',
+    description:
+      'Returns a one-time token with which one agent can register for the first time within 24 hours. The token is shown in this response only; the service stores its hash. An organization can create at most 5,000 tokens in 48 hours: further requests fail with 429 `rate_limited` with `Retry-After`.',
+    tag: TAG,
+    permission: 'agents:invite',
+    audit: { action: 'register_token.create', target: 'register_token' },
+    params: orgParams,
+    status: 201,
+    response: madeTokenAnswer,
+    secret: true,
+    handler: async ({ org_id, audit }) => {
+      const { register_token, expires_at, token_id } = await makeToken(deps, org_id);
+      audit.target(token_id);
+      audit.changes({ expires_at });
+      return { data: { register_token, expires_at } };
+    },
+  });
+}
+
+function registerAgentRoute(deps: AgentsDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/orgs/:org_id/agents/register',
+    operation_id: 'registerAgent',
+    summary: 'Register or update an agent',
+    description:
+      'The first registration of an agent needs an unused `register_token` and returns 201. Later registrations need only the credential and return 200: fields that are given replace the stored ones, fields that are left out stay, and `null` clears a field. Registering an archived or deprecated agent makes it registered again.\n\nWithout `agent_id` the server derives one from the token, so repeating the request returns the same agent. If the agent is already registered with another token, the request fails with 409 `agent_already_registered`. A token that is missing, unknown, used or expired returns 403 `invalid_register_token`.\n\nAn organization has at most 50,000 agents with 64 MiB of records. At the limit, a new agent replaces the one that was archived longest ago; if none is archived, the request fails with 409 `conflict`.',
+    tag: TAG,
+    permission: 'agents:write',
+    resource: { type: 'agent', body: 'agent_id' },
+    audit: { action: 'agent.register', target: 'agent' },
+    params: orgParams,
+    body: registerBody,
+    example: {
+      agent_id: 'support-bot',
+      name: 'Support bot',
+      framework: 'chain',
+      version: '1.4.0',
+      tags: ['prod'],
+      register_token: 'rt_…',
+    },
+    status: 201,
+    also: { 200: 'The agent was already registered' },
+    response: registeredAnswer,
+    errors: [
+      'invalid_register_token',
+      'agent_already_registered',
+      'invalid_framework',
+      'conflict',
+      'upstream_unavailable',
+    ],
+    handler: async ({ org_id, body, audit }) => {
+      const { agent, is_new, changes } = await registerAgent(deps, org_id, body);
+      const { agent_id, registered_at, name, framework, version } = agent;
+      audit.target(agent_id);
+      if (Object.keys(changes).length === 0) audit.nothing();
+      else audit.changes({ is_new, name, framework, version, ...changes });
+      return { status: is_new ? 201 : 200, data: { agent_id, registered_at, is_new } };
+    },
+  });
+}
+
+function listAgentsRoute(deps: AgentsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/agents',
+    operation_id: 'listAgents',
+    summary: 'List agents',
+    description:
+      'Returns the agents of the organization, the newest registration first. Archived agents are included only with `archived=true`.',
+    tag: TAG,
+    permission: 'agents:read',
+    params: orgParams,
+    query: listQuery,
+    response: z.array(agentRow),
+    meta: pageMeta,
+    errors: ['invalid_framework'],
+    handler: ({ org_id, query }) => {
+      const { rows, total } = listAgents(deps, org_id, query);
+      return { data: rows, meta: pageMetaOf(total, query.limit, query.offset) };
+    },
+  });
+}
+
+function getAgentRoute(deps: AgentsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/agents/:agent_id',
+    operation_id: 'getAgent',
+    summary: 'Get an agent',
+    description: 'Returns one registration, archived or not.',
+    tag: TAG,
+    permission: 'agents:read',
+    resource,
+    params: agentParams,
+    response: agentRow,
+    errors: ['agent_not_found'],
+    handler: ({ org_id, params }) => ({ data: getAgent(deps, org_id, params.agent_id) }),
+  });
+}
+
+function archiveAgentRoute(deps: AgentsDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/orgs/:org_id/agents/:agent_id',
+    operation_id: 'archiveAgent',
+    summary: 'Archive an agent',
+    description:
+      'Sets `archived_at`. The traces of the agent stay readable, and registering the agent again restores it. Archiving an archived agent changes nothing.',
+    tag: TAG,
+    permission: 'agents:write',
+    resource,
+    audit: { action: 'agent.archive', target: 'agent', param: 'agent_id' },
+    params: agentParams,
+    response: deletedAgent,
+    errors: ['agent_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params, audit }) => {
+      const { agent_id } = params;
+      if (!(await archiveAgent(deps, org_id, agent_id))) audit.nothing();
+      return { data: { agent_id, deleted: true as const } };
+    },
+  });
 }

@@ -1,7 +1,8 @@
-// Shapes of the agent registry: what requests bring and what answers show.
+// Request and response shapes of the agent registry.
 import { z } from 'zod';
 import { FRAMEWORKS } from '../../../schemas/records/agent.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
+import { booleanParam } from '../../http/common_params.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
 const METADATA_BYTES_MAX = 16 * 1024;
@@ -9,31 +10,30 @@ const TAGS_MAX = 50;
 /** Letters, digits, marks, punctuation, symbols and spaces of any script. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,128}$/u;
 
-/** Whether an agent can have this id. */
+/** Returns whether a text is a valid agent id: 1 to 128 printable characters. */
 export const isAgentId = (text: string): boolean => PRINTABLE.test(text);
 
 const agentId = z
   .string()
   .regex(PRINTABLE, { error: 'takes 1 to 128 printable characters' })
   .refine(isAddressable, { error: NOT_ADDRESSABLE });
-/** Checked by the handler, as an unknown one has an error code of its own. */
-const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'What the agent is built with' });
+/** A plain string, since the handler checks it: an unknown framework has its own error code. */
+const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'Framework that the agent is built with' });
 const metadata = z
   .record(z.string(), z.unknown())
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
     error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
   });
 
-export const agentOrgParams = z.object({ org_id: z.string() });
 export const agentParams = z.object({ org_id: z.string(), agent_id: z.string() });
 
 export const registerBody = z.object({
-  agent_id: agentId.optional().describe('Made by the server where it is left out'),
+  agent_id: agentId.optional().describe('Derived from register_token if left out'),
   name: z.string().trim().min(1).max(200),
   framework: framework.nullish(),
   version: z.string().max(128).nullish(),
   repo_url: z.string().max(2048).nullish(),
-  register_token: z.string().min(1).max(256).optional().describe('Needed the first time; rt_…'),
+  register_token: z.string().min(1).max(256).optional().describe('Required for the first registration; rt_…'),
   tags: z.array(z.string().min(1).max(128)).max(TAGS_MAX).optional(),
   metadata: metadata.optional(),
 });
@@ -42,26 +42,24 @@ export type RegisterBody = z.infer<typeof registerBody>;
 export const registeredAnswer = z
   .object({
     agent_id: z.string(),
-    registered_at: z.iso.datetime().describe('Of the first registration'),
+    registered_at: z.iso.datetime().describe('Time of the first registration'),
     is_new: z.boolean(),
   })
   .meta({ id: 'AgentRegistration' });
 
 export const madeTokenAnswer = z
   .object({
-    register_token: z.string().describe('Shown this once; only its hash is kept'),
+    register_token: z.string().describe('Shown in this response only; the service stores its hash'),
     expires_at: z.iso.datetime(),
   })
   .meta({ id: 'RegisterToken' });
 
 export const listQuery = z.object({
   framework: framework.optional(),
-  name: z.string().max(200).optional().describe('Substring of the name, whatever the case'),
-  archived: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((text) => text === 'true')
-    .meta({ type: 'boolean', default: false, description: 'Whether archived agents are listed too' }),
+  name: z.string().max(200).optional().describe('Agents whose name contains this text, ignoring case'),
+  archived: booleanParam
+    .default(false)
+    .meta({ type: 'boolean', default: false, description: 'Whether the list includes archived agents' }),
   ...offsetQuery,
 });
 export type ListQuery = z.infer<typeof listQuery>;
@@ -77,7 +75,7 @@ export const agentRow = z
     last_seen_at: z.iso
       .datetime()
       .nullable()
-      .describe('When an event of it was received last; follows within 60 seconds'),
+      .describe('When the last event of the agent was received. Follows within 60 seconds; null if none was'),
     tags: z.array(z.string()),
     metadata: z.record(z.string(), z.unknown()),
     status: z.enum(['registered', 'archived', 'deprecated']),

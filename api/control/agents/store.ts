@@ -1,21 +1,23 @@
-// Agents in JetStream KV, watched into memory, with an index by org: reads never leave the process, a change made anywhere is
-// here in milliseconds. Writes are CAS on the revision.
+// Agents in JetStream KV, watched into memory with an index by organization: reads never leave the
+// process, and a change by any process arrives within milliseconds. Writes compare-and-swap on the
+// revision.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { agentKey, type AgentRecord, parseAgentRecord } from '../../../schemas/records/agent.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { isAgentId } from './schema.ts';
 
-/** How long the watch may take to bring an agent that the bucket already has. */
+/** Maximum wait until the watch shows an agent that the bucket has, milliseconds. */
 const SHOWN_MS_MAX = 2000;
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
-/** An agent as the index holds it. */
+/** An agent in the index. */
 export interface ListedAgent {
   key: string;
   agent: AgentRecord;
-  /** For searches whatever the case. */
+  /** Lower-case name, for searches that ignore case. */
   name_lower: string;
   /** Size of the agent's record as JSON. */
   bytes: number;
@@ -25,7 +27,7 @@ interface OrgIndex {
   agents: Map<string, ListedAgent>;
   /** Total size of the organization's agent records as JSON. */
   bytes: number;
-  /** The same, newest registration first; null when it has to be sorted again. */
+  /** The agents sorted by registration, newest first; null if they have to be sorted again. */
   sorted: ListedAgent[] | null;
 }
 
@@ -33,7 +35,7 @@ export class AgentStore {
   readonly #bucket: WatchedBucket<AgentRecord>;
   readonly #kv: KV;
   readonly #orgs = new Map<string, OrgIndex>();
-  /** Org of every key, as a key that is gone has no record to tell. */
+  /** Organization of every key, since a deleted key no longer has a record. */
   readonly #orgOf = new Map<string, string>();
 
   private constructor(bucket: WatchedBucket<AgentRecord>, kv: KV) {
@@ -47,30 +49,26 @@ export class AgentStore {
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<AgentStore> {
-    const kv = await log.bucket('agents');
-    return new AgentStore(
-      await WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem }),
-      kv,
-    );
+    return new AgentStore(await watch(log, 'agents', onProblem), await log.bucket('agents'));
   }
 
   get(org_id: string, agent_id: string): AgentRecord | null {
     return this.#bucket.get(agentKey(org_id, agent_id)) ?? null;
   }
 
-  /** Whether the org has an agent of this id, archived or not. */
+  /** Returns whether the organization has an agent with this id, archived or not. */
   exists(org_id: string, agent_id: string): boolean {
     return this.get(org_id, agent_id) !== null;
   }
 
   /**
-   * The agent, also when it was registered elsewhere just now: where it is not here, the bucket itself is asked. What it gives
-   * is here from then on.
+   * Returns an agent, including one that another process registered just now: an agent that memory
+   * does not have is read from the bucket. The watch has delivered the agent when this resolves.
    */
   async read(org_id: string, agent_id: string): Promise<AgentRecord | null> {
     const known = this.get(org_id, agent_id);
     if (known !== null) return known;
-    // A path may hold what is no id, and far too long for a key.
+    // A path may hold a text that is no id, and far too long for a key.
     if (!isAgentId(agent_id)) return null;
     const key = agentKey(org_id, agent_id);
     const entry = await this.#kv.get(key);
@@ -79,11 +77,14 @@ export class AgentStore {
     return this.#bucket.get(key) ?? null;
   }
 
-  /** Resolves when the watch has brought a key that is in the bucket. @throws Error when it does not */
+  /**
+   * Resolves when the watch has delivered a key of the bucket. @throws Error when it does not
+   * within SHOWN_MS_MAX
+   */
   async #shown(key: string): Promise<void> {
     const shown = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => {
-      shown.reject(new Error('the watch on agents does not show what is in the bucket'));
+      shown.reject(new Error('the watch on agents does not deliver an agent of the bucket'));
     }, SHOWN_MS_MAX);
     const stop = this.#bucket.onChange((changed) => {
       if (changed === key) shown.resolve(undefined);
@@ -97,7 +98,10 @@ export class AgentStore {
     }
   }
 
-  /** Agents of an org, newest registration first. Not to be changed by the caller. */
+  /**
+   * Returns the agents of an organization, newest registration first. Callers must not change the
+   * list.
+   */
   list(org_id: string): readonly ListedAgent[] {
     const org = this.#orgs.get(org_id);
     if (org === undefined) return [];
@@ -105,13 +109,19 @@ export class AgentStore {
     return org.sorted;
   }
 
-  /** How many agents an org has, archived ones too, and how many bytes their records. */
+  /**
+   * Returns the number of agents of an organization, archived ones included, and the bytes of their
+   * records.
+   */
   sizes(org_id: string): { count: number; bytes: number } {
     const org = this.#orgs.get(org_id);
     return { count: org?.agents.size ?? 0, bytes: org?.bytes ?? 0 };
   }
 
-  /** Forgets the agent that was archived longest ago. @returns false when the org has no archived one */
+  /**
+   * Deletes the agent that was archived longest ago. @returns false if the organization has no
+   * archived agent
+   */
   async forgetArchived(org_id: string): Promise<boolean> {
     let oldest: { key: string; at: string } | null = null;
     for (const { key, agent } of this.#orgs.get(org_id)?.agents.values() ?? [])
@@ -122,24 +132,25 @@ export class AgentStore {
     try {
       await this.#bucket.delete(oldest.key, held.revision);
     } catch (error) {
-      // Another process has forgotten it, or it was registered again: the next look says what there is.
+      // Another process deleted the agent, or it was registered again; the caller checks the sizes
+      // again.
       if (!(error instanceof RevisionConflict)) throw error;
     }
     return true;
   }
 
-  /** Org, id and key of every agent. */
+  /** Yields the organization, id and key of every agent. */
   *all(): IterableIterator<{ org_id: string; agent_id: string; key: string }> {
     for (const [key, { value }] of this.#bucket.entries())
       yield { key, org_id: value.org_id, agent_id: value.agent_id };
   }
 
-  /** Whether there is an agent with this key. */
+  /** Returns whether there is an agent with this key. */
   has(key: string): boolean {
     return this.#orgOf.has(key);
   }
 
-  /** See WatchedBucket.change. */
+  /** Changes an agent; see WatchedBucket.change. */
   change(
     org_id: string,
     agent_id: string,
@@ -148,14 +159,14 @@ export class AgentStore {
     return this.#bucket.change(agentKey(org_id, agent_id), apply);
   }
 
-  /** Calls back with the key of every agent whose record is deleted. */
+  /** Calls the listener with the key of every agent whose record is deleted. */
   onRemoved(listener: (key: string) => void): () => void {
     return this.#bucket.onChange((key, held) => {
       if (held === null) listener(key);
     });
   }
 
-  /** Calls back with every agent that is new here, and every one that changed. */
+  /** Calls the listener with every agent that is new or changed. */
   onChange(listener: (key: string, agent: AgentRecord) => void): () => void {
     return this.#bucket.onChange((key, held) => {
       if (held !== null) listener(key, held.value);

@@ -1,38 +1,46 @@
-// Register tokens: what an agent shows when it registers for the first time. In KV by their SHA-256; the raw text is answered
-// once and stored nowhere. A token is spent on one agent id by CAS, before that agent is made: whoever comes back with the
-// same token for the same agent goes on where a process died, and no second agent can come of it.
+// Register tokens, which an agent needs for its first registration. They are stored in KV by their
+// SHA-256; the raw text is returned once and stored nowhere. A token is spent on one agent id by
+// compare-and-swap before that agent is created: if the process dies in between, a repeated request
+// with the same token for the same agent continues, and no second agent can result.
 import { hash, randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../../ops/platform/nats/conflict.ts';
 import { kvHeaders } from '../../../ops/platform/nats/kv_headers.ts';
-import { BUCKETS } from '../../../schemas/streams.ts';
+import { BUCKETS } from '../../../schemas/buckets.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { ApiError } from '../../http/errors.ts';
 
 const TOKEN_BYTES = 30;
 const TOKEN_MS = 24 * 3_600_000;
-/** Tokens of one org that are kept, used ones too; a few more where several processes make some at once. */
+/**
+ * Maximum tokens of one organization that are kept, used ones included. Several processes that
+ * create tokens at once may exceed it slightly.
+ */
 export const TOKENS_ORG_MAX = 5000;
 const KEPT_MS = BUCKETS.register_tokens.ttlHours * 3_600_000;
-/** How often a token is read again because another request spent it meanwhile; the second look shows on what. */
+/**
+ * Attempts to spend a token against concurrent requests. The second read shows on which agent it
+ * was spent.
+ */
 const CLAIM_TRIES_MAX = 3;
 
 const tokenRecord = z.object({
   org_id: z.string(),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime(),
-  /** The agent that it was spent on; null while it is unused. */
+  /** Agent on which the token was spent; null while it is unused. */
   agent_id: z.string().nullable(),
 });
 type TokenRecord = z.infer<typeof tokenRecord>;
 
-/** SHA-256 of a raw token, lower-case hex: what is stored in its stead. */
+/** Returns the SHA-256 of a raw token in lower-case hex, which is stored in place of the token. */
 export const hashToken = (raw: string): string => hash('sha256', raw, 'hex');
 
 /**
- * The agent id for a registration that names none: a UUID made of the token's hash, so that the same token always means the
- * same agent. The token is random, and so are the bits of its hash.
+ * Returns the agent id of a registration that names none: a UUID derived from the token's hash, so
+ * that the same token always means the same agent. The token is random, and so are the bits of its
+ * hash.
  */
 export function agentIdOf(tokenHash: string): string {
   const hex = hash('sha256', `agent ${tokenHash}`, 'hex');
@@ -43,7 +51,7 @@ export function agentIdOf(tokenHash: string): string {
 export interface MadeToken {
   register_token: string;
   expires_at: string;
-  /** Names the token in the audit log; tells nothing of it. */
+  /** Id of the token in the audit log; reveals nothing of the token. */
   token_id: string;
 }
 
@@ -57,7 +65,7 @@ export class RegisterTokens {
     this.#now = now;
   }
 
-  /** Makes an unused token of the org; its raw text stands in the answer and nowhere else. */
+  /** Creates an unused token. Its raw text is in the result and nowhere else. */
   async make(org_id: string): Promise<MadeToken> {
     const register_token = `rt_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
     const now = this.#now();
@@ -73,7 +81,10 @@ export class RegisterTokens {
     return { register_token, expires_at: record.expires_at, token_id: tokenHash.slice(0, 16) };
   }
 
-  /** @throws ApiError rate_limited when the bucket holds as many tokens of the org as it may */
+  /**
+   * @throws ApiError rate_limited when the bucket has the maximum number of the organization's
+   * tokens
+   */
   async #checkRoom(org_id: string): Promise<void> {
     let count = 0;
     let oldest = Infinity;
@@ -85,7 +96,7 @@ export class RegisterTokens {
     const waitMs = Math.max(1000, oldest + KEPT_MS - this.#now());
     throw new ApiError(
       'rate_limited',
-      `An organization makes at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`,
+      `An organization can create at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`,
       {
         headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
       },
@@ -93,17 +104,19 @@ export class RegisterTokens {
   }
 
   /**
-   * Spends a token on an agent; one that was spent on this very agent passes again.
-   * @throws ApiError invalid_register_token when it is unknown, another org's, expired, or spent on another agent
+   * Spends a token on an agent. A token that was spent on the same agent is accepted again.
+   *
+   * @throws ApiError invalid_register_token when the token is unknown, another organization's,
+   * expired, or spent on another agent
    */
   async claim(org_id: string, tokenHash: string, agent_id: string): Promise<void> {
     for (let tries = 1; ; tries++) {
-      // Tokens of an older version lie under their hash alone; they last two days.
+      // Tokens written by an older version are stored under their hash alone; they last two days.
       const entry = (await this.#kv.get(keyOf(org_id, tokenHash))) ?? (await this.#kv.get(tokenHash));
       const record = entry?.operation === 'PUT' ? tokenRecord.parse(entry.json()) : null;
-      if (entry === null || record?.org_id !== org_id) throw refused('is not one of this org');
+      if (entry === null || record?.org_id !== org_id) throw refused('is not a token of this organization');
       if (record.agent_id === agent_id) return;
-      if (record.agent_id !== null) throw refused('was used already');
+      if (record.agent_id !== null) throw refused('was already used');
       if (Date.parse(record.expires_at) <= this.#now()) throw refused('has expired');
       try {
         await this.#kv.update(entry.key, JSON.stringify({ ...record, agent_id }), entry.revision);
@@ -118,10 +131,13 @@ export class RegisterTokens {
 
 const keyOf = (org_id: string, tokenHash: string): string => `${orgKey(org_id)}.${tokenHash}`;
 
-/** The error for a token that does not let an agent in; says why, never which. */
+/**
+ * Returns the error for a token that does not permit a registration; the detail says why without
+ * the token.
+ */
 export function refused(why: string): ApiError {
   return new ApiError(
     'invalid_register_token',
-    `register_token: ${why}; an agent that is new to the org needs a valid, unused one`,
+    `register_token: ${why}; the first registration of an agent needs a valid, unused token`,
   );
 }

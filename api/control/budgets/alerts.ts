@@ -1,4 +1,5 @@
-// Alerts of a budget: which thresholds are told, and to whom. The webhook's secret is made here, shown once and kept sealed.
+// Reads, sets and tests the alert settings of a budget. The webhook's secret is generated here,
+// returned once and stored sealed.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import {
@@ -23,7 +24,7 @@ import type { Alerts, AlertsBody } from './schema.ts';
 import type { BudgetStore } from './store.ts';
 
 const SECRET_BYTES = 24;
-/** What a test alert says that nothing is wrong by. */
+/** Threshold of a test alert if none is configured. */
 const TEST_THRESHOLD: AlertThreshold = { resource: 'tokens', percent: 50, severity: 'info' };
 
 export interface AlertsDeps {
@@ -31,17 +32,17 @@ export interface AlertsDeps {
   sealer: Sealer;
   now: () => number;
   periodOf: (org_id: string) => Period;
-  /** Name and owner's address; null for an org that is not there. */
+  /** Returns the name and the owner's address of an organization, or null. */
   ownerOf: (org_id: string) => { name: string; email: string } | null;
   /** Resolves when the mail is queued. */
   mail: (mail: Mail) => Promise<void>;
   /** Resolves when the delivery is queued. */
   deliver: (org_id: string, alert: AlertEvent) => Promise<void>;
-  /** Whether webhooks may go to this machine. */
+  /** True if webhooks may go to addresses of this machine. */
   development: boolean;
 }
 
-/** The alerts of an org; none where it never set any. */
+/** Returns the alert settings of an organization; empty lists before the first setting. */
 export function readAlerts({ budgets }: Pick<AlertsDeps, 'budgets'>, org_id: string): Alerts {
   const record = budgets.get(org_id);
   return shown(record?.alerts ?? null, record?.updated_at ?? null);
@@ -55,7 +56,9 @@ const shown = (alerts: AlertConfig | null, updated_at: string | null): Alerts =>
 });
 
 /**
- * Sets the alerts of an org. A new webhook address has a new secret, which is in this answer and never again.
+ * Sets the alert settings of an organization. A new webhook address gets a new secret, which only
+ * this response shows.
+ *
  * @throws ApiError invalid_threshold, invalid_request, upstream_unavailable
  */
 export async function putAlerts(
@@ -74,10 +77,10 @@ export async function putAlerts(
   const problem = webhook_url === null ? null : webhookUrlProblem(webhook_url, { development: deps.development });
   if (problem !== null) throw new ApiError('invalid_request', `webhook_url: ${problem}`);
   if (webhook_url === null && body.channels.includes('webhook'))
-    throw new ApiError('invalid_request', 'webhook_url: is needed for the channel webhook');
+    throw new ApiError('invalid_request', 'webhook_url: is required for the channel webhook');
   const made = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const secret = { fresh: false };
-  // The last run is the one whose record was written.
+  // The last call belongs to the write that succeeded.
   const former: { record: BudgetRecord | null } = { record: null };
   const record = await changeRecord(deps, org_id, (before) => {
     former.record = before;
@@ -94,7 +97,10 @@ export async function putAlerts(
   return { before, after: secret.fresh ? { ...after, secret: made } : after };
 }
 
-/** Sends an alert that nothing has caused through every channel of the org. @returns the channels that it went to */
+/**
+ * Sends a test alert through every channel of the organization. @returns the event and the channels
+ * used
+ */
 export async function testAlerts(
   deps: AlertsDeps,
   org_id: string,
@@ -102,7 +108,7 @@ export async function testAlerts(
   const record = deps.budgets.get(org_id);
   const alerts = record?.alerts ?? null;
   if (record === null || alerts === null || alerts.channels.length === 0)
-    throw new ApiError('conflict', 'The org has no alert channels yet: set some first.');
+    throw new ApiError('conflict', 'The organization has no alert channel. Set one first.');
   const org = deps.ownerOf(org_id);
   const place: AlertPlace = {
     org_id,
@@ -113,7 +119,7 @@ export async function testAlerts(
   const limits = record[threshold.resource];
   const alert: DueAlert = {
     ...threshold,
-    // Never the same: each test is an alert of its own.
+    // Unique, since each test is an alert of its own.
     key: `test:${randomUUID()}`,
     kind: 'threshold',
     cause: 'cumulative',
@@ -123,7 +129,7 @@ export async function testAlerts(
     limits,
   };
   const breach = eventsOfAlert(alert, place).find(({ event }) => event === 'budget.threshold_breach');
-  if (breach === undefined) throw new Error('an alert has no event');
+  if (breach === undefined) throw new Error('an alert has no webhook event');
   const sent: AlertConfig['channels'] = [];
   try {
     if (alerts.channels.includes('email') && org !== null) {

@@ -1,5 +1,5 @@
-// What can be asked of budgets and done to them: the rules between a route and its stores. What was used is always read as
-// the sum of what landed.
+// Reads and sets the budgets of organizations and agents. Use is always read as the sum of what has
+// landed.
 import {
   addUsed,
   amountOf,
@@ -32,14 +32,14 @@ export interface BudgetsDeps {
   clickhouse: ClickHouse;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** The period in which the org's budget counts now. */
+  /** Returns the current budget period of an organization. */
   periodOf: (org_id: string) => Period;
   planOf: (org_id: string) => string;
-  /** Resolves when limits that were written hold for what this process lets in; bounded. */
+  /** Resolves when stored limits apply to what this process admits, after a bounded time. */
   inForce: (org_id: string) => Promise<void>;
 }
 
-/** What the org has used in its period, and the tokens of some agents: the sum of what landed. */
+/** Returns the use of an organization in a period, and the tokens of some of its agents. */
 async function usedOf(
   deps: BudgetsDeps,
   org_id: string,
@@ -67,7 +67,7 @@ const resourceOf = (used: number, limits: Limits) => ({
   status: statusOf(used, limits),
 });
 
-/** The org's budget, as it stands. */
+/** Returns the budget of an organization. */
 export async function readBudget(deps: BudgetsDeps, org_id: string): Promise<Budget> {
   const period = deps.periodOf(org_id);
   const { org } = await usedOf(deps, org_id, period);
@@ -89,7 +89,7 @@ function budgetOf(deps: BudgetsDeps, record: BudgetRecord, period: Period, org: 
   };
 }
 
-/** Agents that have limits of their own, by id. */
+/** Returns the budgets of the agents with own limits, sorted by id. */
 export async function readAgentBudgets(deps: BudgetsDeps, org_id: string): Promise<AgentBudget[]> {
   const period = deps.periodOf(org_id);
   const record = deps.budgets.get(org_id) ?? unlimited(org_id);
@@ -111,12 +111,13 @@ const agentBudgetOf = (
   tokens: resourceOf(tokens.get(agent_id) ?? 0, own),
 });
 
-/** Limits as a request brings them. */
+/** Limits as a request gives them. */
 type GivenLimits = PutBudgetBody['tokens'];
 
 /**
- * Sets limits of the org: what is left out stays, null takes a limit away. What was used is read first, so that nothing
- * changes when it cannot be answered.
+ * Sets limits of an organization: a limit that is left out stays, null clears it. Use is read
+ * first, so that nothing changes if the response cannot be computed.
+ *
  * @throws ApiError invalid_request, upstream_unavailable
  */
 export async function putBudget(
@@ -138,7 +139,9 @@ export async function putBudget(
 }
 
 /**
- * Sets an agent's own limits on tokens; with both null the org's hold for it again.
+ * Sets an agent's own limits on tokens. With both null, the limits of the organization apply to the
+ * agent again.
+ *
  * @throws ApiError invalid_request, upstream_unavailable
  */
 export async function putAgentBudget(
@@ -158,7 +161,7 @@ export async function putAgentBudget(
     if (kept.length > AGENT_LIMITS_MAX)
       throw new ApiError(
         'invalid_request',
-        `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an org have limits of their own`,
+        `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an organization can have limits of their own`,
       );
     return { ...record, agents: Object.fromEntries(kept) };
   });
@@ -187,7 +190,7 @@ export async function changeRecord(
     return await deps.budgets.change(org_id, (record) => touched(record, apply(record), deps.now()));
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    throw new ApiError('upstream_unavailable', 'The store of budgets cannot be written to. Try again.', {
+    throw new ApiError('upstream_unavailable', 'The store of budgets cannot be written. Try again.', {
       cause: error,
     });
   }

@@ -1,13 +1,13 @@
-// Shapes of budgets: what requests bring and what answers show.
+// Request and response shapes of budgets and their alerts.
 import { z } from 'zod';
 import { ALERT_CHANNELS, alertConfig, alertThreshold, limits } from '../../../schemas/records/budget.ts';
 
-/** Events with a longer agent_id are of no agent. */
+/** Maximum characters of an agent_id. An event with a longer one counts for no agent. */
 const AGENT_ID_LENGTH_MAX = 512;
 const URL_CHARS_MAX = 2048;
 const status = z.enum(['ok', 'soft_exceeded', 'hard_exceeded']);
 
-/** Limits as given: what is left out stays, null takes a limit away. */
+/** Limits in a request: a limit that is left out stays, null clears it. */
 const givenLimits = limits.partial().strict();
 
 export const putBudgetBody = z
@@ -17,7 +17,7 @@ export const putBudgetBody = z
   .meta({ id: 'BudgetLimits' });
 export type PutBudgetBody = z.infer<typeof putBudgetBody>;
 
-/** As events are decoded: halves of surrogate pairs become U+FFFD. */
+/** Unpaired surrogates become U+FFFD, as they do when events are decoded. */
 const agentId = z
   .string()
   .min(1)
@@ -27,10 +27,10 @@ export const agentBudgetBody = z.object({ agent_id: agentId, tokens: givenLimits
 export type AgentBudgetBody = z.infer<typeof agentBudgetBody>;
 
 const resource = limits.extend({
-  used: z.number().describe('In the period, whatever sampling kept'),
+  used: z.number().describe('Use in the period, whether or not sampling kept the events'),
   percentage: z
     .number()
-    .describe('Of the hard limit, of the soft one where there is no hard one, 0 where there is none'),
+    .describe('Use in percent of the hard limit, or of the soft limit if no hard limit is set. 0 without a limit'),
   status,
 });
 
@@ -39,7 +39,7 @@ export const budget = z
     org_id: z.string(),
     period: z.enum(['month', 'fiscal_year']),
     period_start: z.iso.datetime(),
-    period_end: z.iso.datetime().describe('When the counters start over'),
+    period_end: z.iso.datetime().describe('When the counters restart'),
     tokens: resource,
     storage_mb: resource,
     sandbox_seconds: resource,
@@ -54,8 +54,6 @@ export const agentBudget = z
   .meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
 
-export const orgParams = z.object({ org_id: z.string() });
-
 export const alertsBody = z
   .strictObject({
     channels: z.array(z.enum(ALERT_CHANNELS)).max(10),
@@ -64,7 +62,7 @@ export const alertsBody = z
       .string()
       .max(URL_CHARS_MAX)
       .nullish()
-      .describe('Gets budget.threshold_breach; needed for the channel webhook'),
+      .describe('Address that receives budget.threshold_breach. Required for the channel webhook'),
   })
   .meta({ id: 'AlertConfig' });
 export type AlertsBody = z.infer<typeof alertsBody>;
@@ -74,8 +72,8 @@ export const alerts = z
     channels: alertConfig.shape.channels,
     thresholds: alertConfig.shape.thresholds,
     webhook_url: z.string().nullable(),
-    updated_at: z.iso.datetime().nullable().describe('null where none were ever set'),
-    secret: z.string().optional().describe('Signs what the webhook gets; shown once, when its address is new'),
+    updated_at: z.iso.datetime().nullable().describe('null before the first setting'),
+    secret: z.string().optional().describe('Key that signs the webhook requests. Shown only when webhook_url is new'),
   })
   .meta({ id: 'Alerts' });
 export type Alerts = Omit<z.infer<typeof alerts>, 'secret'>;

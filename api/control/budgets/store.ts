@@ -1,20 +1,15 @@
-// Budgets in JetStream KV, watched into memory. In: changes of limits and alerts. Out: the record of an org, at once.
+// Budgets in JetStream KV, watched into memory. It takes changes of limits and alerts, and returns
+// records without leaving the process.
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import {
-  type BudgetRecord,
-  budgetRecord,
-  type BudgetState,
-  budgetState,
-  NO_LIMITS,
-  type PeriodState,
-} from '../../../schemas/records/budget.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { type BudgetRecord, type BudgetState, NO_LIMITS, type PeriodState } from '../../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../../schemas/records/org.ts';
 import { stateIn } from '../../../pipeline/domain/budgets/alerts.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
-/** The budget of an org that never set one. */
+/** Returns the budget of an organization that never set one. */
 export const unlimited = (org_id: string): BudgetRecord => ({
   org_id,
   tokens: NO_LIMITS,
@@ -35,27 +30,18 @@ export class BudgetStore {
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<BudgetStore> {
-    const [records, states] = await Promise.all([log.bucket('budgets'), log.bucket('budget_states')]);
-    return new BudgetStore(
-      await WatchedBucket.open(log.nc, records, {
-        name: 'budgets',
-        parse: (text) => budgetRecord.parse(JSON.parse(text)),
-        onProblem,
-      }),
-      await WatchedBucket.open(log.nc, states, {
-        name: 'budget_states',
-        parse: (text) => budgetState.parse(JSON.parse(text)),
-        onProblem,
-      }),
-    );
+    return new BudgetStore(await watch(log, 'budgets', onProblem), await watch(log, 'budget_states', onProblem));
   }
 
-  /** Null where the org never set one: it is unlimited. */
+  /** Returns the record of an organization; null if it never set a budget and is unlimited. */
   get(org_id: string): BudgetRecord | null {
     return this.#records.get(orgKey(org_id)) ?? null;
   }
 
-  /** What has come of the org's budget in the period that begins at `period_start`; null where nothing has. */
+  /**
+   * Returns what the alerts and limits of an organization have caused in the period that begins at
+   * `period_start`; null for nothing.
+   */
   state(org_id: string, period_start: number): PeriodState | null {
     return stateIn(this.#states.get(orgKey(org_id)), period_start);
   }
@@ -64,7 +50,10 @@ export class BudgetStore {
     return this.#records.values();
   }
 
-  /** Applies a change to the newest record; the record itself, given back, leaves all as it is. @returns the record as it stands now */
+  /**
+   * Applies a change to the newest record; `apply` returns its argument to change nothing. @returns
+   * the stored record
+   */
   async change(org_id: string, apply: (record: BudgetRecord) => BudgetRecord): Promise<BudgetRecord> {
     const changed = await this.#records.change(orgKey(org_id), (held) => {
       const record = held ?? unlimited(org_id);
@@ -74,7 +63,10 @@ export class BudgetStore {
     return changed ?? unlimited(org_id);
   }
 
-  /** Calls back with each org whose record changes or is deleted (null), and with each that has one now. */
+  /**
+   * Calls the listener with every existing record, then with each record that changes, and with
+   * null for one that is deleted.
+   */
   follow(listener: (org_id: string, record: BudgetRecord | null) => void): () => void {
     for (const record of this.#records.values()) listener(record.org_id, record);
     return this.#records.onChange((key, held) => {

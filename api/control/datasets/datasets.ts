@@ -1,4 +1,5 @@
-// Datasets as they are made, listed, shown, run and deleted. A dataset is fixed by its name and version: its id follows from them.
+// Creates, lists, runs and deletes datasets. A dataset is identified by organization, name and
+// version, from which its id is derived, and its items never change.
 import { createHash, randomBytes } from 'node:crypto';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
 import { canonicalJson } from '../../../pipeline/domain/evals/dataset_items.ts';
@@ -6,6 +7,7 @@ import type { DatasetItem, DatasetRecord } from '../../../schemas/records/datase
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 import { ApiError } from '../../http/errors.ts';
+import { pageOf, type PageQuery } from '../../http/list_pages.ts';
 import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
 import {
   type CreateDatasetBody,
@@ -13,24 +15,30 @@ import {
   type DatasetsQuery,
   type IndexedItem,
   ITEM_BYTES_MAX,
-  type ItemsQuery,
   type RunBody,
 } from './schema.ts';
 import type { DatasetStore } from './store.ts';
 
-/** Datasets of an org, each version counted; keeps what every process holds small. */
+/**
+ * Maximum datasets of one organization, counting each version. Every API process holds their
+ * records in memory.
+ */
 export const DATASETS_MAX = 10_000;
-/** Bytes of the items of all datasets of an org; a little more where several processes make some at once. */
+/**
+ * Maximum bytes of the items of all datasets of one organization. Several processes that create
+ * datasets at once may exceed it slightly.
+ */
 export const DATASETS_BYTES_MAX = 1024 * 1024 * 1024;
-/** A part ends at this many bytes, or before the item that would take it beyond. */
+/** Maximum bytes of one stored part of the items. */
 const PART_BYTES_MAX = 768 * 1024;
 
 export interface DatasetsDeps {
   datasets: DatasetStore;
-  /** What name@version, or a name, means; null for nothing. */
+  /** Returns the prompt that `name@version` or `name` refers to, or null. */
   promptOf: (org_id: string, ref: string) => PromptRecord | null;
   /**
-   * Begins a run of a dataset.
+   * Starts a run of a dataset.
+   *
    * @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, upstream_unavailable
    */
   beginRun: (
@@ -43,15 +51,17 @@ export interface DatasetsDeps {
       isThere: () => Promise<boolean>;
     },
   ) => Promise<EvalRecord>;
-  /** Running evals of the org as the process knows them, and as they are stored now. */
+  /**
+   * Running evals of the organization: as this process knows them, and as the store has them now.
+   */
   runningEvals: { known: (org_id: string) => EvalRecord[]; stored: (org_id: string) => Promise<EvalRecord[]> };
-  /** Deletes the org's grants on a dataset. @returns how many there were */
+  /** Deletes the organization's grants on a dataset. @returns the number of deleted grants */
   removeGrants: (org_id: string, dataset_id: string) => Promise<number>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** Answers POST /v1/datasets. @throws ApiError conflict, invalid_request, upstream_unavailable */
+/** Serves POST /v1/datasets. @throws ApiError conflict, invalid_request, upstream_unavailable */
 export async function createDataset(
   deps: DatasetsDeps,
   org_id: string,
@@ -67,7 +77,7 @@ export async function createDataset(
   const texts = items.map((item) => canonicalJson(item));
   const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
   if (large >= 0)
-    throw new ApiError('invalid_request', `items[${String(large)}]: takes up to ${String(ITEM_BYTES_MAX)} bytes`);
+    throw new ApiError('invalid_request', `items[${String(large)}]: takes at most ${String(ITEM_BYTES_MAX)} bytes`);
   const digest = createHash('sha256')
     .update(`[${texts.join(',')}]`)
     .digest('hex');
@@ -109,31 +119,35 @@ export async function createDataset(
   return { record: stands, made: stands === record };
 }
 
-/** @throws ApiError conflict when the org has as many datasets as it may, or as many bytes of them */
+/**
+ * @throws ApiError conflict when the organization has the maximum number of datasets, or of bytes
+ * in them
+ */
 function checkRoom(datasets: DatasetsDeps['datasets'], org_id: string, bytes: number): void {
   const held = datasets.sizes(org_id);
   if (held.count >= DATASETS_MAX)
     throw new ApiError(
       'conflict',
-      `An organization has at most ${String(DATASETS_MAX)} datasets, each version counted. Delete one first.`,
+      `An organization has at most ${String(DATASETS_MAX)} datasets, counting each version. Delete one first.`,
     );
   if (held.bytes + bytes > DATASETS_BYTES_MAX) {
     const detail = `The datasets of an organization have at most ${String(DATASETS_BYTES_MAX)} bytes of items`;
     throw new ApiError(
       'conflict',
-      `${detail}; they have ${String(held.bytes)}, and this one ${String(bytes)}. Delete one first.`,
+      `${detail}. They have ${String(held.bytes)} now, and this one has ${String(bytes)}. Delete one first.`,
     );
   }
 }
 
-/** Answers GET /v1/datasets: newest first. */
+/** Serves GET /v1/datasets, newest first. */
 export function listDatasets(
   { datasets }: DatasetsDeps,
   org_id: string,
-  { limit, offset, name }: DatasetsQuery,
+  query: DatasetsQuery,
 ): { data: DatasetInfo[]; meta: PageMeta } {
-  const found = datasets.list(org_id).filter((one) => name === undefined || one.name === name);
-  return { data: found.slice(offset, offset + limit).map(infoOf), meta: pageMetaOf(found.length, limit, offset) };
+  const found = datasets.list(org_id).filter(({ name }) => query.name === undefined || name === query.name);
+  const { data, meta } = pageOf(found, query);
+  return { data: data.map(infoOf), meta };
 }
 
 /** @throws ApiError dataset_not_found */
@@ -143,16 +157,19 @@ export function findDataset(
   dataset_id: string,
 ): DatasetRecord {
   const record = datasets.get(org_id, dataset_id);
-  if (record === null) throw new ApiError('dataset_not_found', 'There is no dataset of this id.');
+  if (record === null) throw new ApiError('dataset_not_found', 'There is no dataset with this id.');
   return record;
 }
 
-/** Answers GET /v1/datasets/{dataset_id}/items. @throws ApiError dataset_not_found, upstream_unavailable */
+/**
+ * Serves GET /v1/datasets/{dataset_id}/items. @throws ApiError dataset_not_found,
+ * upstream_unavailable
+ */
 export async function listItems(
   deps: DatasetsDeps,
   org_id: string,
   dataset_id: string,
-  { limit, offset }: ItemsQuery,
+  { limit, offset }: PageQuery,
 ): Promise<{ data: IndexedItem[]; meta: PageMeta }> {
   const record = findDataset(deps, org_id, dataset_id);
   const to = Math.min(record.item_count, offset + limit);
@@ -165,7 +182,12 @@ export async function listItems(
   };
 }
 
-/** Begins POST /v1/datasets/{dataset_id}/run. @throws ApiError dataset_not_found, prompt_not_found, invalid_request, and as beginRun */
+/**
+ * Serves POST /v1/datasets/{dataset_id}/run.
+ *
+ * @throws ApiError dataset_not_found, prompt_not_found, invalid_request, and the errors of
+ * `beginRun`
+ */
 export async function runDataset(
   deps: DatasetsDeps,
   org_id: string,
@@ -175,9 +197,9 @@ export async function runDataset(
   const found = findDataset(deps, org_id, dataset_id);
   const prompt = body.prompt_version == null ? null : deps.promptOf(org_id, body.prompt_version);
   if (prompt === null && body.prompt_version != null)
-    throw new ApiError('prompt_not_found', 'prompt_version: the org has no such prompt.');
+    throw new ApiError('prompt_not_found', 'prompt_version: the organization has no such prompt.');
   const model = body.model ?? prompt?.model ?? null;
-  if (model === null) throw new ApiError('invalid_request', 'model: is missing, and the prompt names none');
+  if (model === null) throw new ApiError('invalid_request', 'model: is missing, and the prompt has none');
   const { digest, item_count: items } = found;
   const dataset = {
     dataset_id,
@@ -195,10 +217,13 @@ export async function runDataset(
 }
 
 /**
- * Answers DELETE /v1/datasets/{dataset_id}: deletes the dataset with its items and the grants on it. A run that begins meanwhile finds
- * the mark on the record and withdraws, and a run that began before is found here, so no run is left without its items.
- * @returns the dataset as it was, and how many grants went with it
- * @throws ApiError dataset_not_found, conflict while a running eval uses it, upstream_unavailable
+ * Serves DELETE /v1/datasets/{dataset_id}: deletes the dataset, its items and the grants on it. The
+ * record is marked before the running evals are read: a run that starts later sees the mark and
+ * withdraws, and a run that started earlier is found here, so no run loses its items.
+ *
+ * @returns the deleted dataset and the number of deleted grants
+ * @throws ApiError dataset_not_found, conflict while a running eval uses the dataset,
+ * upstream_unavailable
  */
 export async function deleteDataset(
   deps: DatasetsDeps,
@@ -212,13 +237,13 @@ export async function deleteDataset(
     if (user !== undefined)
       throw new ApiError(
         'conflict',
-        `The running eval ${user.eval_id} uses the dataset. Wait for its end, or cancel it.`,
+        `The running eval ${user.eval_id} uses the dataset. Wait for it to end, or cancel it.`,
       );
   };
   refuseIfUsed(runningEvals.known(org_id));
   try {
     const marked = await datasets.beginDeletion(org_id, dataset_id);
-    if (marked === null) throw new ApiError('dataset_not_found', 'There is no dataset of this id.');
+    if (marked === null) throw new ApiError('dataset_not_found', 'There is no dataset with this id.');
     try {
       if (marked.value.deleting !== 'purging') refuseIfUsed(await runningEvals.stored(org_id));
     } catch (error) {
@@ -236,7 +261,10 @@ export async function deleteDataset(
   }
 }
 
-/** Finishes a deletion that broke off. One that another process has finished meanwhile is none. */
+/**
+ * Finishes a deletion that was interrupted. It is not an error if another process finishes it at
+ * the same time.
+ */
 async function finishDeletion(deps: DatasetsDeps, org_id: string, dataset_id: string): Promise<void> {
   try {
     await deleteDataset(deps, org_id, dataset_id);
@@ -249,7 +277,10 @@ export function infoOf({ dataset_id, name, version, item_count, created_at }: Da
   return { dataset_id, name, version, item_count, created_at };
 }
 
-/** Items as JSON arrays of bounded size, each with the index of its first item. */
+/**
+ * Returns the items as JSON arrays of at most PART_BYTES_MAX bytes (or one larger item), each with
+ * the index of its first item.
+ */
 function partsByBytes(texts: readonly string[]): { first: number; text: string }[] {
   const parts: { first: number; texts: string[]; bytes: number }[] = [];
   for (const [index, text] of texts.entries()) {

@@ -1,6 +1,7 @@
-// Routes of datasets: making, listing, showing and deleting them, and running one.
+// Routes of datasets: create, list, get, delete and run.
 import { z } from 'zod';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import { pageQuery } from '../../http/list_pages.ts';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import {
@@ -18,8 +19,8 @@ import {
   datasetInfo,
   datasetParams,
   datasetsQuery,
+  deletedDataset,
   indexedItem,
-  itemsQuery,
   runBody,
 } from './schema.ts';
 
@@ -28,28 +29,88 @@ const ROOT = '/v1/datasets';
 const ONE = `${ROOT}/:dataset_id`;
 const RESOURCE = { type: 'dataset', param: 'dataset_id' } as const;
 
-/** A run is answered as evals are: their shape, and how long an answer waits, are that slice's. */
+/**
+ * Shape and wait of the answer to a run, which is that of an eval; the evals slice provides both.
+ */
 export interface RunAnswers<Item extends z.ZodType> {
   item: Item;
   answered: (record: EvalRecord, isAsync: boolean, signal: AbortSignal) => Promise<z.input<Item>>;
 }
 
 export function datasetRoutes<Item extends z.ZodType>(deps: DatasetsDeps, runs: RunAnswers<Item>): Route[] {
-  return [...readRoutes(deps), createRoute(deps), runRoute(deps, runs), deleteRoute(deps)];
+  return [
+    listDatasetsRoute(deps),
+    getDatasetRoute(deps),
+    listDatasetItemsRoute(deps),
+    createDatasetRoute(deps),
+    runDatasetRoute(deps, runs),
+    deleteDatasetRoute(deps),
+  ];
 }
 
-function createRoute(deps: DatasetsDeps): Route {
+function listDatasetsRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: ROOT,
+    operation_id: 'listDatasets',
+    summary: 'List datasets',
+    description: 'Returns the datasets of the organization, newest first. Every version is a dataset of its own.',
+    tag: TAG,
+    permission: 'datasets:read',
+    query: datasetsQuery,
+    response: z.array(datasetInfo),
+    meta: pageMeta,
+    handler: ({ org_id, query }) => listDatasets(deps, org_id, query),
+  });
+}
+
+function getDatasetRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: ONE,
+    operation_id: 'getDataset',
+    summary: 'Get a dataset',
+    description: 'Returns the name, version and number of items of one dataset.',
+    tag: TAG,
+    permission: 'datasets:read',
+    resource: RESOURCE,
+    params: datasetParams,
+    response: datasetInfo,
+    errors: ['dataset_not_found'],
+    handler: ({ org_id, params }) => ({ data: infoOf(findDataset(deps, org_id, params.dataset_id)) }),
+  });
+}
+
+function listDatasetItemsRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: `${ONE}/items`,
+    operation_id: 'listDatasetItems',
+    summary: 'List the items of a dataset',
+    description: 'Returns the items in the order in which they were given.',
+    tag: TAG,
+    permission: 'datasets:read',
+    resource: RESOURCE,
+    params: datasetParams,
+    query: pageQuery,
+    response: z.array(indexedItem),
+    meta: pageMeta,
+    errors: ['dataset_not_found', 'upstream_unavailable'],
+    handler: ({ org_id, params, query }) => listItems(deps, org_id, params.dataset_id, query),
+  });
+}
+
+function createDatasetRoute(deps: DatasetsDeps): Route {
   return defineRoute({
     method: 'post',
     path: ROOT,
     operation_id: 'createDataset',
-    summary: 'Make a version of a dataset',
+    summary: 'Create a dataset version',
     description:
-      'A name and version never change: the same items again are answered with the same dataset, other items are refused. An organization has at most 10,000 datasets, each version counted, with 1 GiB of items; beyond that the answer is 409.',
+      'A name and version never change: the same items again return the existing dataset, and other items return 409 `conflict`. An organization has at most 10,000 datasets, counting each version, with at most 1 GiB of items; past that, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'datasets:write',
     audit: { action: 'dataset.create', target: 'dataset' },
-    status: 201,
     body: createDatasetBody,
     example: {
       name: 'refunds',
@@ -62,6 +123,7 @@ function createRoute(deps: DatasetsDeps): Route {
         },
       ],
     },
+    status: 201,
     response: datasetInfo,
     errors: ['conflict', 'upstream_unavailable'],
     handler: async ({ org_id, body, audit }) => {
@@ -74,59 +136,14 @@ function createRoute(deps: DatasetsDeps): Route {
   });
 }
 
-function readRoutes(deps: DatasetsDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: ROOT,
-      operation_id: 'listDatasets',
-      summary: 'Datasets, newest first, each version by itself',
-      tag: TAG,
-      permission: 'datasets:read',
-      query: datasetsQuery,
-      response: z.array(datasetInfo),
-      meta: pageMeta,
-      handler: ({ org_id, query }) => listDatasets(deps, org_id, query),
-    }),
-    defineRoute({
-      method: 'get',
-      path: ONE,
-      operation_id: 'getDataset',
-      summary: 'One dataset',
-      tag: TAG,
-      permission: 'datasets:read',
-      resource: RESOURCE,
-      params: datasetParams,
-      response: datasetInfo,
-      errors: ['dataset_not_found'],
-      handler: ({ org_id, params }) => ({ data: infoOf(findDataset(deps, org_id, params.dataset_id)) }),
-    }),
-    defineRoute({
-      method: 'get',
-      path: `${ONE}/items`,
-      operation_id: 'listDatasetItems',
-      summary: 'Items of a dataset, in their order',
-      tag: TAG,
-      permission: 'datasets:read',
-      resource: RESOURCE,
-      params: datasetParams,
-      query: itemsQuery,
-      response: z.array(indexedItem),
-      meta: pageMeta,
-      errors: ['dataset_not_found', 'upstream_unavailable'],
-      handler: ({ org_id, params, query }) => listItems(deps, org_id, params.dataset_id, query),
-    }),
-  ];
-}
-
-function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }: RunAnswers<Item>): Route {
+function runDatasetRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }: RunAnswers<Item>): Route {
   return defineRoute({
     method: 'post',
     path: `${ONE}/run`,
     operation_id: 'runDataset',
-    summary: 'Send every item to a model and judge the answers',
+    summary: 'Run a dataset',
     description:
-      'Each call is a trace of its own, with dataset_id, dataset_run and item_index in its attributes. The run is an eval: poll GET /v1/evals/{eval_id}, read GET /v1/evals/{eval_id}/scores, hold two runs together with GET /v1/evals/compare. A member whose role lacks judges:run needs it by a grant on the judge or on the dataset, and datasets:read on the dataset.',
+      'Sends every item to the model and judges the answers. Each call becomes a trace with `dataset_id`, `dataset_run` and `item_index` in its attributes. The run is an eval: poll `GET /v1/evals/{eval_id}`, read `GET /v1/evals/{eval_id}/scores`, and compare two runs with `GET /v1/evals/compare`.\n\nWith `async` true the response comes at once; otherwise the request waits up to 60 seconds for the run to end. A member whose role lacks `judges:run` needs a grant of it on the judge or the dataset, and `datasets:read` on the dataset.',
     tag: TAG,
     permission: 'judges:run',
     resource: [RESOURCE, { type: 'judge', body: 'judge_id' }],
@@ -162,20 +179,20 @@ function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }
   });
 }
 
-function deleteRoute(deps: DatasetsDeps): Route {
+function deleteDatasetRoute(deps: DatasetsDeps): Route {
   return defineRoute({
     method: 'delete',
     path: ONE,
     operation_id: 'deleteDataset',
     summary: 'Delete a dataset',
     description:
-      'Deletes the dataset, its items and the grants on it. 409 conflict while a running eval uses it; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be made again, with any items: it gets the same dataset_id, and its evals are compared with no eval over other items.',
+      'Deletes the dataset, its items and the grants on it. Returns 409 `conflict` while a running eval uses the dataset; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be created again with any items: it gets the same `dataset_id`, and its evals cannot be compared with evals over other items.',
     tag: TAG,
     permission: 'datasets:write',
     resource: RESOURCE,
     audit: { action: 'dataset.delete', target: 'dataset', param: 'dataset_id' },
     params: datasetParams,
-    response: z.object({ dataset_id: z.string(), deleted: z.literal(true) }),
+    response: deletedDataset,
     errors: ['dataset_not_found', 'conflict', 'upstream_unavailable'],
     handler: async ({ org_id, params: { dataset_id }, audit }) => {
       const { record, grants } = await deleteDataset(deps, org_id, dataset_id);

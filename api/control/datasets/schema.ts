@@ -1,12 +1,12 @@
-// Shapes of the dataset endpoints: what they take, and what they answer.
+// Request and response shapes of datasets.
 import { z } from 'zod';
 import { datasetItem } from '../../../schemas/records/dataset.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
-/** Items of one dataset; the size of a body bounds them too. */
+/** Maximum items of one dataset. The body size limit bounds them too. */
 const ITEMS_MAX = 10_000;
-/** Of one item as JSON. */
+/** Maximum bytes of one item as JSON. */
 export const ITEM_BYTES_MAX = 512 * 1024;
 
 const fields = z.record(z.string(), z.unknown());
@@ -16,9 +16,9 @@ const newVersion = z.string().min(1).max(100).refine(isAddressable, { error: NOT
 
 const item = z.strictObject({
   input: fields.describe(
-    'Values of the variables of a prompt: {{question}} is input.question. Without a prompt: messages (a list of {role, content}), prompt or text is sent as it is, anything else as JSON.',
+    'Values of the prompt variables: {{question}} is input.question. Without a prompt, the fields messages (a list of {role, content}), prompt or text are sent as they are; any other input is sent as JSON',
   ),
-  expected: fields.nullish().describe('What a good answer holds; LLM judges see it as {{expected}}'),
+  expected: fields.nullish().describe('What a good answer contains. LLM judges see it as {{expected}}'),
   metadata: fields.nullish(),
 });
 
@@ -42,13 +42,11 @@ export type DatasetInfo = z.infer<typeof datasetInfo>;
 
 export const datasetParams = z.object({ dataset_id: z.string() });
 export const datasetsQuery = z
-  .object({ ...offsetQuery, name: name.optional().describe('Versions of this dataset') })
+  .object({ ...offsetQuery, name: name.optional().describe('Versions of this dataset only') })
   .strip();
 export type DatasetsQuery = z.output<typeof datasetsQuery>;
-export const itemsQuery = z.object(offsetQuery).strip();
-export type ItemsQuery = z.output<typeof itemsQuery>;
 export const indexedItem = datasetItem
-  .extend({ item_index: z.int().describe('From 0, in the order given') })
+  .extend({ item_index: z.int().describe('Position in the dataset, from 0') })
   .meta({ id: 'DatasetItem' });
 export type IndexedItem = z.infer<typeof indexedItem>;
 
@@ -59,8 +57,13 @@ export const runBody = z.strictObject({
     .min(1)
     .max(256)
     .nullish()
-    .describe('name@version of a prompt, or a name for its newest; left out: inputs are sent as they are'),
-  model: z.string().min(1).max(256).nullish().describe('Left out: the model of the prompt'),
-  async: z.boolean().nullish().describe('false (default): waits up to 60 s and answers with the final run'),
+    .describe('Prompt as name@version, or a name for its newest version. Without it, inputs are sent as they are'),
+  model: z.string().min(1).max(256).nullish().describe('Model to call. Defaults to the model of the prompt'),
+  async: z
+    .boolean()
+    .nullish()
+    .describe('true returns at once. false (default) waits up to 60 seconds and returns the run as it then is'),
 });
 export type RunBody = z.output<typeof runBody>;
+
+export const deletedDataset = z.object({ dataset_id: z.string(), deleted: z.literal(true) });

@@ -1,9 +1,12 @@
-// Datasets in JetStream KV: records watched into memory, items read when they are asked for. Guarantees: a (name, version) is written
-// once; a dataset that can be found is there as a whole, as its items are written before its record and deleted after the record has
-// been marked. A deletion that breaks off is finished by the next one, or by whoever makes the same (name, version) again.
+// Datasets in JetStream KV: records are watched into memory, items are read on demand. Each (name,
+// version) is written once. A dataset that can be found is complete: its items are written before
+// its record, and deleted after the record was marked. An interrupted deletion is finished by the
+// next deletion, or by the next creation of the same (name, version).
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   type DatasetItem,
   datasetKey,
@@ -13,37 +16,26 @@ import {
   parseDatasetPart,
   partsOf,
 } from '../../../schemas/records/dataset.ts';
-import { orgKey } from '../../../schemas/records/org.ts';
 
-/** Parts that are written at a time. */
+/** Parts of the items that are written concurrently. */
 const PARTS_AT_ONCE = 4;
 
 export class DatasetStore {
   readonly #bucket: WatchedBucket<DatasetRecord>;
   readonly #kv: KV;
   readonly #items: KV;
-  /** Keys of each org's datasets, by the org's part of a key. */
-  readonly #byOrg = new Map<string, Set<string>>();
+  readonly #byOrg: OrgIndex<DatasetRecord>;
 
   private constructor(bucket: WatchedBucket<DatasetRecord>, kv: KV, items: KV) {
     this.#bucket = bucket;
     this.#kv = kv;
     this.#items = items;
-    const add = (key: string): void => {
-      const org = key.slice(0, key.lastIndexOf('.'));
-      this.#byOrg.set(org, (this.#byOrg.get(org) ?? new Set()).add(key));
-    };
-    for (const [key] of bucket.entries()) add(key);
-    bucket.onChange((key, held) => {
-      if (held !== null) add(key);
-      else this.#byOrg.get(key.slice(0, key.lastIndexOf('.')))?.delete(key);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<DatasetStore> {
-    const kv = await log.bucket('datasets');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'datasets', parse: parseDataset, onProblem });
-    return new DatasetStore(bucket, kv, await log.bucket('dataset_items'));
+    const bucket = await watch(log, 'datasets', onProblem);
+    return new DatasetStore(bucket, await log.bucket('datasets'), await log.bucket('dataset_items'));
   }
 
   get(org_id: string, dataset_id: string): DatasetRecord | null {
@@ -51,12 +43,12 @@ export class DatasetStore {
     return record === undefined || record.deleting !== undefined ? null : record;
   }
 
-  /** Whether a deletion of the dataset has begun and has not ended. */
+  /** Returns whether a deletion of the dataset has started and not ended. */
   isDeleting(org_id: string, dataset_id: string): boolean {
     return this.#bucket.get(datasetKey(org_id, dataset_id))?.deleting !== undefined;
   }
 
-  /** Whether the dataset stands as the caller knows it, by what the bucket holds now. */
+  /** Returns whether the bucket still has the dataset with the digest that the caller knows. */
   async stands({ org_id, dataset_id, digest }: DatasetRecord): Promise<boolean> {
     const entry = await this.#kv.get(datasetKey(org_id, dataset_id));
     if (entry?.operation !== 'PUT') return false;
@@ -64,28 +56,26 @@ export class DatasetStore {
     return now.deleting === undefined && now.digest === digest;
   }
 
-  /** How many datasets an org has, and how many bytes their items. */
+  /** Returns the number of datasets of an organization and the bytes of their items. */
   sizes(org_id: string): { count: number; bytes: number } {
     const sizes = { count: 0, bytes: 0 };
-    for (const key of this.#byOrg.get(orgKey(org_id)) ?? []) {
+    for (const { bytes } of this.#byOrg.of(org_id).values()) {
       sizes.count += 1;
-      sizes.bytes += this.#bucket.get(key)?.bytes ?? 0;
+      sizes.bytes += bytes;
     }
     return sizes;
   }
 
   /** Of an org, newest first. */
   list(org_id: string): DatasetRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])]
-      .flatMap((key) => this.#bucket.get(key) ?? [])
-      .filter(({ deleting }) => deleting === undefined)
-      .sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].filter(({ deleting }) => deleting === undefined).sort(newestFirst);
   }
 
   /**
-   * Writes a dataset unless there is one of its id.
-   * @param parts its items as JSON, in parts
-   * @returns what stands now: `record` itself when it was written, else the one that was there first
+   * Writes a dataset unless its id is in use.
+   *
+   * @param parts the items as JSON, in parts
+   * @returns the stored record: `record` itself if it was written, otherwise the earlier one
    */
   async create(record: DatasetRecord, parts: readonly string[]): Promise<DatasetRecord> {
     for (let at = 0; at < parts.length; at += PARTS_AT_ONCE)
@@ -100,15 +90,18 @@ export class DatasetStore {
       if (!(error instanceof RevisionConflict)) throw error;
     }
     const first = await this.#kv.get(key);
-    if (first?.operation !== 'PUT') throw new Error('a dataset was there and is gone');
-    // The record that came first has parts of its own.
+    if (first?.operation !== 'PUT') throw new Error('a dataset disappeared while it was created');
+    // The earlier record has parts of its own.
     await this.#purgeParts(record);
     return parseDataset(first.string());
   }
 
   /**
-   * Marks a dataset as being deleted, or takes such a deletion over. From then on no run of it begins.
-   * @returns the record with the revision that finishes or ends this deletion; null when the org has no such dataset
+   * Marks a dataset as being deleted, or takes over such a deletion. From then on no run of the
+   * dataset starts.
+   *
+   * @returns the record with the revision that finishes or ends this deletion; null if the
+   * organization has no such dataset
    */
   async beginDeletion(org_id: string, dataset_id: string): Promise<Held<DatasetRecord> | null> {
     const key = datasetKey(org_id, dataset_id);
@@ -118,24 +111,28 @@ export class DatasetStore {
     return marked === undefined ? null : (this.#bucket.held(key) ?? null);
   }
 
-  /** Ends a deletion without deleting anything, unless another process has taken the deletion over. */
+  /** Ends a deletion without deleting anything, unless another process has taken it over. */
   async endDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
     const record = { ...value };
     delete record.deleting;
     await this.#bucket.update(datasetKey(value.org_id, value.dataset_id), record, revision).catch(unlessLost);
   }
 
-  /** Deletes a marked dataset with its items. @throws RevisionConflict when another process has taken the deletion over */
+  /**
+   * Deletes a marked dataset with its items. @throws RevisionConflict when another process has
+   * taken over the deletion
+   */
   async finishDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
     const key = datasetKey(value.org_id, value.dataset_id);
     if (value.deleting !== 'purging') await this.#bucket.update(key, { ...value, deleting: 'purging' }, revision);
     const held = this.#bucket.held(key);
     await this.#purgeParts(value);
-    // Another process may have finished the same deletion, and the version may have been made again since.
+    // Another process may have finished the same deletion, and the version may have been created
+    // again since.
     if (held?.value.deleting === 'purging') await this.#bucket.delete(key, held.revision).catch(unlessLost);
   }
 
-  /** Items from `from` up to, without, `to`. */
+  /** Returns the items from index `from` up to, but not including, `to`. */
   async items(record: DatasetRecord, from: number, to: number): Promise<DatasetItem[]> {
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {

@@ -1,5 +1,6 @@
-// Evals as they are begun, listed and shown. Guarantees: what was answered is carried out, whatever becomes of this process: the record
-// is stored before the answer, and the record is all that workers need.
+// Creates, lists, gets and cancels evals. An eval that was returned to a caller is carried out even
+// if this process dies: its record is stored before the response is sent, and the workers need only
+// the record.
 import { randomBytes } from 'node:crypto';
 import { begunProgress, MODEL_CHUNK, RULE_CHUNK } from '../../../pipeline/domain/evals/chunks.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
@@ -10,29 +11,39 @@ import { idBatches, knownTraces, readScoreStats, sampleTraces } from '../../../s
 import { ApiError } from '../../http/errors.ts';
 import type { WrittenAnswers } from '../../http/written_answers.ts';
 import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
-import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageOf } from '../../http/list_pages.ts';
+import type { PageMeta } from '../../http/pagination.ts';
 import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
 import type { EvalStore } from './store.ts';
 
-/** How long a call that is not async waits. */
+/** Maximum wait of a request that is not asynchronous. */
 const WAIT_MS_MAX = 60_000;
-/** Evals of an org that run at a time; a few more where several processes begin some at once. */
+/**
+ * Maximum running evals of one organization. Several processes that create evals at once may exceed
+ * it slightly.
+ */
 const RUNNING_MAX = 100;
-/** Traces and items in all of them: their ids lie in KV while they run. */
+/**
+ * Maximum traces and items of all running evals of one organization. Their ids are in KV while the
+ * evals run.
+ */
 export const RUNNING_TRACES_MAX = 1_000_000;
-/** Evals that an org keeps; the oldest make room. */
+/** Maximum evals that an organization keeps. A new one replaces the oldest. */
 const KEPT_MAX = 10_000;
-/** Statements at a time that look ids up; each takes thousands. */
+/** Concurrent statements that look up ids; each takes thousands of ids. */
 const LOOKUPS_AT_ONCE = 4;
 
 export interface EvalsDeps {
   evals: EvalStore;
   clickhouse: ClickHouse;
-  /** The newest version of a judge; null for none. */
+  /** Returns the newest version of a judge, or null. */
   judgeOf: (org_id: string, judge_id: string) => JudgeRecord | null;
-  /** Until when the org's LLM judges can make no call, milliseconds since the epoch; null when they can. */
+  /**
+   * Resolves with the end of the period in which the quota of the organization's LLM judges is used
+   * up, milliseconds since the epoch; null if there is quota left.
+   */
   quotaUsedUpUntil: (org_id: string) => Promise<number | null>;
-  /** Whether there is an upstream for what calls models. */
+  /** True if an upstream for model calls is configured. */
   hasUpstream: boolean;
   written: WrittenAnswers;
   /** Milliseconds since the epoch. */
@@ -40,23 +51,29 @@ export interface EvalsDeps {
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** What is to be judged, and how. */
+/** What an eval judges, and with which judge. */
 interface EvalPlan {
   judge: JudgeRecord;
   dataset: EvalRecord['dataset'];
   prompt: PromptRecord | null;
-  /** Empty for dataset runs. */
+  /** Empty for a dataset run. */
   trace_ids: readonly string[];
-  /** Traces or items. */
+  /** Number of traces or items. */
   total: number;
-  /** Whether what is to be run is still there once the eval is stored. Left out where nothing can be deleted. */
+  /**
+   * Resolves with whether the dataset still exists once the eval is stored. Left out for stored
+   * traces.
+   */
   isThere?: () => Promise<boolean>;
 }
 
-/** The judge of a plan. @throws ApiError judge_not_found, upstream_unavailable, judge_quota_exceeded */
+/**
+ * Returns the judge of a plan. @throws ApiError judge_not_found, upstream_unavailable,
+ * judge_quota_exceeded
+ */
 async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Promise<JudgeRecord> {
   const judge = deps.judgeOf(org_id, judge_id);
-  if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the org has no judge of this id.');
+  if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the organization has no judge with this id.');
   if (judge.kind === 'llm') {
     const until = await deps.quotaUsedUpUntil(org_id).catch((cause: unknown) => {
       throw new ApiError('upstream_unavailable', 'The store of quotas cannot be read. Try again.', { cause });
@@ -64,7 +81,7 @@ async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Prom
     if (until !== null)
       throw new ApiError(
         'judge_quota_exceeded',
-        'The quota of calls of LLM judges in this period is used up (policy: judge_quota_calls).',
+        'The organization has used up its quota of LLM judge calls for this period (policy field judge_quota_calls).',
         {
           headers: { 'Retry-After': String(Math.max(1, Math.ceil((until - deps.now()) / 1000))) },
         },
@@ -79,11 +96,16 @@ function checkUpstream({ hasUpstream }: EvalsDeps, why: string): void {
   if (!hasUpstream)
     throw new ApiError(
       'upstream_unavailable',
-      `${why}, and this service has no upstream for models (SERVICE_LLM_BASE_URL).`,
+      `${why}, and no upstream for models is configured (SERVICE_LLM_BASE_URL).`,
     );
 }
 
-/** Answers POST /v1/evals. @throws ApiError judge_not_found, trace_not_found, cross_org_access, rate_limited, judge_quota_exceeded, upstream_unavailable */
+/**
+ * Serves POST /v1/evals.
+ *
+ * @throws ApiError judge_not_found, trace_not_found, cross_org_access, rate_limited,
+ * judge_quota_exceeded, upstream_unavailable
+ */
 export async function createEval(
   deps: EvalsDeps,
   org_id: string,
@@ -98,23 +120,32 @@ export async function createEval(
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
 }
 
-/** @throws ApiError rate_limited when the org has as many evals running as it may, or as many traces and items in them */
+/**
+ * @throws ApiError rate_limited when the organization has the maximum number of running evals, or
+ * of traces and items in them
+ */
 function checkRunning(own: readonly EvalRecord[], total: number): void {
   const running = own.filter(({ status }) => status === 'running');
   const headers = { 'Retry-After': '60' };
   if (running.length >= RUNNING_MAX)
-    throw new ApiError('rate_limited', `The org has ${String(running.length)} evals running, as many as it can have.`, {
-      headers,
-    });
+    throw new ApiError(
+      'rate_limited',
+      `The organization has ${String(running.length)} running evals, the most that it can have.`,
+      {
+        headers,
+      },
+    );
   const queued = running.reduce((sum, { progress }) => sum + progress.total, 0);
   if (queued + total <= RUNNING_TRACES_MAX) return;
   const detail = `The running evals of an organization have at most ${String(RUNNING_TRACES_MAX)} traces and items; they have ${String(queued)}`;
-  throw new ApiError('rate_limited', `${detail}, and this one ${String(total)}. Wait until one has ended.`, {
+  throw new ApiError('rate_limited', `${detail}, and this one has ${String(total)}. Wait until one has ended.`, {
     headers,
   });
 }
 
-/** Stores an eval and puts it into the queue. @throws ApiError rate_limited, upstream_unavailable */
+/**
+ * Stores an eval and enqueues its first chunks. @throws ApiError rate_limited, upstream_unavailable
+ */
 async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promise<EvalRecord> {
   const { evals, now, onProblem } = deps;
   checkRunning(evals.list(org_id), plan.total);
@@ -142,19 +173,20 @@ async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promi
     throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
   }
   await withdrawIfGone(deps, record, plan);
-  // It is taken now; what fails from here on a worker makes good.
+  // The eval is accepted now; a worker repairs what fails from here on.
   await evals.queue(record).catch((cause: unknown) => {
-    onProblem('the chunks of an eval are left to a worker', cause);
+    onProblem('the chunks of an eval were not enqueued; a worker enqueues them', cause);
   });
   await evals.forgetOldest(org_id, KEPT_MAX).catch((cause: unknown) => {
-    onProblem('old evals were not taken away', cause);
+    onProblem('old evals were not deleted', cause);
   });
   return record;
 }
 
 /**
- * Withdraws a run whose dataset was deleted while the run was being stored. Whoever deletes a dataset marks it first and looks for runs
- * then, so one of the two sees the other.
+ * Withdraws a run whose dataset was deleted while the run was being stored. A deletion marks the
+ * dataset first and then looks for runs, so one of the two sees the other.
+ *
  * @throws ApiError dataset_not_found, upstream_unavailable
  */
 async function withdrawIfGone({ evals }: EvalsDeps, record: EvalRecord, { isThere }: EvalPlan): Promise<void> {
@@ -163,15 +195,17 @@ async function withdrawIfGone({ evals }: EvalsDeps, record: EvalRecord, { isTher
     if (await isThere()) return;
     await evals.withdraw(record);
   } catch (cause) {
-    // A worker ends it as failed if its items are gone.
+    // A worker ends the eval as failed if its items no longer exist.
     throw new ApiError('upstream_unavailable', 'The store of datasets cannot be read. Try again.', { cause });
   }
-  throw new ApiError('dataset_not_found', 'The dataset was deleted a moment ago.');
+  throw new ApiError('dataset_not_found', 'The dataset has just been deleted.');
 }
 
 /**
- * Begins a run of a dataset.
- * @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, dataset_not_found, upstream_unavailable
+ * Starts a run of a dataset.
+ *
+ * @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, dataset_not_found,
+ * upstream_unavailable
  */
 export async function beginRun(
   deps: EvalsDeps,
@@ -190,7 +224,10 @@ export async function beginRun(
   return beginEval(deps, org_id, { judge, dataset, prompt, trace_ids: [], total, isThere });
 }
 
-/** The eval as it is answered: at once when async, else when it has ended, or after WAIT_MS_MAX. */
+/**
+ * Resolves with the eval as the response shows it: at once if asynchronous, otherwise when it has
+ * ended or after WAIT_MS_MAX.
+ */
 export async function answered(
   deps: EvalsDeps,
   record: EvalRecord,
@@ -204,8 +241,10 @@ export async function answered(
 }
 
 /**
- * Answers POST /v1/evals/{eval_id}/cancel. Cancelling a cancelled eval changes nothing.
- * @throws ApiError eval_not_found, conflict when the eval is complete or has failed, upstream_unavailable
+ * Serves POST /v1/evals/{eval_id}/cancel. Cancelling a cancelled eval changes nothing.
+ *
+ * @throws ApiError eval_not_found, conflict when the eval is complete or has failed,
+ * upstream_unavailable
  */
 export async function cancelEval(
   deps: EvalsDeps,
@@ -218,18 +257,19 @@ export async function cancelEval(
   const found = await evals.cancel(org_id, eval_id, now()).catch((cause: unknown) => {
     throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
   });
-  if (found === null) throw new ApiError('eval_not_found', 'There is no eval of this id.');
+  if (found === null) throw new ApiError('eval_not_found', 'There is no eval with this id.');
   const { record, cancelled } = found;
   if (record.status !== 'cancelled')
-    throw new ApiError('conflict', `The eval is ${record.status} already and cannot be cancelled.`);
+    throw new ApiError('conflict', `The eval is already ${record.status} and cannot be cancelled.`);
   if (record.stats !== null) return found;
-  // A worker counts again once it has let go of the last chunk, so a store that is away now does no harm.
+  // A worker counts the scores again after it has released the last chunk, so an unavailable store
+  // does no harm here.
   const counted = readScoreStats(clickhouse, { org_id, judge_id, eval_id }, { signal }).then(([stats]) =>
     evals.noteStats(record, stats ?? null),
   );
   return {
     record: await counted.catch((cause: unknown) => {
-      onProblem('the scores of a cancelled eval are left to a worker to count', cause);
+      onProblem('the scores of a cancelled eval were not counted; a worker counts them', cause);
       return record;
     }),
     cancelled,
@@ -240,23 +280,24 @@ export async function cancelEval(
 export function findEval({ evals }: Pick<EvalsDeps, 'evals'>, org_id: string, eval_id: string, field = ''): EvalRecord {
   const record = evals.get(org_id, eval_id);
   if (record === null)
-    throw new ApiError('eval_not_found', `${field}${field === '' ? 'There' : ': there'} is no eval of this id.`);
+    throw new ApiError('eval_not_found', `${field}${field === '' ? 'There' : ': there'} is no eval with this id.`);
   return record;
 }
 
-/** Answers GET /v1/evals: newest first. */
+/** Serves GET /v1/evals, newest first. */
 export function listEvals(
   { evals }: EvalsDeps,
   org_id: string,
   query: EvalsQuery,
 ): { data: EvalItem[]; meta: PageMeta } {
-  const { limit, offset, judge_id, dataset_id, status } = query;
+  const { judge_id, dataset_id, status } = query;
   const found = evals
     .list(org_id)
     .filter((one) => judge_id === undefined || one.judge_id === judge_id)
     .filter((one) => dataset_id === undefined || one.dataset?.dataset_id === dataset_id)
     .filter((one) => status === undefined || one.status === status);
-  return { data: found.slice(offset, offset + limit).map(evalItemOf), meta: pageMetaOf(found.length, limit, offset) };
+  const { data, meta } = pageOf(found, query);
+  return { data: data.map(evalItemOf), meta };
 }
 
 async function sampled(
@@ -274,8 +315,10 @@ async function sampled(
 }
 
 /**
- * The same ids in the order of their traces' starts, so that those of a chunk lie together in the store.
- * @throws ApiError trace_not_found, cross_org_access: when the org has no trace of one
+ * Returns the same ids ordered by the start of their traces, so that the traces of a chunk are
+ * neighbours in the store.
+ *
+ * @throws ApiError trace_not_found or cross_org_access when the organization has no trace of an id
  */
 async function byTime(
   { clickhouse }: EvalsDeps,

@@ -1,17 +1,17 @@
-// Shapes of the eval endpoints: what they take, and what they answer.
+// Request and response shapes of evals.
 import { z } from 'zod';
 import { EVAL_STATUSES, type EvalRecord, evalStats } from '../../../schemas/records/eval.ts';
 import { doneOf } from '../../../pipeline/domain/evals/chunks.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
-/** Traces of one eval. */
+/** Maximum traces of one eval. */
 export const EVAL_TRACES_MAX = 100_000;
 const ID_CHARS_MAX = 128;
 
 const sample = z.strictObject({
-  limit: z.int().min(1).max(EVAL_TRACES_MAX).describe('Traces at most'),
-  since: timeParam.nullish().describe('Only traces that started then or later'),
+  limit: z.int().min(1).max(EVAL_TRACES_MAX).describe('Maximum number of traces'),
+  since: timeParam.nullish().describe('Only traces that started at or after this time'),
 });
 
 export const createEvalBody = z
@@ -22,13 +22,16 @@ export const createEvalBody = z
       .min(1)
       .max(EVAL_TRACES_MAX)
       .nullish()
-      .describe('The traces to judge; one that is named twice is judged once'),
+      .describe('Traces to judge. A trace that is named twice is judged once'),
     sample: sample
       .nullish()
       .describe(
-        'Instead of trace_ids: some of the traces, spread evenly over them. The same sample of the same traces takes the same ones.',
+        'Judges a sample in place of trace_ids, spread evenly over the traces. The same sample of the same traces selects the same traces',
       ),
-    async: z.boolean().nullish().describe('false (default): waits up to 60 s and answers with the final eval'),
+    async: z
+      .boolean()
+      .nullish()
+      .describe('true returns at once. false (default) waits up to 60 seconds and returns the eval as it then is'),
   })
   .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) !== null || (some ?? null) !== null, {
     path: ['trace_ids'],
@@ -48,24 +51,26 @@ export const evalItem = z
     judge_id: z.string(),
     judge_version: z
       .int()
-      .describe('The version of the judge that scores; a later change of the judge makes no difference'),
+      .describe('Version of the judge that scores. Later changes of the judge do not affect the eval'),
     status,
-    queued_traces: z.int().describe('Traces or items to be judged'),
+    queued_traces: z.int().describe('Number of traces or items to judge'),
     progress: z.object({ done: z.int(), total: z.int() }),
     stats: evalStats
       .nullable()
-      .describe('null while the eval is running; of a failed or cancelled one, what it got to'),
+      .describe(
+        'null while the eval is running. For a failed or cancelled eval, statistics of the scores stored so far',
+      ),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
-    error: z.string().nullable().describe('Why it failed'),
-    dataset_id: z.string().optional().describe('Of dataset runs'),
-    prompt_version: z.string().nullable().optional().describe('name@version; of dataset runs'),
-    model: z.string().optional().describe('Of dataset runs'),
+    error: z.string().nullable().describe('Why the eval failed'),
+    dataset_id: z.string().optional().describe('Dataset runs only'),
+    prompt_version: z.string().nullable().optional().describe('name@version. Dataset runs only'),
+    model: z.string().optional().describe('Dataset runs only'),
   })
   .meta({ id: 'Eval' });
 export type EvalItem = z.infer<typeof evalItem>;
 
-/** An eval as answers show it. */
+/** Returns an eval as responses show it. */
 export function evalItemOf({
   eval_id,
   judge_id,
@@ -82,7 +87,7 @@ export function evalItemOf({
     judge_version,
     status,
     queued_traces: progress.total,
-    // The record of an eval that was cut short counts chunks as done that were let go.
+    // The record of an eval that ended early counts released chunks as done.
     progress: { done: isCutShort && stats !== null ? stats.total : doneOf(progress), total: progress.total },
     stats,
     started_at: record.started_at,
@@ -92,7 +97,7 @@ export function evalItemOf({
   };
 }
 
-/** Which items were run and how, as answers show it. */
+/** Returns the fields of a dataset run; none for an eval over stored traces. */
 function datasetOf({
   dataset,
 }: Pick<EvalRecord, 'dataset'>): Pick<EvalItem, 'dataset_id' | 'prompt_version' | 'model'> {
@@ -106,9 +111,9 @@ export const evalParams = z.object({ eval_id: z.string() });
 export const evalsQuery = z
   .object({
     ...offsetQuery,
-    judge_id: z.string().min(1).optional().describe('Evals of this judge'),
-    dataset_id: z.string().min(1).optional().describe('Runs of this dataset'),
-    status: status.optional().describe('Evals of this status'),
+    judge_id: z.string().min(1).optional().describe('Evals of this judge only'),
+    dataset_id: z.string().min(1).optional().describe('Runs of this dataset only'),
+    status: status.optional().describe('Evals with this status only'),
   })
   .strip();
 export type EvalsQuery = z.output<typeof evalsQuery>;
@@ -122,23 +127,23 @@ export const scoresQuery = z
       .transform((given) => [given].flat().flatMap((text) => text.split(',')))
       .pipe(z.array(verdict).min(1))
       .optional()
-      .meta({ description: 'Only these, repeated or comma-separated' }),
+      .meta({ description: 'Scores with these verdicts only. Repeated or comma-separated' }),
   })
   .strip();
 export type ScoresQuery = z.output<typeof scoresQuery>;
 
-/** One line of the stream. */
+/** One line of the score stream. */
 export const scoreLine = z
   .object({
     trace_id: z.string(),
     judge_id: z.string(),
     judge_version: z.int(),
     eval_id: z.string(),
-    score: z.number().nullable().describe('null where the verdict is error'),
+    score: z.number().nullable().describe('null if the verdict is error'),
     verdict,
     reason: z.string(),
     scored_at: z.iso.datetime(),
-    item_index: z.int().optional().describe('Place of the item in the dataset, from 0; of dataset runs'),
+    item_index: z.int().optional().describe('Position of the item in the dataset, from 0. Dataset runs only'),
   })
   .meta({ id: 'ScoreLine' });
 export type ScoreLine = z.infer<typeof scoreLine>;
@@ -147,7 +152,7 @@ export const compareQuery = z
   .object({
     ...offsetQuery,
     baseline: z.string().min(1).describe('eval_id'),
-    candidate: z.string().min(1).describe('eval_id of a run of the same judge'),
+    candidate: z.string().min(1).describe('eval_id of an eval of the same judge'),
   })
   .strip();
 export type CompareQuery = z.output<typeof compareQuery>;
@@ -161,17 +166,17 @@ const comparedEval = evalItem.pick({
   model: true,
 });
 const comparedItem = z.object({
-  item_index: z.int().optional().describe('Of dataset runs'),
-  trace_id: z.string().optional().describe('Of evals over stored traces'),
+  item_index: z.int().optional().describe('Dataset runs only'),
+  trace_id: z.string().optional().describe('Evals over stored traces only'),
   baseline_trace_id: z
     .string()
     .nullable()
     .optional()
-    .describe('Of dataset runs: the trace of the answer that was judged'),
+    .describe('Trace of the answer that was judged. Dataset runs only'),
   candidate_trace_id: z.string().nullable().optional(),
   baseline_score: z.number().nullable(),
   candidate_score: z.number().nullable(),
-  delta: z.number().nullable().describe('candidate_score - baseline_score; null where one of them is missing'),
+  delta: z.number().nullable().describe('candidate_score minus baseline_score; null if one of them is missing'),
   baseline_verdict: verdict.nullable(),
   candidate_verdict: verdict.nullable(),
 });
@@ -181,10 +186,10 @@ export const evalComparison = z
   .object({
     baseline: comparedEval,
     candidate: comparedEval,
-    improved: z.int().describe('Items whose score rose'),
-    regressed: z.int().describe('Items whose score fell'),
+    improved: z.int().describe('Items whose score is higher in the candidate'),
+    regressed: z.int().describe('Items whose score is lower in the candidate'),
     unchanged: z.int(),
-    incomparable: z.int().describe('Items without a score in one of the two'),
+    incomparable: z.int().describe('Items without a score in one of the two evals'),
     items: z.array(comparedItem).describe('One page'),
   })
   .meta({ id: 'EvalComparison' });

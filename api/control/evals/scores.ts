@@ -1,5 +1,6 @@
-// The scores of an eval as a stream of lines, and two evals held against each other. Guarantees: however many scores there are, a few
-// blocks of them are held at a time, and no faster than the caller reads; a store that fails in the middle breaks the answer off.
+// Streams the scores of an eval as lines, and compares two evals. However many scores there are, a
+// few blocks of them are in memory at a time, read no faster than the caller reads; if the store
+// fails in the middle, the response breaks off.
 import type { ServerResponse } from 'node:http';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import { isSameSubject } from '../../../pipeline/domain/evals/regression.ts';
@@ -18,7 +19,7 @@ import {
   type ScoresQuery,
 } from './schema.ts';
 
-/** Answers GET /v1/evals/{eval_id}/scores: writes what there is now and ends the response. */
+/** Serves GET /v1/evals/{eval_id}/scores: writes the scores stored so far and ends the response. */
 export async function writeScoreLines(
   clickhouse: ClickHouse,
   record: EvalRecord,
@@ -35,7 +36,7 @@ export async function writeScoreLines(
     ...(dataset === null ? {} : { by_item: true as const }),
   };
   const blocks = streamScores.stream(clickhouse, params, { signal });
-  // The first rows decide whether there is an answer at all: a store that is away is 502, not half a file.
+  // The status is sent with the first rows: an unavailable store is a 502, not half a file.
   let block = await blocks.next();
   res.writeHead(200, {
     'Content-Type': 'application/x-ndjson',
@@ -60,7 +61,7 @@ export async function writeScoreLines(
   res.end();
 }
 
-/** Answers GET /v1/evals/compare. @throws ApiError eval_not_found, invalid_request */
+/** Serves GET /v1/evals/compare. @throws ApiError eval_not_found, invalid_request */
 export async function compareEvals(
   deps: EvalsDeps,
   org_id: string,
@@ -71,15 +72,15 @@ export async function compareEvals(
   const baseline = findEval(deps, org_id, query.baseline, 'baseline');
   const candidate = findEval(deps, org_id, query.candidate, 'candidate');
   if (baseline.judge_id !== candidate.judge_id)
-    throw new ApiError('invalid_request', 'candidate: is an eval of another judge');
+    throw new ApiError('invalid_request', 'candidate: must be an eval of the same judge as baseline');
   if (baseline.eval_id === candidate.eval_id)
-    throw new ApiError('invalid_request', 'candidate: is the baseline itself');
+    throw new ApiError('invalid_request', 'candidate: must be another eval than baseline');
   if (baseline.dataset?.dataset_id !== candidate.dataset?.dataset_id)
-    throw new ApiError('invalid_request', 'candidate: is not over the same dataset as baseline');
+    throw new ApiError('invalid_request', 'candidate: must be over the same dataset as baseline');
   if (!isSameSubject(baseline, candidate))
     throw new ApiError(
       'invalid_request',
-      'candidate: is over other items than baseline, as the dataset was deleted and made again in between',
+      'candidate: has other items than baseline, since the dataset was deleted and created again in between',
     );
   const isRun = baseline.dataset !== null;
   const pair = {

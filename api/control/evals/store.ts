@@ -1,8 +1,10 @@
-// The eval slice's records in JetStream KV, watched into memory: what lists and polls are answered from.
+// Eval records in JetStream KV, watched into memory. Lists and polls read from memory.
 import type { KV } from '@nats-io/kv';
 import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   evalJudgeKey,
   evalKey,
@@ -17,9 +19,9 @@ import { cancelledEval } from '../../../pipeline/domain/evals/chunks.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 
-/** Parts that are written at a time. */
+/** Parts that are written concurrently. */
 const PARTS_AT_ONCE = 8;
-/** Old evals that are taken away for one new one. */
+/** Old evals that are deleted for one new eval. */
 const FORGET_MAX = 10;
 
 export class EvalStore {
@@ -27,24 +29,19 @@ export class EvalStore {
   readonly #bucket: WatchedBucket<EvalRecord>;
   readonly #kv: KV;
   readonly #parts: KV;
-  /** Keys of each org's evals, by the org's part of a key. */
-  readonly #byOrg = new Map<string, Set<string>>();
+  readonly #byOrg: OrgIndex<EvalRecord>;
 
   private constructor(log: Log, bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV) {
     this.#log = log;
     this.#bucket = bucket;
     this.#kv = kv;
     this.#parts = parts;
-    for (const [key] of bucket.entries()) this.#sort(key, true);
-    bucket.onChange((key, held) => {
-      this.#sort(key, held !== null);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalStore> {
-    const kv = await log.bucket('evals');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
-    return new EvalStore(log, bucket, kv, await log.bucket('eval_chunks'));
+    const bucket = await watch(log, 'evals', onProblem);
+    return new EvalStore(log, bucket, await log.bucket('evals'), await log.bucket('eval_chunks'));
   }
 
   get(org_id: string, eval_id: string): EvalRecord | null {
@@ -53,10 +50,10 @@ export class EvalStore {
 
   /** Of an org, newest first. */
   list(org_id: string): EvalRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
 
-  /** Stores an eval with all that it needs, and puts its first chunks into the queue. It is taken when this resolves. */
+  /** Stores an eval with its parts. The eval is accepted when this resolves. */
   async create(
     record: EvalRecord,
     given: { trace_ids: readonly string[]; judge: JudgeRecord; prompt: PromptRecord | null },
@@ -75,9 +72,12 @@ export class EvalStore {
   }
 
   /**
-   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays as it is.
+   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays
+   * as it is.
+   *
    * @param now milliseconds since the epoch
-   * @returns the eval as it stands now, and whether this call cancelled it; null when the org has none of this id
+   * @returns the stored eval, and whether this call cancelled it; null if the organization has no
+   * eval with this id
    */
   async cancel(
     org_id: string,
@@ -92,7 +92,10 @@ export class EvalStore {
     return record === undefined ? null : { record, cancelled };
   }
 
-  /** Notes what a cancelled eval has scored so far, unless a worker has counted it. @returns the eval as it stands now */
+  /**
+   * Stores the statistics of a cancelled eval, unless a worker has counted it. @returns the stored
+   * eval
+   */
   async noteStats(record: EvalRecord, stats: EvalRecord['stats']): Promise<EvalRecord> {
     const key = evalKey(record.org_id, record.eval_id);
     const noted = await this.#bucket.change(key, (current) =>
@@ -102,8 +105,8 @@ export class EvalStore {
   }
 
   /**
-   * Running evals of an org as the bucket holds them now, whatever the watch has shown so far.
-   * An org has at most 10,000 evals of about 1 kB each.
+   * Returns the running evals of an organization, read from the bucket instead of the watch. An
+   * organization has at most 10,000 evals of about 1 kB each.
    */
   async runningNow(org_id: string): Promise<EvalRecord[]> {
     const running: EvalRecord[] = [];
@@ -115,19 +118,25 @@ export class EvalStore {
     return running;
   }
 
-  /** Deletes an eval that nothing has been done for. */
+  /** Deletes an eval that no worker has started. */
   async withdraw({ org_id, eval_id }: EvalRecord): Promise<void> {
     await this.#kv.delete(evalKey(org_id, eval_id));
     await this.#parts.purge(evalJudgeKey(org_id, eval_id));
     await this.#parts.purge(evalPromptKey(org_id, eval_id));
   }
 
-  /** Puts the first chunks of an eval into the queue. What fails here a worker does, as the record says what is open. */
+  /**
+   * Enqueues the first chunks of an eval. If this fails, a worker enqueues them: the record says
+   * which chunks are open.
+   */
   async queue(record: EvalRecord): Promise<void> {
     await queueChunks(this.#log, record);
   }
 
-  /** Resolves when the eval has ended, when it is gone, or when the signal aborts, with its newest state. */
+  /**
+   * Resolves with the newest state of an eval when the eval has ended, was deleted, or the signal
+   * aborts.
+   */
   async ended(org_id: string, eval_id: string, signal: AbortSignal): Promise<EvalRecord | null> {
     const key = evalKey(org_id, eval_id);
     const over = Promise.withResolvers<undefined>();
@@ -152,7 +161,10 @@ export class EvalStore {
     return this.get(org_id, eval_id);
   }
 
-  /** Takes the oldest evals that have ended away, a few at a time, until the org has at most `keep`. */
+  /**
+   * Deletes the oldest ended evals, at most FORGET_MAX at a time, until the organization has at
+   * most `keep`.
+   */
   async forgetOldest(org_id: string, keep: number): Promise<void> {
     const all = this.list(org_id);
     if (all.length <= keep) return;
@@ -173,15 +185,6 @@ export class EvalStore {
 
   close(): void {
     this.#bucket.close();
-  }
-
-  #sort(key: string, exists: boolean): void {
-    const org = key.slice(0, key.lastIndexOf('.'));
-    const own = this.#byOrg.get(org) ?? new Set();
-    if (exists) own.add(key);
-    else own.delete(key);
-    if (own.size === 0) this.#byOrg.delete(org);
-    else this.#byOrg.set(org, own);
   }
 }
 

@@ -1,4 +1,5 @@
-// Long work that was asked for, as it is begun and shown. Guarantees: a job that was answered is durable and will be carried out.
+// Long jobs that somebody asked for: creates them, finds them and serves their routes. A job that
+// was returned to a caller is durable and will run.
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
@@ -14,12 +15,13 @@ import {
 } from '../../../schemas/records/job_record.ts';
 import { ERASE } from '../../../schemas/records/erasure.ts';
 import { ApiError } from '../../http/errors.ts';
-import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageOf } from '../../http/list_pages.ts';
+import { offsetQuery, pageMeta } from '../../http/pagination.ts';
 import { defineOperatorRoute, defineRoute, type Route } from '../../http/route.ts';
 
 const TAG = 'Jobs';
 const JOB_ID = /^job_[0-9a-f]{16}$/;
-/** Kinds of long work, as a list of jobs can be asked for. */
+/** Kinds of long jobs by which the list can be filtered. */
 const JOB_KINDS = [RESTORE, ERASE] as const;
 
 export interface JobRecordsDeps {
@@ -28,7 +30,11 @@ export interface JobRecordsDeps {
   now: () => number;
 }
 
-/** Has a worker carry out long work. @throws ApiError conflict, upstream_unavailable */
+/**
+ * Creates a long job for a worker to run.
+ *
+ * @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs, upstream_unavailable
+ */
 export async function askForJob(
   { records, now }: JobRecordsDeps,
   { org_id, kind, args }: Pick<LongJob, 'org_id' | 'kind' | 'args'>,
@@ -45,7 +51,11 @@ export async function askForJob(
   return viewOf(job);
 }
 
-/** Stores a job under a given id, unless it is stored already. @throws ApiError upstream_unavailable */
+/**
+ * Creates a job under a given id, unless it exists.
+ *
+ * @throws ApiError upstream_unavailable
+ */
 export async function beginJob(
   { records, now }: JobRecordsDeps,
   given: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>,
@@ -60,13 +70,17 @@ export async function beginJob(
   return viewOf(job);
 }
 
-/** A job of an org; null where there is none. @throws ApiError upstream_unavailable */
+/**
+ * Returns a job of an organization, or null if there is none.
+ *
+ * @throws ApiError upstream_unavailable
+ */
 export async function findJob(
   { records }: Pick<JobRecordsDeps, 'records'>,
   org_id: string,
   job_id: string,
 ): Promise<JobView | null> {
-  // Anything else could be no key of the bucket, or another's.
+  // Another text may be an invalid key of the bucket, or the key of something else.
   if (!JOB_ID.test(job_id)) return null;
   const job = await records.find(org_id, job_id).catch((cause: unknown) => {
     throw new ApiError('upstream_unavailable', 'The job cannot be looked up. Try again.', { cause });
@@ -74,80 +88,98 @@ export async function findJob(
   return job === null ? null : viewOf(job);
 }
 
-/** The route by which the operator polls a job: one of the operator's own, or of any org. */
+/**
+ * Returns the route by which the operator polls a job: one of the operator's own, or of any
+ * organization.
+ */
 export function operatorJobRoutes(deps: JobRecordsDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'get',
-      path: '/admin/jobs/:job_id',
-      operation_id: 'getOperatorJob',
-      summary: 'Get a job of the operator or of any org',
-      description: 'Kept for 90 days; jobs of an org go with the org.',
-      tag: 'Operator',
-      params: z.object({ job_id: z.string() }),
-      response: jobView,
-      errors: ['job_not_found', 'upstream_unavailable'],
-      handler: async ({ params: { job_id } }) => {
-        const owner = deps.records.all().find((job) => job.job_id === job_id)?.org_id ?? OPERATOR_JOBS;
-        const job = await findJob(deps, owner, job_id);
-        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
-        return { data: job };
-      },
-    }),
-  ];
+  return [getOperatorJobRoute(deps)];
 }
 
-/** @throws ApiError conflict when the org has as many jobs under way as it may */
+function getOperatorJobRoute(deps: JobRecordsDeps): Route {
+  return defineOperatorRoute({
+    method: 'get',
+    path: '/admin/jobs/:job_id',
+    operation_id: 'getOperatorJob',
+    summary: 'Get a job of any organization',
+    description:
+      'Returns a job of the operator or of any organization. Jobs are kept for 90 days; the jobs of an organization are deleted with it.',
+    tag: 'Operator',
+    params: z.object({ job_id: z.string() }),
+    response: jobView,
+    errors: ['job_not_found', 'upstream_unavailable'],
+    handler: async ({ params: { job_id } }) => {
+      const owner = deps.records.all().find((job) => job.job_id === job_id)?.org_id ?? OPERATOR_JOBS;
+      const job = await findJob(deps, owner, job_id);
+      if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+      return { data: job };
+    },
+  });
+}
+
+/** @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs */
 export function checkJobRoom({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string): void {
   const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
   if (open.length >= OPEN_JOBS_MAX)
-    throw new ApiError('conflict', `The org has ${String(open.length)} jobs that are not over. Wait until one is.`);
+    throw new ApiError(
+      'conflict',
+      `The organization has ${String(open.length)} jobs queued or running, the most that it can have. Wait until one ends.`,
+    );
 }
 
-/** What is shown of a job: not who has it, nor what was asked for. */
+/** Returns a job as responses show it, without its arguments and the worker that runs it. */
 function viewOf(job: LongJob): JobView {
   const { job_id, kind, status, progress, result, error, created_at, started_at, ended_at } = job;
   return { job_id, kind, status, progress, result, error, created_at, started_at, ended_at };
 }
 
-export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/v1/jobs',
-      operation_id: 'listJobs',
-      summary: 'Long work of the org, newest first',
-      description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
-      tag: TAG,
-      permission: 'jobs:read',
-      query: z
-        .object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() })
-        .strip(),
-      response: z.array(jobView),
-      meta: pageMeta,
-      handler: ({ org_id, query: { limit, offset, kind, status } }) => {
-        const all = records
-          .all(org_id)
-          .filter((job) => (kind === undefined || job.kind === kind) && (status === undefined || job.status === status))
-          .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
-        return { data: all.slice(offset, offset + limit).map(viewOf), meta: pageMetaOf(all.length, limit, offset) };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/jobs/:id',
-      operation_id: 'getJob',
-      summary: 'How far a job is',
-      tag: TAG,
-      permission: 'jobs:read',
-      params: z.object({ id: z.string() }),
-      response: jobView,
-      errors: ['job_not_found', 'upstream_unavailable'],
-      handler: async ({ org_id, params }) => {
-        const job = await findJob({ records }, org_id, params.id);
-        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
-        return { data: job };
-      },
-    }),
-  ];
+export function jobRecordRoutes(deps: JobRecordsDeps): Route[] {
+  return [listJobsRoute(deps), getJobRoute(deps)];
+}
+
+function listJobsRoute({ records }: JobRecordsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/jobs',
+    operation_id: 'listJobs',
+    summary: 'List jobs',
+    description:
+      'Returns the long jobs of the organization (restores and erasures), newest first. Ended jobs are kept for 90 days, and at most the newest 1,000 of them.',
+    tag: TAG,
+    permission: 'jobs:read',
+    query: z
+      .object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() })
+      .strip(),
+    response: z.array(jobView),
+    meta: pageMeta,
+    handler: ({ org_id, query }) => {
+      const { kind, status } = query;
+      const found = records
+        .all(org_id)
+        .filter((job) => (kind === undefined || job.kind === kind) && (status === undefined || job.status === status))
+        .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+      const { data, meta } = pageOf(found, query);
+      return { data: data.map(viewOf), meta };
+    },
+  });
+}
+
+function getJobRoute({ records }: JobRecordsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/jobs/:id',
+    operation_id: 'getJob',
+    summary: 'Get a job',
+    description: 'Returns the status and progress of a long job, and its result once it is complete.',
+    tag: TAG,
+    permission: 'jobs:read',
+    params: z.object({ id: z.string() }),
+    response: jobView,
+    errors: ['job_not_found', 'upstream_unavailable'],
+    handler: async ({ org_id, params }) => {
+      const job = await findJob({ records }, org_id, params.id);
+      if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+      return { data: job };
+    },
+  });
 }

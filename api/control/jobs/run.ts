@@ -1,9 +1,9 @@
-// Runs a job in a worker on behalf of a request.
+// Runs a scheduled job on a worker on behalf of a request.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { callJob, type JobCall } from '../../../ops/exchange/job_calls.ts';
 import { ApiError } from '../../http/errors.ts';
 
-/** Longest wait for the end of a run; less than proxies and clients commonly wait. */
+/** Maximum wait for the end of a run, shorter than the usual timeouts of proxies and clients. */
 const WAIT_MS_MAX = 110_000;
 
 export interface JobsDeps {
@@ -12,12 +12,14 @@ export interface JobsDeps {
 }
 
 /**
- * Has a worker run a job, and waits for its end.
- * @throws ApiError job_not_found, conflict, upstream_unavailable, internal_error
+ * Runs a job on a worker and resolves with its result.
+ *
+ * @throws ApiError job_not_found, conflict while the job is running, upstream_unavailable,
+ * internal_error
  */
 export async function runJob({ nc, connected }: JobsDeps, call: JobCall, signal: AbortSignal) {
   const { name } = call;
-  if (!connected()) throw new ApiError('upstream_unavailable', 'The workers cannot be reached. Try again.');
+  if (!connected()) throw new ApiError('upstream_unavailable', 'No pipeline worker can be reached. Try again.');
   const end = await callJob(nc, call, { waitMs: WAIT_MS_MAX, signal });
   switch (end.state) {
     case 'ended':
@@ -25,7 +27,7 @@ export async function runJob({ nc, connected }: JobsDeps, call: JobCall, signal:
     case 'unknown':
       throw new ApiError('job_not_found', `There is no job ${name}.`);
     case 'running':
-      throw new ApiError('conflict', `The job ${name} runs already.`);
+      throw new ApiError('conflict', `The job ${name} is already running.`);
     case 'unheard':
       throw new ApiError('upstream_unavailable', end.detail);
     case 'failed':

@@ -1,10 +1,11 @@
-// What can be done to judges: the rules between a route and the store. A judge that can be stored can be run: its rule is compiled
-// here as the pipeline will compile it.
+// Creates, lists, gets, updates and disables judges. A judge that can be stored can be run: its
+// rule is compiled here the way the pipeline compiles it.
 import { randomBytes } from 'node:crypto';
 import { compileRule, PARAMETER_OF, READS_FIELDS, RuleError } from '../../../pipeline/domain/judging/rules.ts';
 import type { JudgeRecord, JudgeRubric, JudgeRule } from '../../../schemas/records/judge.ts';
 import { fromTo } from '../../http/changes.ts';
 import { ApiError, describeIssues } from '../../http/errors.ts';
+import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
 import {
   type CreateBody,
   cursorOf,
@@ -17,14 +18,20 @@ import {
 } from './schema.ts';
 import { type JudgeStore, newestFirst } from './store.ts';
 
-/** Judges of one org, and how many of them may be enabled: each complete trace is shown to every one of those. */
+/**
+ * Maximum judges of one organization, and of enabled ones: each enabled judge looks at every
+ * complete trace.
+ */
 export const JUDGES_ORG_MAX = 2000;
 export const JUDGES_ENABLED_MAX = 200;
-/** Bytes of one judge's record, and of those of all judges of an org: every process holds them. */
+/**
+ * Maximum bytes of one judge's record, and of all judges of one organization: every process holds
+ * them in memory.
+ */
 export const JUDGE_BYTES_MAX = 256 * 1024;
 export const JUDGES_BYTES_ORG_MAX = 16 * 1024 * 1024;
 const DEFAULT_FIELDS = ['response'];
-/** What a rule scores. */
+/** Scores of a rule. */
 const RULE_SCALE = [0, 1];
 const RULE_PARAMETERS = ['pattern', 'value', 'schema', 'max', 'outcomes'] as const;
 
@@ -34,7 +41,7 @@ export interface JudgesDeps {
   now: () => number;
 }
 
-/** The record as it is shown: all of it but its org. */
+/** Returns the judge as responses show it, without its organization. */
 export function itemOf(record: JudgeRecord): JudgeItem {
   const { judge_id, version, name, kind, rule, prompt_template, model, rubric } = record;
   const { threshold, scope, cooldown_seconds, enabled, created_at, updated_at } = record;
@@ -49,7 +56,10 @@ export function getJudge({ judges }: JudgesDeps, org_id: string, judge_id: strin
   return record;
 }
 
-/** @throws ApiError invalid_request for a rule that cannot be run and thresholds off the scale, invalid_rubric, conflict when the org has all it may */
+/**
+ * @throws ApiError invalid_request for a rule that cannot run or thresholds off the scale;
+ * invalid_rubric; conflict when the organization has the maximum number of judges or bytes
+ */
 export async function createJudge(deps: JudgesDeps, org_id: string, body: CreateBody): Promise<JudgeRecord> {
   const at = new Date(deps.now()).toISOString();
   const { name, threshold, scope, enabled } = body;
@@ -73,7 +83,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
   checkThreshold(record);
   const own = deps.judges.list(org_id);
   if (own.length >= JUDGES_ORG_MAX)
-    throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
+    throw new ApiError('conflict', `The organization has ${String(JUDGES_ORG_MAX)} judges, the most that it can have.`);
   checkEnabled(own, record);
   checkBytes(own, record);
   await deps.judges.create(record);
@@ -81,9 +91,12 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
 }
 
 /**
- * Makes the next version of a judge.
- * @returns the judge and the fields that differ: none where the judge is as asked already, and stays at its version
- * @throws ApiError judge_not_found, invalid_request for what its kind does not have and thresholds off the scale, invalid_rubric, conflict
+ * Creates the next version of a judge.
+ *
+ * @returns the judge and the fields that changed; none if the judge already was as requested, and
+ * it stays at its version
+ * @throws ApiError judge_not_found; invalid_request for fields that its kind does not have and
+ * thresholds off the scale; invalid_rubric; conflict
  */
 export async function changeJudge(
   deps: JudgesDeps,
@@ -108,16 +121,15 @@ export async function changeJudge(
   return { record, fields };
 }
 
-/** Judges of an org, newest first. @throws ApiError invalid_request on a cursor that is none */
+/**
+ * Returns one page of the judges of an organization, newest first. @throws ApiError invalid_request
+ * for a cursor that this list did not return
+ */
 export function listJudges(
   { judges }: JudgesDeps,
   org_id: string,
   query: ListQuery,
-): {
-  data: JudgeItem[];
-  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
-} {
-  const { limit } = query;
+): { data: JudgeItem[]; meta: CursorMeta } {
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const part = query.name?.toLowerCase();
   const found = judges
@@ -129,25 +141,17 @@ export function listJudges(
         (query.enabled === undefined || enabled === query.enabled),
     );
   const rest = place === null ? found.slice(query.offset) : found.filter((record) => newestFirst(place, record) < 0);
-  const shown = rest.slice(0, limit);
-  const last = shown.at(-1);
-  const more = rest.length > limit && last !== undefined;
-  const before = place?.before ?? query.offset;
-  return {
-    data: shown.map(itemOf),
-    meta: {
-      total: found.length,
-      page: Math.floor(before / limit) + 1,
-      per_page: limit,
-      ...(place === null ? { has_more: more } : {}),
-      next_cursor: more
-        ? cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before: before + shown.length })
-        : null,
-    },
-  };
+  const page = cursorPage(rest, {
+    limit: query.limit,
+    total: found.length,
+    before: place?.before ?? query.offset,
+    byCursor: place !== null,
+    cursorAfter: (last, before) => cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before }),
+  });
+  return { data: page.data.map(itemOf), meta: page.meta };
 }
 
-/** Fields that a patch sets, checked for the judge's kind. */
+/** Returns the fields that a patch sets, checked against the kind of the judge. */
 function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> {
   const foreign = (
     kind === 'llm' ? (['rule'] as const) : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)
@@ -169,7 +173,7 @@ function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> 
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** The rule as it is stored: with its fields, and the one parameter of its type. */
+/** Returns the rule to store: its fields and the one parameter of its type. */
 function ruleOf(body: RuleBody): JudgeRule {
   const { type } = body;
   const needed = PARAMETER_OF[type];
@@ -202,7 +206,7 @@ function rubricOf(given: unknown): JudgeRubric {
 const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) =>
   warn == null ? { pass } : { pass, warn };
 
-/** Checks that a score can reach the thresholds and can miss them. @throws ApiError invalid_request */
+/** Checks that a score can both reach and miss the thresholds. @throws ApiError invalid_request */
 function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | 'rubric'>): void {
   const scale = rubric?.scale ?? RULE_SCALE;
   const [first = 0, last = first] = [scale[0], scale.at(-1)];
@@ -224,11 +228,14 @@ function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (others >= JUDGES_ENABLED_MAX)
     throw new ApiError(
       'conflict',
-      `The org has ${String(JUDGES_ENABLED_MAX)} enabled judges, which is all it may. Disable one first.`,
+      `The organization has ${String(JUDGES_ENABLED_MAX)} enabled judges, the most that it can have. Disable one first.`,
     );
 }
 
-/** Smaller than it was a judge may always become. @throws ApiError conflict, invalid_request */
+/**
+ * Checks the size of a judge's record. A judge may always become smaller. @throws ApiError
+ * conflict, invalid_request
+ */
 function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
   const bytes = bytesOf(record);
   const before = own.find(({ judge_id }) => judge_id === record.judge_id);
@@ -236,7 +243,7 @@ function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (bytes > JUDGE_BYTES_MAX)
     throw new ApiError(
       'invalid_request',
-      `body: a judge takes up to ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
+      `body: a judge takes at most ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
     );
   const others = own.reduce((sum, one) => (one === before ? sum : sum + bytesOf(one)), 0);
   if (others + bytes <= JUDGES_BYTES_ORG_MAX) return;

@@ -1,8 +1,12 @@
-// Shapes of the judges' routes: what they take, and what they answer. The rubric is checked apart, as it has a code of its own.
+// Request and response shapes of judges. The rubric is checked separately, since it has its own
+// error code.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { FIELD_NAMES } from '../../../pipeline/domain/judging/fields.ts';
 import { JUDGE_KINDS, judgeRubric, judgeScope, judgeThreshold, RULE_TYPES } from '../../../schemas/records/judge.ts';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { booleanParam } from '../../http/common_params.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 
 const NAME_CHARS_MAX = 200;
 const TEMPLATE_CHARS_MAX = 50_000;
@@ -22,7 +26,7 @@ const rule = z
     type: z
       .enum(RULE_TYPES)
       .describe(
-        'Of several fields, regex_absent, not_contains, json_valid, json_schema and max_length have to hold for all of them, regex_present, contains and equals for any of them',
+        'With several fields, regex_absent, not_contains, json_valid, json_schema and max_length must hold for all of them; regex_present, contains and equals for any of them',
       ),
     fields: z
       .array(label)
@@ -30,39 +34,33 @@ const rule = z
       .max(FIELDS_MAX)
       .nullish()
       .describe(
-        `Of ${FIELD_NAMES.join(', ')}; [response] unless given. A field that a trace does not have is an empty text. max_duration_ms, max_cost_usd and outcome_is look at their own field alone`,
+        `Fields that the rule reads, of ${FIELD_NAMES.join(', ')}. Defaults to [response]. A field that a trace lacks is an empty text. max_duration_ms, max_cost_usd and outcome_is always read their own field`,
       ),
     pattern: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'regex_absent, regex_present: a regular expression in the syntax of RE2, which has no look-around and no back-references, of at most 1000 instructions once its repetitions are written out. A trace on which the rules of the org take too long gets the verdict error from those that are not through',
+        'For regex_absent and regex_present. A regular expression in RE2 syntax, without look-around and back-references, of at most 1000 instructions with its repetitions expanded. If the rules of the organization take too long on a trace, the rules that have not finished get the verdict error',
       ),
-    value: z.string().max(VALUE_CHARS_MAX).optional().describe('contains, not_contains, equals'),
+    value: z.string().max(VALUE_CHARS_MAX).optional().describe('For contains, not_contains and equals'),
     schema: z
       .union([z.record(z.string(), z.unknown()), z.boolean()])
       .optional()
       .describe(
-        'json_schema: a JSON schema of draft 2020-12, or of draft-07 where $schema says so; without references',
+        'For json_schema. A JSON schema of draft 2020-12, or of draft-07 if $schema says so, without references',
       ),
-    max: z.number().min(0).optional().describe('max_length (characters), max_duration_ms, max_cost_usd'),
-    outcomes: z
-      .array(z.enum(['success', 'error', 'timeout']))
-      .min(1)
-      .max(3)
-      .optional()
-      .describe('outcome_is'),
+    max: z.number().min(0).optional().describe('For max_length (characters), max_duration_ms and max_cost_usd'),
+    outcomes: z.array(outcome).min(1).max(3).optional().describe('outcome_is'),
   })
-  .describe('What a deterministic judge asks; it scores 1 or 0. Takes the one parameter of its type');
+  .describe('Rule of a deterministic judge, which scores 1 or 0. Takes exactly the parameter of its type');
 
-const rubric = z
-  .unknown()
-  .meta({
-    description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric',
-  });
+const rubric = z.unknown().meta({
+  description:
+    'scale: at least two rising numbers; criteria: at least one text. Anything else returns 422 invalid_rubric',
+});
 
-/** What a rubric has to be. */
+/** Shape that a rubric must have. */
 export const rubricShape = z.strictObject({
   scale: z
     .array(z.number())
@@ -84,12 +82,12 @@ const threshold = z
     error: 'takes a number up to threshold.pass',
   })
   .describe(
-    "pass from threshold.pass on, warn from threshold.warn on, else fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",
+    "A score of at least pass has the verdict pass, of at least warn the verdict warn, any other score fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",
   );
 const scope = z
   .strictObject({ source_format: labels.nullish(), agent_id: labels.nullish(), tags: labels.nullish() })
   .describe(
-    'Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs',
+    'Complete traces that are judged. An empty or missing list matches all traces; tags matches any of its tags',
   );
 
 const name = z.string().trim().min(1).max(NAME_CHARS_MAX);
@@ -98,19 +96,19 @@ const template = z
   .min(1)
   .max(TEMPLATE_CHARS_MAX)
   .describe(
-    'Knows {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs {{input}} and {{expected}} too',
+    'Template of the prompt. Variables: {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs also {{input}} and {{expected}}',
   );
 const cooldown = z
   .int()
   .min(0)
   .max(COOLDOWN_SECONDS_MAX)
-  .describe('At most one live judgement of an agent’s traces in this time');
+  .describe('Minimum seconds between two live judgements of the same agent');
 
 const common = {
   name,
   threshold,
   scope: scope.nullish(),
-  enabled: z.boolean().nullish().describe('true unless given'),
+  enabled: z.boolean().nullish().describe('Whether the judge scores live traffic. Defaults to true'),
 };
 const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule });
 const llm = z.strictObject({
@@ -125,7 +123,7 @@ const llm = z.strictObject({
 export const createBody = z.discriminatedUnion('kind', [deterministic, llm]);
 export type CreateBody = z.output<typeof createBody>;
 
-/** A part that is given replaces what was; name, threshold, scope and rule as a whole. */
+/** Changes of a judge: a field that is given replaces the stored one as a whole. */
 export const patchBody = z.strictObject({
   name: name.optional(),
   threshold: threshold.optional(),
@@ -140,18 +138,11 @@ export const patchBody = z.strictObject({
 export type PatchBody = z.output<typeof patchBody>;
 export type RuleBody = z.output<typeof rule>;
 
-const flag = z
-  .enum(['true', 'false'])
-  .transform((text) => text === 'true')
-  .meta({ type: 'boolean' });
-
 export const listQuery = z.object({
-  limit: limitParam,
-  offset: offsetParam,
-  cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
-  name: z.string().min(1).optional().describe('Part of the name, whatever the case'),
-  kind: z.enum(JUDGE_KINDS).optional().describe('Judges of this kind'),
-  enabled: flag.optional().describe('true: those that judge live traffic; false: those that do not'),
+  ...cursorQuery(),
+  name: z.string().min(1).optional().describe('Judges whose name contains this text, ignoring case'),
+  kind: z.enum(JUDGE_KINDS).optional().describe('Judges of this kind only'),
+  enabled: booleanParam.optional().describe('true lists enabled judges only, false disabled ones only'),
 });
 export type ListQuery = z.output<typeof listQuery>;
 
@@ -162,11 +153,11 @@ export const createdJudge = z.object({ judge_id: z.string(), version: z.int(), c
 export const judgeItem = z
   .object({
     judge_id: z.string(),
-    version: z.int().describe('Rises with every change; scores keep the version that gave them'),
+    version: z.int().describe('Rises with every change. Scores keep the version that gave them'),
     name: z.string(),
     kind: z.enum(JUDGE_KINDS),
-    rule: z.record(z.string(), z.unknown()).nullable().describe('null of llm judges'),
-    prompt_template: z.string().nullable().describe('null of deterministic judges, as are model and rubric'),
+    rule: z.record(z.string(), z.unknown()).nullable().describe('null for LLM judges'),
+    prompt_template: z.string().nullable().describe('null for deterministic judges, as are model and rubric'),
     model: z.string().nullable(),
     rubric: judgeRubric.nullable(),
     threshold: judgeThreshold,
@@ -174,22 +165,18 @@ export const judgeItem = z
     cooldown_seconds: z.int(),
     enabled: z.boolean(),
     created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime().describe('When this version was made'),
+    updated_at: z.iso.datetime().describe('When this version was created'),
   })
   .meta({ id: 'Judge' });
 export type JudgeItem = z.infer<typeof judgeItem>;
 
 export const deletedJudge = z.object({ judge_id: z.string(), deleted: z.literal(true) });
 
-export const listMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end; in pages by offset too') });
-
-/** Where a page begins: after this judge. Stays where it is while new ones are made. */
+/** Position after which a page begins: a judge. It is stable while judges are created. */
 export interface JudgePlace {
   created_at: string;
   judge_id: string;
-  /** Judges before the page. */
+  /** Number of judges before the page. */
   before: number;
 }
 
@@ -199,7 +186,7 @@ export function cursorOf({ created_at, judge_id, before }: JudgePlace): string {
   return encodeCursor([created_at, judge_id, before]);
 }
 
-/** @throws ApiError invalid_request */
+/** @throws ApiError invalid_request for a cursor that this list did not return */
 export function placeOf(cursor: string): JudgePlace {
   const [created_at, judge_id, before] = decodeCursor(cursor, placeTuple);
   return { created_at, judge_id, before };

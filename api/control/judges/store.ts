@@ -1,15 +1,21 @@
-// Judges in JetStream KV: the newest version of each is watched into memory, older ones are read one by one. Writes are CAS on the
-// revision; an older version is kept before the newer one takes its place, so that no version is ever without its record.
+// Judges in JetStream KV. The newest version of each is watched into memory, older ones are read
+// one by one. Writes compare the revision; an older version is stored before the newer one replaces
+// it, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 
-/** How often a change is tried against others of the same judge. */
+/** Maximum attempts of a change against concurrent changes of the same judge. */
 const CHANGE_TRIES_MAX = 8;
-/** Older versions of a judge that are kept, for judgements under way by them; without its version a judgement takes the newest. */
+/**
+ * Older versions of a judge that are kept for judgements in progress. A judgement whose version is
+ * gone uses the newest.
+ */
 export const OLD_VERSIONS_MAX = 50;
 
 type OnProblem = (problem: string, cause: unknown) => void;
@@ -19,9 +25,11 @@ export class JudgeStore {
   readonly #versions: KV;
   readonly #jsm: Log['jsm'];
   readonly #onProblem: OnProblem;
-  /** Keys of each org's judges. */
-  readonly #byOrg = new Map<string, Set<string>>();
-  /** Changes of one judge by this process, which would lose against each other. */
+  readonly #byOrg: OrgIndex<JudgeRecord>;
+  /**
+   * Serializes changes of one judge by this process, which would otherwise conflict with each
+   * other.
+   */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {
@@ -29,35 +37,22 @@ export class JudgeStore {
     this.#versions = versions;
     this.#jsm = jsm;
     this.#onProblem = onProblem;
-    const sort = (key: string, exists: boolean): void => {
-      const [org = ''] = key.split('.');
-      const own = this.#byOrg.get(org) ?? new Set();
-      if (exists) own.add(key);
-      else own.delete(key);
-      if (own.size === 0) this.#byOrg.delete(org);
-      else this.#byOrg.set(org, own);
-    };
-    for (const [key] of bucket.entries()) sort(key, true);
-    bucket.onChange((key, held) => {
-      sort(key, held !== null);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<JudgeStore> {
-    const [judges, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
-    const bucket = await WatchedBucket.open(log.nc, judges, { name: 'judges', parse: parseJudge, onProblem });
+    const [bucket, versions] = await Promise.all([watch(log, 'judges', onProblem), log.bucket('judge_versions')]);
     return new JudgeStore(bucket, versions, log, onProblem);
   }
 
-  /** The newest version. */
+  /** Returns the newest version. */
   get(org_id: string, judge_id: string): JudgeRecord | null {
     return this.#bucket.get(judgeKey(org_id, judge_id)) ?? null;
   }
 
-  /** Of an org, newest first. */
+  /** Returns an organization's judges, newest first. */
   list(org_id: string): JudgeRecord[] {
-    const keys = this.#byOrg.get(judgeKey(org_id, '').slice(0, -1)) ?? [];
-    return [...keys].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
 
   async create(record: JudgeRecord): Promise<void> {
@@ -65,9 +60,9 @@ export class JudgeStore {
   }
 
   /**
-   * Puts a next version in the place of the newest; `next` is asked again when another change came first. What it throws ends the
-   * change; the record it was given back leaves all as it is.
-   * @returns what stands now; null when there is no such judge
+   * Replaces the newest version. `next` is called again when another change came first. An
+   * exception of `next` ends the change; a record returned unchanged changes nothing.
+   * @returns the current record; null when there is no such judge
    * @throws what `next` throws; ApiError conflict when other processes were faster every time
    */
   change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
@@ -84,12 +79,12 @@ export class JudgeStore {
       const before = this.#bucket.get(key);
       if (before === undefined) return null;
       if (next(before) === before) return before;
-      // Written however often: a version never differs.
+      // Repeatable: the contents of a version never change.
       await this.#versions.put(judgeVersionKey(org_id, judge_id, before.version), JSON.stringify(before));
       await this.#forgetVersion(org_id, judge_id, before.version - OLD_VERSIONS_MAX);
       const written: JudgeRecord[] = [];
       const now = await this.#bucket.change(key, (record) => {
-        // Another change came first: its version has to be kept too.
+        // Another change came first: its version has to be stored too.
         if (record?.version !== before.version) return null;
         const made = next(record);
         written.push(made);
@@ -98,17 +93,20 @@ export class JudgeStore {
       if (now === undefined) return null;
       if (written.includes(now)) return now;
       if (tries >= CHANGE_TRIES_MAX)
-        throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
+        throw new ApiError('conflict', 'The judge is being changed by other requests. Try again.');
     }
   }
 
-  /** A version that stays is forgotten after the next change but OLD_VERSIONS_MAX; nothing waits for it. */
+  /**
+   * A failure is harmless: the version is deleted after the change that follows OLD_VERSIONS_MAX
+   * later. Nothing waits for it.
+   */
   async #forgetVersion(org_id: string, judge_id: string, version: number): Promise<void> {
     if (version < 1) return;
     await this.#jsm.streams
       .purge('KV_judge_versions', { filter: `$KV.judge_versions.${judgeVersionKey(org_id, judge_id, version)}` })
       .catch((cause: unknown) => {
-        this.#onProblem('an old version of a judge could not be forgotten', cause);
+        this.#onProblem('an old version of a judge could not be deleted', cause);
       });
   }
 

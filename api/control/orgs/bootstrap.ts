@@ -1,4 +1,5 @@
-// The first org and its key, so that a fresh service can be used at once. Safe to run in every process at every start.
+// Creates the first organization and its API key, so that a fresh service can be used at once.
+// Every process may run it at every start.
 import { randomBytes } from 'node:crypto';
 import type { SystemMutation } from '../../../ops/exchange/audit_log.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -6,21 +7,23 @@ import { activeMember, type OrgRecord } from '../../../schemas/records/org.ts';
 import { hashKey, KEY_PREFIX } from '../../http/auth.ts';
 import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 
-/** Makes a mutation of the service's own, with its record in the audit log. */
+/** Makes a change on behalf of the service, with its record in the audit log. */
 export type RecordMutation = (
   mutation: SystemMutation,
   mutate: () => Promise<Readonly<Record<string, unknown>> | null>,
 ) => Promise<void>;
 
-/** Names the bootstrap as the actor of the audit records. */
+/** Actor of the audit records. */
 const BY = 'bootstrap';
 
 /**
- * Makes the org, on plan enterprise without a rate limit, and its key with scope `*`, where they are missing. A key that was revoked
- * stays revoked; another one is made for another `rawKey`.
- * @param rawKey the key as configured; without one the process that makes the org makes a key as well
- * @throws Error when the configured key is another org's
- * @returns the raw key when this call made one up, to be shown once; else null
+ * Creates the organization, on the plan enterprise without a rate limit, and its key with the scope
+ * `*`, if they are missing. A revoked key stays revoked; another `rawKey` creates another key.
+ *
+ * @param rawKey the configured key; without one, the process that creates the organization also
+ * generates a key
+ * @returns the raw key if this call generated one, to be shown once; otherwise null
+ * @throws Error when the configured key belongs to another organization
  */
 export async function bootstrapOrg(
   deps: OrgsDeps & { record: RecordMutation },
@@ -33,13 +36,13 @@ export async function bootstrapOrg(
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
   if (owner !== undefined && owner !== org_id)
     throw new Error(
-      `SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`,
+      `SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the organization ${owner}; takes a key of ${org_id} or a new one`,
     );
   if (!(await deps.keys.wasMade(hashKey(raw)))) await makeKey(deps, org_id, raw);
   return rawKey === undefined ? raw : null;
 }
 
-/** @returns whether this call made it, and no other process */
+/** @returns true if this call created the organization, and no other process did */
 async function makeOrg(deps: OrgsDeps & { record: RecordMutation }, org_id: string): Promise<boolean> {
   const at = new Date(deps.now()).toISOString();
   const owner = { user_id: 'user_local', email: 'owner@localhost.localdomain' };

@@ -1,4 +1,5 @@
-// The operator's way to delete an organization: closes it at once, and has a worker erase everything of it.
+// The operator's route that deletes an organization: it closes the organization at once and starts
+// a job that erases its data.
 import { randomBytes } from 'node:crypto';
 import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { jobView, type JobView, type LongJob } from '../../../schemas/records/job_record.ts';
@@ -9,28 +10,32 @@ import {
   type OrgDeletion,
 } from '../../../schemas/records/org_deletion.ts';
 import { ApiError } from '../../http/errors.ts';
+import { orgParams } from '../../http/common_params.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
-import { orgParams } from './schema.ts';
 import { storeAway } from './orgs.ts';
 import type { OrgStore } from './store.ts';
+
+const TAG = 'Operator';
 
 export interface OrgDeletionDeps {
   orgs: Pick<OrgStore, 'get'>;
   deletions: Pick<OrgDeletions, 'get' | 'begin'>;
-  /** The org that the service makes at its start. */
+  /** The organization that the service creates at every start; it cannot be deleted. */
   bootstrapOrgId: string;
-  /** Stores a job, unless it is stored already. @throws ApiError upstream_unavailable */
+  /** Creates a job, unless it exists. @throws ApiError upstream_unavailable */
   begin: (job: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>) => Promise<JobView>;
-  /** The job of a deletion; null where there is none. @throws ApiError upstream_unavailable */
+  /** Returns the job of a deletion, or null. @throws ApiError upstream_unavailable */
   jobOf: (org_id: string, job_id: string) => Promise<JobView | null>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
 /**
- * Closes an org and has it erased. Asked for again while that goes on, it answers with the same job; after a job that failed, with a new one.
- * @returns the job, and whether this call began it
- * @throws ApiError org_not_found, conflict for the org that the service makes at its start, upstream_unavailable
+ * Closes an organization and starts its erasure. While the erasure runs, a further call returns the
+ * same job; after it failed, a new one.
+ *
+ * @returns the job, and whether this call started it
+ * @throws ApiError org_not_found, conflict for the bootstrap organization, upstream_unavailable
  */
 export async function deleteOrg(
   deps: OrgDeletionDeps,
@@ -41,11 +46,12 @@ export async function deleteOrg(
   if (org_id === bootstrapOrgId)
     throw new ApiError(
       'conflict',
-      `The org ${org_id} is made at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`,
+      `The organization ${org_id} is created at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`,
     );
   const running = deletions.get(org_id);
   const isRunning = running?.state === 'running';
-  if (!isRunning && orgs.get(org_id) === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  if (!isRunning && orgs.get(org_id) === null)
+    throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
   const last = isRunning ? await jobOf(OPERATOR_JOBS, running.job_id) : null;
   const asked: OrgDeletion = {
     org_id,
@@ -62,32 +68,34 @@ export async function deleteOrg(
   });
   const known = begun ? null : await jobOf(OPERATOR_JOBS, record.job_id);
   if (known !== null) return { job: known, begun };
-  // A process that dies here leaves the org closed; a worker stores the job then.
+  // If the process dies here, the organization is closed and a worker creates the job.
   const args: DeleteOrgArgs = { org_id };
   return { job: await begin({ org_id: OPERATOR_JOBS, job_id: record.job_id, kind: DELETE_ORG, args }), begun };
 }
 
 export function orgDeletionRoutes(deps: OrgDeletionDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'delete',
-      path: '/admin/orgs/:org_id',
-      operation_id: 'deleteOrg',
-      summary: 'Delete an org with everything of it',
-      description:
-        'The org is closed at once: its keys and members are refused within a second, and nothing of it is accepted or stored any more. A worker then erases everything of it, from the stores, the queues, the log and cold storage, its audit log too, looks again, and says what it found: poll GET /admin/jobs/{job_id}. It takes half a minute at least. Asked for again, it answers with the same job, or with a new one when that has failed. Until the job is complete the org_id cannot be used again (409 conflict). The org that the service makes at its start cannot be deleted. The operator’s own audit log keeps that, when and by which request it was deleted.',
-      tag: 'Operator',
-      audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
-      status: 202,
-      params: orgParams,
-      response: jobView,
-      errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
-      handler: async (ctx) => {
-        const { job, begun } = await deleteOrg(deps, ctx.params.org_id, ctx.request_id);
-        if (begun) ctx.audit.changes({ job_id: job.job_id });
-        else ctx.audit.nothing();
-        return { data: job };
-      },
-    }),
-  ];
+  return [deleteOrgRoute(deps)];
+}
+
+function deleteOrgRoute(deps: OrgDeletionDeps): Route {
+  return defineOperatorRoute({
+    method: 'delete',
+    path: '/admin/orgs/:org_id',
+    operation_id: 'deleteOrg',
+    summary: 'Delete an organization',
+    description:
+      'Closes the organization and starts a job that erases it. Every process rejects its keys and members within a second and accepts none of its data. A worker then erases its data from the stores, the queues, the ingest log and cold storage, its audit log included, checks again, and reports what it found: poll `GET /admin/jobs/{job_id}`. This takes at least half a minute.\n\nRepeating the request returns the same job, or starts a new one if the job has failed. Until the job is complete, creating an organization with this `org_id` returns 409 `conflict`. The bootstrap organization (`SERVICE_BOOTSTRAP_ORG_ID`) cannot be deleted: 409 `conflict`. The audit log of the operator records the deletion, its time and its request.',
+    tag: TAG,
+    audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
+    params: orgParams,
+    status: 202,
+    response: jobView,
+    errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ request_id, params, audit }) => {
+      const { job, begun } = await deleteOrg(deps, params.org_id, request_id);
+      if (begun) audit.changes({ job_id: job.job_id });
+      else audit.nothing();
+      return { data: job };
+    },
+  });
 }

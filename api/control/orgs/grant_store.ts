@@ -1,16 +1,18 @@
-// Grants in JetStream KV, one key each, watched into memory: asked on every request that a member's role alone does not let
-// in. Guarantees: a grant that has expired, or whose member has left, allows nothing from that moment on, whether or not
-// somebody has deleted it.
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+// Grants in JetStream KV, one key each, watched into memory: every request that a member's role
+// alone does not permit reads them. A grant that has expired, or whose member has left, permits
+// nothing from that moment on, whether or not its key has been deleted.
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type MemberRecord, orgKey } from '../../../schemas/records/org.ts';
+import { grantKey, type GrantRecord } from '../../../schemas/records/grant.ts';
+import type { MemberRecord } from '../../../schemas/records/org.ts';
 import type { GrantLookup, Resource } from '../../http/auth.ts';
 import type { Permission } from '../../http/permissions.ts';
-import { type GrantRecord, grantRecord } from './grant_schema.ts';
 
 export interface GrantStoreDeps {
   log: Log;
-  /** An active member; null where the user is none. */
+  /** Returns an active member; null for any other user. */
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -20,29 +22,20 @@ export interface GrantStoreDeps {
 export class GrantStore implements GrantLookup {
   readonly #bucket: WatchedBucket<GrantRecord>;
   readonly #deps: GrantStoreDeps;
-  /** By org, then by KV key. */
-  readonly #byOrg = new Map<string, Map<string, GrantRecord>>();
+  readonly #byOrg: OrgIndex<GrantRecord>;
 
   private constructor(bucket: WatchedBucket<GrantRecord>, deps: GrantStoreDeps) {
     this.#bucket = bucket;
     this.#deps = deps;
-    bucket.onChange((key, held) => {
-      this.#put(key, held?.value ?? null);
-    });
-    for (const [key, { value }] of bucket.entries()) this.#put(key, value);
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(deps: GrantStoreDeps): Promise<GrantStore> {
-    const kv = await deps.log.bucket('grants');
-    const parse = (text: string) => grantRecord.parse(JSON.parse(text));
-    return new GrantStore(
-      await WatchedBucket.open(deps.log.nc, kv, { name: 'grants', parse, onProblem: deps.onProblem }),
-      deps,
-    );
+    return new GrantStore(await watch(deps.log, 'grants', deps.onProblem), deps);
   }
 
   allows(org_id: string, user_id: string, resource: Resource, permission: Permission): boolean {
-    for (const grant of this.#byOrg.get(orgKey(org_id))?.values() ?? []) {
+    for (const grant of this.#byOrg.of(org_id).values()) {
       if (grant.user_id !== user_id || grant.resource.id !== resource.id || grant.resource.type !== resource.type)
         continue;
       if (grant.permissions.some((given) => given === permission) && this.#holds(grant)) return true;
@@ -50,7 +43,7 @@ export class GrantStore implements GrantLookup {
     return false;
   }
 
-  /** Grants of an org that hold, newest first. */
+  /** Returns an organization's valid grants, newest first. */
   list(org_id: string): GrantRecord[] {
     return this.#all(org_id)
       .filter((grant) => this.#holds(grant))
@@ -60,18 +53,21 @@ export class GrantStore implements GrantLookup {
   }
 
   create(grant: GrantRecord): Promise<void> {
-    return this.#bucket.create(keyOf(grant), grant);
+    return this.#bucket.create(grantKey(grant), grant);
   }
 
-  /** Takes a grant that holds away; null when the org has none of this id. */
+  /** Revokes a valid grant; null when the organization has none with this id. */
   async remove(org_id: string, grant_id: string): Promise<GrantRecord | null> {
-    const grant = this.#byOrg.get(orgKey(org_id))?.get(keyOf({ org_id, grant_id }));
+    const grant = this.#byOrg.of(org_id).get(grantKey({ org_id, grant_id }));
     if (grant === undefined || !this.#holds(grant)) return null;
     await this.#delete(grant);
     return grant;
   }
 
-  /** Deletes the org's grants on one thing, also those that hold no more. @returns how many there were */
+  /**
+   * Deletes the organization's grants on one resource, including expired ones. @returns how many
+   * there were
+   */
   async removeOn(org_id: string, resource: Resource): Promise<number> {
     const grants = this.#all(org_id).filter(
       (grant) => grant.resource.type === resource.type && grant.resource.id === resource.id,
@@ -80,7 +76,7 @@ export class GrantStore implements GrantLookup {
     return grants.length;
   }
 
-  /** Deletes the org's grants that hold no more. */
+  /** Deletes the organization's grants that are no longer valid. */
   async sweep(org_id: string): Promise<void> {
     for (const grant of this.#all(org_id)) if (!this.#holds(grant)) await this.#delete(grant);
   }
@@ -90,7 +86,7 @@ export class GrantStore implements GrantLookup {
   }
 
   #all(org_id: string): GrantRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id))?.values() ?? [])];
+    return [...this.#byOrg.of(org_id).values()];
   }
 
   #holds(grant: GrantRecord): boolean {
@@ -100,25 +96,16 @@ export class GrantStore implements GrantLookup {
     );
   }
 
-  /** A grant is written once and deleted once: who loses against another deletion finds it deleted all the same. */
+  /**
+   * A grant is written once and deleted once: the loser of two deletions finds it deleted all the
+   * same.
+   */
   async #delete(grant: GrantRecord): Promise<void> {
-    const key = keyOf(grant);
+    const key = grantKey(grant);
     const held = this.#bucket.held(key);
     if (held === undefined) return;
     await this.#bucket.delete(key, held.revision).catch((error: unknown) => {
       if (!(error instanceof RevisionConflict)) throw error;
     });
   }
-
-  #put(key: string, grant: GrantRecord | null): void {
-    const org = key.slice(0, key.lastIndexOf('.'));
-    const grants = this.#byOrg.get(org) ?? new Map<string, GrantRecord>();
-    if (grant === null) grants.delete(key);
-    else grants.set(key, grant);
-    if (grants.size === 0) this.#byOrg.delete(org);
-    else this.#byOrg.set(org, grants);
-  }
 }
-
-const keyOf = ({ org_id, grant_id }: Pick<GrantRecord, 'org_id' | 'grant_id'>): string =>
-  `${orgKey(org_id)}.${grant_id}`;

@@ -1,9 +1,10 @@
-// The texts of an org's mails. Names come from people: they are put on one line, so that none can forge lines of the mail.
+// The texts of an organization's mails. Names that people chose are put on one line, so that a name
+// cannot forge lines of the mail.
 import { oneLine } from '../../../ops/exchange/mail_queue.ts';
 import type { Mail } from '../../../schemas/codec.ts';
 import type { MemberRecord, OrgRecord, TransferRecord } from '../../../schemas/records/org.ts';
 
-/** The mail to somebody who was invited. `token` opens the invite and stands in no other place. */
+/** Returns the mail to an invited person. `token` accepts the invite and appears nowhere else. */
 export function inviteMail(org: OrgRecord, member: MemberRecord, token: string, now: number): Mail {
   const name = oneLine(org.name);
   return {
@@ -22,7 +23,7 @@ export function inviteMail(org: OrgRecord, member: MemberRecord, token: string, 
       '',
       `  {"token": "${token}"}`,
       '',
-      `The invite can be accepted until ${member.invite_expires_at ?? ''}. If you did not expect it, you need not do anything.`,
+      `The invite can be accepted until ${member.invite_expires_at ?? ''}. If you did not expect it, ignore this mail.`,
       '',
     ].join('\n'),
     secret: token,
@@ -30,7 +31,7 @@ export function inviteMail(org: OrgRecord, member: MemberRecord, token: string, 
   };
 }
 
-/** The mail to a member who is to be the new owner. */
+/** Returns the mail to the member to whom the ownership is offered. */
 export function transferMail(
   org: OrgRecord,
   transfer: TransferRecord,
@@ -43,10 +44,10 @@ export function transferMail(
     mail_id: `transfer-${transfer.transfer_id}`,
     org_id: org.org_id,
     to: to.email,
-    subject: `You are to own ${name}`,
+    subject: `Ownership of ${name} is offered to you`,
     text: [
       `The ownership of ${name} (${org.org_id}) on Millrace is offered to you.`,
-      'When you accept, you become an owner, and the member who offers it an admin.',
+      'If you accept, you become the owner, and the member who offers it becomes an admin.',
       '',
       'To accept, sign in and send:',
       '',
@@ -56,7 +57,7 @@ export function transferMail(
       '',
       `  {"token": "${token}"}`,
       '',
-      `The transfer can be accepted until ${transfer.expires_at}. If you do not want it, you need not do anything.`,
+      `The transfer can be accepted until ${transfer.expires_at}. If you do not want it, ignore this mail.`,
       '',
     ].join('\n'),
     secret: token,

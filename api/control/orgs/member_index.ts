@@ -1,15 +1,19 @@
-// Who is in which org, in memory: looked up on every request that brings a token. Kept current by the store's watch; nothing
-// here reads a store.
+// The members of every organization in memory, read on every request with a token of a person. The
+// watch of the store keeps it current; nothing here reads a store.
 import type { MemberRecord, OrgRecord } from '../../../schemas/records/org.ts';
 
 export class MemberIndex {
-  /** Active members by user_id; built once a record. */
+  /** Active members by user_id, built once for each record. */
   readonly #members = new WeakMap<OrgRecord, Map<string, MemberRecord>>();
-  /** Orgs in which a user is an active member. */
+  /** Keys of the organizations in which a user is an active member, by user_id. */
   readonly #orgsOf = new Map<string, Set<string>>();
   readonly #recordOf = new Map<string, OrgRecord>();
 
-  /** Takes the newest record of an org; null when the org is gone. `key`: whatever names the org here. */
+  /**
+   * Replaces the record of an organization; null removes it.
+   *
+   * @param key identifies the organization in this index
+   */
   put(key: string, org: OrgRecord | null): void {
     const before = this.#recordOf.get(key);
     if (before !== undefined) for (const user_id of this.#activeOf(before).keys()) this.#forget(user_id, before.org_id);
@@ -25,12 +29,12 @@ export class MemberIndex {
     }
   }
 
-  /** An active member; null where the user is none. */
+  /** Returns an active member, or null. */
   member(org: OrgRecord, user_id: string): MemberRecord | null {
     return this.#activeOf(org).get(user_id) ?? null;
   }
 
-  /** org_id of every org in which the user is an active member. */
+  /** Returns the org_id of every organization in which the user is an active member. */
   orgIdsOf(user_id: string): readonly string[] {
     return [...(this.#orgsOf.get(user_id) ?? [])];
   }

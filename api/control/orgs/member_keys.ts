@@ -1,14 +1,15 @@
-// The API keys behind which a member stands: what a change of the member's role does to them, for the answer and the audit log.
-// The change itself needs nothing of this: a key is held to its member's rights whenever it is used.
+// The API keys of a member: computes what a change of the member's role does to them, for the
+// response and the audit log. The change itself does not depend on this: a key is limited to its
+// member's permissions whenever it is used.
 import { z } from 'zod';
 import { type MemberRecord, memberSince } from '../../../schemas/records/org.ts';
 import { keyPermissions, keyStatus, type Role } from '../../http/permissions.ts';
 import type { OrgsDeps } from './orgs.ts';
-import type { KeyRecord } from './schema.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
 
-/** Keys of a removed member whose records are deleted at a time. */
+/** Key records of a removed member that are deleted concurrently. */
 const DELETES_AT_ONCE = 16;
-/** Keys that an audit record names; it counts the others. */
+/** Maximum keys that an audit record names; the others are counted. */
 const AUDITED_MAX = 100;
 
 export const keyEffect = z
@@ -18,13 +19,13 @@ export const keyEffect = z
     effect: z
       .enum(['capped', 'revoked', 'restored'])
       .describe(
-        'capped: the key lost some permissions. revoked: it lost all of them, and is refused. restored: it has permissions of its scopes back',
+        'capped: the key lost some permissions. revoked: it lost all of them, and requests with it are rejected. restored: it regained permissions of its scopes',
       ),
   })
   .meta({ id: 'ApiKeyEffect' });
 export type KeyEffect = z.infer<typeof keyEffect>;
 
-/** Returns the keys that belong to this membership, as far as this process has seen them. */
+/** Returns the keys that belong to this membership, as far as this process has read them. */
 export function keysOf({ keys }: Pick<OrgsDeps, 'keys'>, org_id: string, member: MemberRecord): KeyRecord[] {
   const since = memberSince(member);
   return keys
@@ -32,7 +33,11 @@ export function keysOf({ keys }: Pick<OrgsDeps, 'keys'>, org_id: string, member:
     .filter(({ created_by }) => created_by?.user_id === member.user_id && created_by.member_since === since);
 }
 
-/** Returns the keys whose permissions a change of their member's role moved; `to` is null for a member who was removed. */
+/**
+ * Returns the keys whose permissions changed with the role of their member.
+ *
+ * @param to null for a member who was removed
+ */
 export function effectsOn(keys: readonly KeyRecord[], from: Role, to: Role | null): KeyEffect[] {
   return keys.flatMap(({ id, name, scopes }): KeyEffect[] => {
     const held = new Set(scopes);
@@ -43,14 +48,17 @@ export function effectsOn(keys: readonly KeyRecord[], from: Role, to: Role | nul
   });
 }
 
-/** Returns what the audit log says of the effects: bounded, as a record takes only so much. */
+/** Returns the effects as an audit record shows them, bounded in size. */
 export function auditedEffects(effects: readonly KeyEffect[]): Record<string, unknown> {
   if (effects.length === 0) return {};
   const shown = effects.slice(0, AUDITED_MAX).map(({ id, effect }) => ({ id, effect }));
   return { api_keys: shown, ...(effects.length > shown.length ? { api_keys_total: effects.length } : {}) };
 }
 
-/** Deletes the records of keys that are refused for ever. One that cannot be deleted stays listed as revoked. */
+/**
+ * Deletes the records of permanently revoked keys. A record that cannot be deleted stays listed as
+ * revoked.
+ */
 export async function forgetKeys(
   { keys }: Pick<OrgsDeps, 'keys'>,
   org_id: string,

@@ -1,6 +1,8 @@
-// Routes of an org's members: the list, invites, roles, and leaving.
+// Routes of the members of an organization: list, invite, accept, change role, remove.
 import { z } from 'zod';
-import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageMeta } from '../../http/pagination.ts';
+import { orgParams } from '../../http/common_params.ts';
+import { pageOf } from '../../http/list_pages.ts';
 import { definePersonRoute, defineRoute, type Route } from '../../http/route.ts';
 import { auditedEffects } from './member_keys.ts';
 import {
@@ -15,116 +17,135 @@ import {
   roleBody,
 } from './member_schema.ts';
 import { acceptMembership, dropMember, inviteMember, listMembers, type MembersDeps, setRole } from './members.ts';
-import { orgParams } from './schema.ts';
+
+const TAG = 'Organization';
 
 export function memberRoutes(deps: MembersDeps): Route[] {
   return [
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/members',
-      operation_id: 'listMembers',
-      summary: 'Members of the org, invited ones too',
-      tag: 'Organization',
-      permission: 'org:read',
-      params: orgParams,
-      query: membersQuery,
-      response: z.array(memberItem),
-      meta: pageMeta,
-      handler: ({ org_id, query }) => {
-        const { limit, offset } = query;
-        const members = listMembers(deps, org_id, query);
-        return { data: members.slice(offset, offset + limit), meta: pageMetaOf(members.length, limit, offset) };
-      },
-    }),
-    defineRoute({
-      method: 'post',
-      path: '/orgs/:org_id/members',
-      operation_id: 'inviteMember',
-      summary: 'Invite somebody by mail',
-      description:
-        'The invite can be accepted for 24 hours, and only while the member who sent it may invite to its role. Inviting an address again makes a new invite, and the old one is void. A caller invites only to roles whose permissions it holds: a person up to their own role, an API key with the scopes for every permission of the role, never to owner.',
-      tag: 'Organization',
-      permission: 'members:invite',
-      status: 201,
-      secret: deps.showTokens,
-      params: orgParams,
-      body: inviteBody,
-      example: { email: 'new@example.com', role: 'member' },
-      response: invitedMember,
-      errors: ['conflict'],
-      audit: { action: 'member.invite', target: 'member' },
-      handler: async ({ credential, body, audit }) => {
-        const member = await inviteMember(deps, credential, body);
-        audit.target(member.user_id);
-        audit.changes({ email: member.email, role: member.role });
-        return { data: member };
-      },
-    }),
-    definePersonRoute({
-      method: 'post',
-      path: '/orgs/:org_id/members/accept',
-      operation_id: 'acceptInvite',
-      summary: 'Accept an invite',
-      description: 'By a token whose email is the invited one. The member is then known by the sub of that token.',
-      tag: 'Organization',
-      params: orgParams,
-      body: acceptBody,
-      example: { token: 'from-the-mail' },
-      response: memberItem,
-      errors: ['member_not_found', 'expired', 'conflict', 'forbidden'],
-      audit: { action: 'member.accept', target: 'member' },
-      handler: async ({ credential, params, body, audit }) => {
-        const { member, invited_id } = await acceptMembership(deps, params.org_id, credential, body.token);
-        audit.target(member.user_id);
-        audit.changes({
-          user_id: { from: invited_id, to: member.user_id },
-          status: { from: 'invited', to: 'active' },
-          role: member.role,
-        });
-        return { data: member };
-      },
-    }),
-    defineRoute({
-      method: 'patch',
-      path: '/orgs/:org_id/members/:user_id',
-      operation_id: 'changeMemberRole',
-      summary: 'Give a member another role',
-      description:
-        'An API key of the member has from now on at most what the new role may do, in every process within a second; it gets permissions back when the role does.',
-      tag: 'Organization',
-      permission: 'members:role',
-      params: memberParams,
-      body: roleBody,
-      example: { role: 'admin' },
-      response: changedMember,
-      errors: ['member_not_found', 'conflict'],
-      audit: { action: 'member.role_change', target: 'member', param: 'user_id' },
-      handler: async ({ org_id, params, body, audit }) => {
-        const { member, from, api_keys } = await setRole(deps, org_id, params.user_id, body.role);
-        if (from === member.role) audit.nothing();
-        else audit.changes({ role: { from, to: member.role }, ...auditedEffects(api_keys) });
-        return { data: { ...member, api_keys } };
-      },
-    }),
-    defineRoute({
-      method: 'delete',
-      path: '/orgs/:org_id/members/:user_id',
-      operation_id: 'removeMember',
-      summary: 'Take a member or an invite away',
-      description:
-        'Within a second every process refuses their tokens and their API keys, and their grants end. A person who is invited again starts without them.',
-      tag: 'Organization',
-      permission: 'members:remove',
-      params: memberParams,
-      response: deletedMember,
-      errors: ['member_not_found', 'conflict'],
-      audit: { action: 'member.remove', target: 'member', param: 'user_id' },
-      handler: async ({ org_id, params, audit }) => {
-        const { member, api_keys } = await dropMember(deps, org_id, params.user_id);
-        const { email, role, status } = member;
-        audit.changes({ email, role, status, ...auditedEffects(api_keys) });
-        return { data: { user_id: params.user_id, deleted: true as const, api_keys } };
-      },
-    }),
+    listMembersRoute(deps),
+    inviteMemberRoute(deps),
+    acceptInviteRoute(deps),
+    changeMemberRoleRoute(deps),
+    removeMemberRoute(deps),
   ];
+}
+
+function listMembersRoute(deps: MembersDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/members',
+    operation_id: 'listMembers',
+    summary: 'List members',
+    description: 'Returns the members of the organization and the open invites.',
+    tag: TAG,
+    permission: 'org:read',
+    params: orgParams,
+    query: membersQuery,
+    response: z.array(memberItem),
+    meta: pageMeta,
+    handler: ({ org_id, query }) => pageOf(listMembers(deps, org_id, query), query),
+  });
+}
+
+function inviteMemberRoute(deps: MembersDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/orgs/:org_id/members',
+    operation_id: 'inviteMember',
+    summary: 'Invite a member',
+    description:
+      'Sends an invite by mail. The invite expires after 24 hours, and can be accepted only while the inviting member may still invite to its role. Inviting an address again replaces the earlier invite; inviting an active member returns 409 `conflict`.\n\nA caller can invite only to roles whose permissions it holds: a person up to their own role; an API key to a role for whose every permission it has the scope, and never to owner.',
+    tag: TAG,
+    permission: 'members:invite',
+    audit: { action: 'member.invite', target: 'member' },
+    params: orgParams,
+    body: inviteBody,
+    example: { email: 'new@example.com', role: 'member' },
+    status: 201,
+    response: invitedMember,
+    secret: deps.showTokens,
+    errors: ['conflict'],
+    handler: async ({ credential, body, audit }) => {
+      const member = await inviteMember(deps, credential, body);
+      audit.target(member.user_id);
+      audit.changes({ email: member.email, role: member.role });
+      return { data: member };
+    },
+  });
+}
+
+function acceptInviteRoute(deps: MembersDeps): Route {
+  return definePersonRoute({
+    method: 'post',
+    path: '/orgs/:org_id/members/accept',
+    operation_id: 'acceptInvite',
+    summary: 'Accept an invite',
+    description:
+      'Makes the caller a member. The email of the token must be the invited address; the `sub` of the token becomes the `user_id` of the member. An expired invite returns 410 `expired`.',
+    tag: TAG,
+    audit: { action: 'member.accept', target: 'member' },
+    params: orgParams,
+    body: acceptBody,
+    example: { token: 'from-the-mail' },
+    response: memberItem,
+    errors: ['member_not_found', 'expired', 'conflict', 'forbidden'],
+    handler: async ({ credential, params, body, audit }) => {
+      const { member, invited_id } = await acceptMembership(deps, params.org_id, credential, body.token);
+      audit.target(member.user_id);
+      audit.changes({
+        user_id: { from: invited_id, to: member.user_id },
+        status: { from: 'invited', to: 'active' },
+        role: member.role,
+      });
+      return { data: member };
+    },
+  });
+}
+
+function changeMemberRoleRoute(deps: MembersDeps): Route {
+  return defineRoute({
+    method: 'patch',
+    path: '/orgs/:org_id/members/:user_id',
+    operation_id: 'changeMemberRole',
+    summary: 'Change the role of a member',
+    description:
+      'Within a second, the API keys of the member have at most the permissions of the new role in every process. They regain permissions when the role does. Demoting the last owner returns 409 `conflict`.',
+    tag: TAG,
+    permission: 'members:role',
+    audit: { action: 'member.role_change', target: 'member', param: 'user_id' },
+    params: memberParams,
+    body: roleBody,
+    example: { role: 'admin' },
+    response: changedMember,
+    errors: ['member_not_found', 'conflict'],
+    handler: async ({ org_id, params, body, audit }) => {
+      const { member, from, api_keys } = await setRole(deps, org_id, params.user_id, body.role);
+      if (from === member.role) audit.nothing();
+      else audit.changes({ role: { from, to: member.role }, ...auditedEffects(api_keys) });
+      return { data: { ...member, api_keys } };
+    },
+  });
+}
+
+function removeMemberRoute(deps: MembersDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/orgs/:org_id/members/:user_id',
+    operation_id: 'removeMember',
+    summary: 'Remove a member',
+    description:
+      'Removes a member or withdraws an invite. Within a second every process rejects the tokens and API keys of the member, and their grants end. A person who is invited again starts without them. Removing the last owner returns 409 `conflict`.',
+    tag: TAG,
+    permission: 'members:remove',
+    audit: { action: 'member.remove', target: 'member', param: 'user_id' },
+    params: memberParams,
+    response: deletedMember,
+    errors: ['member_not_found', 'conflict'],
+    handler: async ({ org_id, params, audit }) => {
+      const { member, api_keys } = await dropMember(deps, org_id, params.user_id);
+      const { email, role, status } = member;
+      audit.changes({ email, role, status, ...auditedEffects(api_keys) });
+      return { data: { user_id: params.user_id, deleted: true as const, api_keys } };
+    },
+  });
 }

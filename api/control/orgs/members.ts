@@ -1,6 +1,7 @@
-// What can be done to the members and the ownership of an org: a rule applied in one CAS write, then the mail about it. The
-// mail is queued after the write, so that no mail holds a token that opens nothing; a crash between the two loses only the
-// mail, and asking again makes a new one.
+// Changes the members and the ownership of an organization: applies a rule in one compare-and-swap
+// write, then queues the mail about it. The mail is queued after the write, so that no mail has an
+// invalid token; a crash between the two loses only the mail, and repeating the request sends a new
+// one.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Mail } from '../../../schemas/codec.ts';
 import type { MemberRecord, OrgRecord, TransferRecord } from '../../../schemas/records/org.ts';
@@ -27,11 +28,14 @@ const TOKEN_BYTES = 32;
 export interface MembersDeps extends OrgsDeps {
   /** Queues a mail durably. */
   queueMail: (mail: Mail) => Promise<void>;
-  /** Whether answers carry the tokens that mails hold: in development, where no mail may be sent. */
+  /** True if responses include the tokens of mails: in development, where mail may not be sent. */
   showTokens: boolean;
 }
 
-/** Members of an org, invited ones too, in the order in which they came; the first owner first. */
+/**
+ * Returns the members and open invites of an organization in the order of their addition, the first
+ * owner first.
+ */
 export function listMembers(
   deps: MembersDeps,
   org_id: string,
@@ -73,16 +77,19 @@ export async function acceptMembership(
   person: PersonCredential,
   token: string,
 ): Promise<{ member: MemberItem; invited_id: string }> {
-  // Whether there is such an org is its members' to know.
+  // The response does not reveal to others whether the organization exists.
   if (deps.orgs.get(org_id) === null)
-    throw new ApiError('member_not_found', 'No open invite of this org has this token.');
+    throw new ApiError('member_not_found', 'The organization has no open invite with this token.');
   const { member, invited_id } = await changeRecord(deps, org_id, (org) =>
     acceptInvite(org, { token_hash: hashKey(token), person, now: deps.now() }),
   );
   return { member: memberItemOf(member), invited_id };
 }
 
-/** @returns the member, the former role, and the API keys whose rights the change moved @throws ApiError member_not_found, conflict */
+/**
+ * @returns the member, the previous role, and the API keys whose permissions changed @throws
+ * ApiError member_not_found, conflict
+ */
 export async function setRole(
   deps: MembersDeps,
   org_id: string,
@@ -94,7 +101,10 @@ export async function setRole(
   return { member: memberItemOf(member), from, api_keys };
 }
 
-/** @returns the member who was removed, and the API keys that went with them @throws ApiError member_not_found, conflict */
+/**
+ * @returns the removed member, and the API keys that were revoked @throws ApiError
+ * member_not_found, conflict
+ */
 export async function dropMember(
   deps: MembersDeps,
   org_id: string,
@@ -102,7 +112,8 @@ export async function dropMember(
 ): Promise<{ member: MemberItem; api_keys: KeyEffect[] }> {
   const { member } = await changeRecord(deps, org_id, (org) => removeMember(org, user_id, deps.now()));
   const keys = keysOf(deps, org_id, member);
-  // Every process refuses them from the change on, as the membership behind them has ended; the records only need not stay.
+  // Every process rejects the keys as soon as the membership has ended; deleting their records only
+  // saves space.
   await forgetKeys(deps, org_id, keys);
   return { member: memberItemOf(member), api_keys: effectsOn(keys, member.role, null) };
 }
@@ -113,7 +124,8 @@ export async function askForTransfer(
   by: OrgCredential,
   new_owner_user_id: string,
 ): Promise<RequestedTransfer> {
-  if (by.kind !== 'user') throw new ApiError('forbidden', 'Only an owner hands an org over.');
+  if (by.kind !== 'user')
+    throw new ApiError('forbidden', 'Only an owner can transfer the ownership of an organization.');
   const token = newToken();
   const now = deps.now();
   const { org, transfer } = await changeRecord(deps, by.org_id, (org) =>
@@ -128,18 +140,18 @@ export async function askForTransfer(
   await send(
     deps,
     transferMail(org, transfer, memberOf(org, new_owner_user_id), token, now),
-    'withdraw the transfer and ask again',
+    'withdraw the transfer and request it again',
   );
   return { ...transferItemOf(transfer, now), ...shown(deps, token) };
 }
 
-/** The last transfer that was asked for; null when there never was one. */
+/** Returns the latest transfer, or null if there never was one. */
 export function shownTransfer(deps: MembersDeps, org_id: string): TransferItem | null {
   const { transfer } = getOrg(deps, org_id);
   return transfer === null ? null : transferItemOf(transfer, deps.now());
 }
 
-/** @returns the id of the transfer that waits no more @throws ApiError conflict */
+/** @returns the id of the cancelled transfer @throws ApiError conflict */
 export async function dropTransfer(deps: MembersDeps, org_id: string): Promise<string> {
   return (await changeRecord(deps, org_id, (org) => withdrawTransfer(org, deps.now()))).transfer.transfer_id;
 }
@@ -177,7 +189,7 @@ function transferItemOf(transfer: TransferRecord, now: number): TransferItem {
 
 function memberOf(org: OrgRecord, user_id: string): MemberRecord {
   const member = org.members.find((other) => other.user_id === user_id);
-  if (member === undefined) throw new Error('a transfer is to a member');
+  if (member === undefined) throw new Error('the new owner of a transfer is not a member');
   return member;
 }
 

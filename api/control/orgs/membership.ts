@@ -1,6 +1,7 @@
-// Rules over the members of an org, as functions from the record before to the record after. No clock, no I/O: what they
-// decide on is what the store then replaces, so that a rule holds whoever else writes.
-// Guarantees: an org keeps an active owner; a token opens its invite once; a caller invites only to roles whose permissions it holds.
+// Rules over the members of an organization, as pure functions from the record before to the record
+// after. The store replaces exactly the record that a rule decided on, so a rule holds against
+// concurrent writes. An organization always has an active owner; a token accepts its invite once; a
+// caller invites only to roles whose permissions it holds.
 import {
   ACCEPT_MS_MAX,
   activeMember,
@@ -16,10 +17,10 @@ import { may, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
 import { permissionsMissing, type Role, roleMay } from '../../http/permissions.ts';
 
-/** Permissions that a refusal names. */
+/** Maximum permissions that an error names. */
 const SHOWN_MAX = 5;
 
-/** An org after a change, with the member that it was about. */
+/** An organization after a change, and the member that changed. */
 export interface MemberChange {
   org: OrgRecord;
   member: MemberRecord;
@@ -28,24 +29,30 @@ export interface MemberChange {
 export interface Invitation {
   email: string;
   role: Role;
-  /** The person or key that invites. Decided on the record that the invite goes into, so that a demotion cannot come in between. */
+  /**
+   * The person or key that invites. Checked against the record that receives the invite, so that a
+   * concurrent demotion takes effect.
+   */
   by: OrgCredential;
-  /** For a new one; an invited member keeps theirs. */
+  /** Id of a new invite. An invite that is renewed keeps its id. */
   user_id: string;
   token_hash: string;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** Invites an address, or an invited one again: then the old token is void. @throws ApiError conflict, forbidden */
+/**
+ * Invites an address. Inviting it again voids the previous token. @throws ApiError conflict,
+ * forbidden
+ */
 export function invite(org: OrgRecord, { email, role, by, user_id, token_hash, now }: Invitation): MemberChange {
   const known = org.members.find((member) => sameEmail(member.email, email));
-  if (known?.status === 'active') throw new ApiError('conflict', 'email: is a member of this org');
+  if (known?.status === 'active') throw new ApiError('conflict', 'email: is already a member of this organization');
   for (const asked of new Set([role, known?.role ?? role])) checkHolds(org, by, asked);
   if (known === undefined && org.members.length >= MEMBERS_MAX)
     throw new ApiError(
       'conflict',
-      `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+      `The organization has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
     );
   const member: MemberRecord = {
     user_id: known?.user_id ?? user_id,
@@ -72,26 +79,29 @@ export interface Acceptance {
 
 /**
  * Makes the invited person a member under their own id.
- * @throws ApiError member_not_found for a token that is unknown, used or void; forbidden for another address; expired, also when the
- *   member who invited may no longer invite to the role; conflict; invalid_request for an id that no path can name
+ *
+ * @throws ApiError member_not_found for a token that is unknown, used or void; forbidden for
+ * another address; expired, also when the inviting member may no longer invite to the role;
+ * conflict; invalid_request for a user_id that cannot be used in a path
  */
 export function acceptInvite(
   org: OrgRecord,
   { token_hash, person, now }: Acceptance,
 ): MemberChange & { invited_id: string } {
   const known = org.members.find((member) => member.status === 'invited' && member.invite_token_hash === token_hash);
-  if (known === undefined) throw new ApiError('member_not_found', 'No open invite of this org has this token.');
+  if (known === undefined)
+    throw new ApiError('member_not_found', 'The organization has no open invite with this token.');
   if (person.email === null || !sameEmail(known.email, person.email))
     throw new ApiError('forbidden', 'The invite is for another email address than that of the token.');
   if (Date.parse(known.invite_expires_at ?? known.invited_at) <= now)
-    throw new ApiError('expired', 'The invite has expired; ask for a new one.');
+    throw new ApiError('expired', 'The invite has expired. Ask for a new one.');
   if (!isVouchedFor(org, known))
     throw new ApiError(
       'expired',
-      `The member who sent the invite may no longer invite to the role ${known.role}; ask for a new one.`,
+      `The inviting member may no longer invite to the role ${known.role}. Ask for a new invite.`,
     );
   if (activeIn(org, person.user_id) !== undefined)
-    throw new ApiError('conflict', 'The caller is a member of this org already.');
+    throw new ApiError('conflict', 'The caller is already a member of this organization.');
   if (!isAddressable(person.user_id)) throw new ApiError('invalid_request', `sub of the token: ${NOT_ADDRESSABLE}`);
   const member: MemberRecord = {
     ...known,
@@ -105,12 +115,16 @@ export function acceptInvite(
   return { org: replaced(org, known, member), member, invited_id: known.user_id };
 }
 
-/** Gives a member, invited or active, another role. @throws ApiError member_not_found; conflict for the last owner */
+/**
+ * Changes the role of a member or of an invite. @throws ApiError member_not_found; conflict for the
+ * last owner
+ */
 export function changeRole(org: OrgRecord, user_id: string, role: Role, now: number): MemberChange & { from: Role } {
   const known = memberIn(org, user_id);
   if (known.role === role) return { org, member: known, from: known.role };
   checkNotLastOwner(org, known);
-  // The owner who gives an invited member another role vouches for it in the place of the member who invited.
+  // The owner who changes the role of an invite replaces the inviting member as the one whose
+  // permissions the invite rests on.
   const member: MemberRecord = { ...known, role, invited_by: undefined };
   const changed = replaced(org, known, member);
   return {
@@ -120,7 +134,10 @@ export function changeRole(org: OrgRecord, user_id: string, role: Role, now: num
   };
 }
 
-/** Takes a member or an invite away. @throws ApiError member_not_found; conflict for the last owner */
+/**
+ * Removes a member or withdraws an invite. @throws ApiError member_not_found; conflict for the last
+ * owner
+ */
 export function removeMember(org: OrgRecord, user_id: string, now: number): MemberChange {
   const member = memberIn(org, user_id);
   checkNotLastOwner(org, member);
@@ -129,8 +146,8 @@ export function removeMember(org: OrgRecord, user_id: string, now: number): Memb
 }
 
 /**
- * Puts somebody in the place of the org's (first) owner, who becomes an admin. Whoever has an open invite by this address has
- * it no more: they are in.
+ * Replaces the first owner of the organization, who becomes an admin. An open invite for the
+ * address of the new owner is removed.
  */
 export function replaceOwner(org: OrgRecord, who: { user_id: string; email: string }, now: number): OrgRecord {
   const former = ownerOf(org);
@@ -143,13 +160,13 @@ export function replaceOwner(org: OrgRecord, who: { user_id: string; email: stri
   if (others.length >= MEMBERS_MAX)
     throw new ApiError(
       'conflict',
-      `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+      `The organization has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
     );
   const changed = { ...org, members: [owner, ...others] };
   return former.user_id === who.user_id ? changed : withoutTransferOf(changed, former.user_id, 'from', now);
 }
 
-/** A transfer that waits for its acceptance ends when one of the two can no longer take part in it. */
+/** Cancels a pending transfer when one of its two members can no longer take part in it. */
 function withoutTransferOf(org: OrgRecord, user_id: string, as: 'from' | 'either', now: number): OrgRecord {
   const { transfer } = org;
   if (transfer?.status !== 'pending') return org;
@@ -163,7 +180,7 @@ function activeIn(org: OrgRecord, user_id: string): MemberRecord | undefined {
 
 function memberIn(org: OrgRecord, user_id: string): MemberRecord {
   const member = org.members.find((other) => other.user_id === user_id);
-  if (member === undefined) throw new ApiError('member_not_found', 'The org has no member of this user_id.');
+  if (member === undefined) throw new ApiError('member_not_found', 'The organization has no member with this user_id.');
   return member;
 }
 
@@ -171,21 +188,21 @@ function checkNotLastOwner(org: OrgRecord, member: MemberRecord): void {
   if (isActiveOwner(member) && org.members.filter(isActiveOwner).length === 1)
     throw new ApiError(
       'conflict',
-      'The last owner of an org can be neither removed nor demoted; transfer the ownership instead.',
+      'The last owner of an organization can be neither removed nor demoted. Transfer the ownership instead.',
     );
 }
 
-/** Refuses a caller who lacks a permission of the role. @throws ApiError forbidden */
+/** Rejects a caller who lacks a permission of the role. @throws ApiError forbidden */
 function checkHolds(org: OrgRecord, by: OrgCredential, role: Role): void {
   const now = asOf(org, by);
   const missing = permissionsMissing(role, (permission) => now !== null && may(now, permission));
   if (missing.length === 0) return;
   const more = missing.length > SHOWN_MAX ? ` and ${String(missing.length - SHOWN_MAX)} more` : '';
-  const detail = `role: a caller invites only to roles whose permissions it holds; for the role ${role} it lacks`;
+  const detail = `role: a caller can invite only to roles whose permissions it holds; for the role ${role} it lacks`;
   throw new ApiError('forbidden', `${detail} ${missing.slice(0, SHOWN_MAX).join(', ')}${more}.`);
 }
 
-/** Returns the member on whose rights an invite rests, for its record. */
+/** Returns the member on whose permissions an invite rests, for its record. */
 function inviterOf(org: OrgRecord, by: OrgCredential): Pick<MemberRecord, 'invited_by'> {
   if (by.kind === 'api_key')
     return by.maker === undefined
@@ -195,7 +212,10 @@ function inviterOf(org: OrgRecord, by: OrgCredential): Pick<MemberRecord, 'invit
   return member === undefined ? {} : { invited_by: { user_id: by.user_id, member_since: memberSince(member) } };
 }
 
-/** Whether the member who invited still holds the permissions of the invite's role, and may invite. */
+/**
+ * Returns whether the inviting member may still invite, and still holds the permissions of the
+ * invite's role.
+ */
 function isVouchedFor(org: OrgRecord, { role, invited_by }: MemberRecord): boolean {
   if (invited_by === undefined) return true;
   const inviter = activeIn(org, invited_by.user_id);
@@ -206,7 +226,10 @@ function isVouchedFor(org: OrgRecord, { role, invited_by }: MemberRecord): boole
   );
 }
 
-/** Returns the caller with the role that the member, or the member behind the key, has in this very record; null when they have left. */
+/**
+ * Returns the caller with the role that the member, or the member behind the key, has in this
+ * record; null if the membership has ended.
+ */
 function asOf(org: OrgRecord, by: OrgCredential): OrgCredential | null {
   const user_id = by.kind === 'user' ? by.user_id : by.maker?.user_id;
   if (user_id === undefined) return by;
@@ -220,7 +243,7 @@ function replaced(org: OrgRecord, before: MemberRecord, after: MemberRecord): Or
   return { ...org, members: org.members.map((member) => (member === before ? after : member)) };
 }
 
-/** Addresses are compared without their case, as mail servers do in practice. */
+/** Returns whether two addresses are equal ignoring case, as mail servers do in practice. */
 const sameEmail = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
 const iso = (ms: number): string => new Date(ms).toISOString();

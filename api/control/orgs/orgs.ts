@@ -1,5 +1,5 @@
-// What can be done to orgs and API keys: the rules between a route and the store. A new key holds at most what its maker
-// may do; its raw text leaves this file once and is stored nowhere.
+// Creates and changes organizations and API keys. A new key has at most the permissions of its
+// creator; its raw text is returned once and stored nowhere.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -8,21 +8,16 @@ import { activeMember, memberSince, type OrgRecord, ownerOf } from '../../../sch
 import { touched } from '../../http/changes.ts';
 import { may, type OperatorCredential, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
-import { beyondKey, beyondRole, type Scope } from '../../http/permissions.ts';
+import type { KeyRecord, Scope } from '../../../schemas/records/api_key.ts';
+import { beyondKey, beyondRole } from '../../http/permissions.ts';
 import { replaceOwner } from './membership.ts';
-import type {
-  CreatedKey,
-  CreateKeyBody,
-  CreateOrgBody,
-  KeyItem,
-  KeyRecord,
-  OrgItem,
-  OrgView,
-  PatchOrgBody,
-} from './schema.ts';
+import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
-/** Keys of one org that are not revoked; some more where several processes make some at once. */
+/**
+ * Maximum keys of one organization that are not revoked. Several processes that create keys at once
+ * may exceed it slightly.
+ */
 export const API_KEYS_ORG_MAX = 1000;
 const KEY_PREFIX_LENGTH = 12;
 const RAW_KEY_BYTES = 30;
@@ -38,17 +33,17 @@ export interface OrgsDeps {
 /** @throws ApiError org_not_found */
 export function getOrg(deps: OrgsDeps, org_id: string): OrgRecord {
   const org = deps.orgs.get(org_id);
-  if (org === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  if (org === null) throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
   return org;
 }
 
-/** The org as the operator sees it. */
+/** Returns the organization as the operator sees it. */
 export function orgItemOf(org: OrgRecord): OrgItem {
   const { plan_name, overage_budget_usd, rate_limits } = org;
   return { ...publicPartOf(org), plan_name, overage_budget_usd, rate_limits };
 }
 
-/** The org as one of its own sees it. @throws ApiError org_not_found */
+/** Returns the organization as its members and keys see it. @throws ApiError org_not_found */
 export function viewOrg(deps: OrgsDeps, credential: OrgCredential): OrgView {
   const org = getOrg(deps, credential.org_id);
   return may(credential, 'billing:view') ? orgItemOf(org) : publicPartOf(org);
@@ -60,7 +55,10 @@ function publicPartOf(org: OrgRecord): OrgView {
   return { org_id, name, owner: { user_id, email }, created_at, updated_at };
 }
 
-/** @throws ApiError conflict when the id is taken or its org is being deleted, invalid_request when the plan takes no limits of its own */
+/**
+ * @throws ApiError conflict when the id is in use or its organization is being deleted,
+ * invalid_request when the plan does not allow own limits
+ */
 export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<OrgItem> {
   const at = new Date(deps.now()).toISOString();
   const org: OrgRecord = {
@@ -79,22 +77,23 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
   if (deletion?.state === 'running')
     throw new ApiError(
       'conflict',
-      `The org ${org.org_id} is being deleted by the job ${deletion.job_id}. Wait for its end.`,
+      `The organization ${org.org_id} is being deleted by the job ${deletion.job_id}. Wait for the job to end.`,
     );
   try {
     await deps.orgs.create(org);
   } catch (error) {
     if (error instanceof RevisionConflict)
-      throw new ApiError('conflict', `The org ${org.org_id} exists.`, { cause: error });
+      throw new ApiError('conflict', `The organization ${org.org_id} already exists.`, { cause: error });
     throw storeAway(error);
   }
   return orgItemOf(org);
 }
 
 /**
- * Changes the given fields; null clears one that may be empty. Another owner takes the place of the (first) one there is, who
- * becomes an admin. An org that leaves enterprise loses its own limits.
- * @returns the org before and after
+ * Changes the given fields; null clears an optional one. A new owner replaces the first owner, who
+ * becomes an admin. An organization that leaves the plan enterprise loses its own limits.
+ *
+ * @returns the organization before and after
  * @throws ApiError org_not_found, invalid_request
  */
 export async function changeOrg(
@@ -107,7 +106,8 @@ export async function changeOrg(
   const { before, org } = await changeRecord(deps, org_id, (before) => {
     const at = deps.now();
     const changed: OrgRecord = { ...before, ...given };
-    // They belong to the plan. Limits that the request itself gives with another plan are refused below.
+    // Own limits belong to the plan. Limits that the request itself sets with another plan are
+    // rejected below.
     if (body.rate_limits === undefined && changed.plan_name !== 'enterprise') changed.rate_limits = null;
     checkPlan(changed);
     return { before, org: touched(before, owner === undefined ? changed : replaceOwner(changed, owner, at), at) };
@@ -115,7 +115,11 @@ export async function changeOrg(
   return { before: orgItemOf(before), after: orgItemOf(org) };
 }
 
-/** Applies a rule to the newest record of an org. @throws ApiError org_not_found, upstream_unavailable, or what the rule throws */
+/**
+ * Applies a rule to the newest record of an organization.
+ *
+ * @throws ApiError org_not_found, upstream_unavailable, or what the rule throws
+ */
 export async function changeRecord<R extends { org: OrgRecord }>(
   deps: OrgsDeps,
   org_id: string,
@@ -124,19 +128,21 @@ export async function changeRecord<R extends { org: OrgRecord }>(
   const changed = await deps.orgs.change(org_id, apply).catch((error: unknown) => {
     throw error instanceof ApiError ? error : storeAway(error);
   });
-  if (changed === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  if (changed === null) throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
   return changed;
 }
 
 function checkPlan(org: Pick<OrgRecord, 'plan_name' | 'rate_limits'>): void {
   if (org.rate_limits !== null && org.plan_name !== 'enterprise')
-    throw new ApiError('invalid_request', 'rate_limits: only an enterprise org has limits of its own');
+    throw new ApiError('invalid_request', 'rate_limits: requires the plan enterprise');
 }
 
 /**
- * Makes a key. The answer is the only place where its raw text ever stands. The key belongs to the member who makes it, or to the
- * member behind the key that does.
- * @throws ApiError org_not_found, forbidden when the maker lacks one of the scopes, conflict when the org has all the keys it may
+ * Creates a key. Its raw text is in the response only. The key belongs to the member who creates
+ * it, or to the member behind the key that creates it.
+ *
+ * @throws ApiError org_not_found; forbidden when the creator lacks one of the scopes; conflict when
+ * the organization has the maximum number of keys
  */
 export async function createKey(
   deps: OrgsDeps,
@@ -150,7 +156,7 @@ export async function createKey(
   if (missing.length > 0)
     throw new ApiError(
       'forbidden',
-      `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`,
+      `A key can have at most the permissions of its creator; the credential lacks ${missing.join(', ')}.`,
     );
   const created_by = makerOf(deps, org_id, maker);
   if (deps.keys.list(org_id).filter((key) => deps.keys.statusOf(key) !== 'revoked').length >= API_KEYS_ORG_MAX)
@@ -169,7 +175,7 @@ export async function createKey(
   return { id, name, key_prefix, scopes, raw_key };
 }
 
-/** Returns the scopes that the maker cannot hand on. */
+/** Returns the scopes that the creator of a key lacks. */
 function beyondMaker(maker: OrgCredential | OperatorCredential, scopes: readonly Scope[]): Scope[] {
   if (maker.kind === 'operator') return [];
   if (maker.kind === 'user') return beyondRole(maker.role, scopes);
@@ -180,7 +186,7 @@ function beyondMaker(maker: OrgCredential | OperatorCredential, scopes: readonly
   return [...beyond];
 }
 
-/** Returns the member to whom a new key belongs; null for one that no member makes. */
+/** Returns the member to whom a new key belongs; null for a key that no member creates. */
 function makerOf(
   { orgs }: OrgsDeps,
   org_id: string,
@@ -192,17 +198,17 @@ function makerOf(
     return behind === undefined ? null : { user_id: behind.user_id, member_since: behind.member_since };
   }
   const member = orgs.memberOf(org_id, maker.user_id);
-  if (member === null) throw new ApiError('forbidden', 'The caller is no member of this org.');
+  if (member === null) throw new ApiError('forbidden', 'The caller is not a member of this organization.');
   return { user_id: maker.user_id, member_since: memberSince(member) };
 }
 
-/** What a key's record is made of besides its raw text. */
+/** The fields of a key record other than those derived from its raw text. */
 interface NewKey extends Pick<KeyRecord, 'org_id' | 'name' | 'scopes' | 'created_by'> {
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** The record of a raw key. */
+/** Returns the record of a raw key. */
 export function keyRecordOf(raw: string, of: NewKey): KeyRecord {
   return {
     id: `ak_${randomUUID().replaceAll('-', '')}`,
@@ -230,16 +236,18 @@ export function listKeys({ keys }: OrgsDeps, org_id: string): KeyItem[] {
   });
 }
 
-/** Revokes a key: refused from now on, in every process within a second. @throws ApiError api_key_not_found */
+/** Revokes a key: every process rejects it within a second. @throws ApiError api_key_not_found */
 export async function revokeKey(deps: OrgsDeps, org_id: string, key_id: string): Promise<void> {
   const removed = await deps.keys.remove(org_id, key_id).catch((error: unknown) => {
-    // Lost against another revocation of the same key: it is gone all the same.
+    // Another request has revoked the same key.
     if (error instanceof RevisionConflict) return true;
     throw storeAway(error);
   });
-  if (!removed) throw new ApiError('api_key_not_found', 'The org has no API key of this id.');
+  if (!removed) throw new ApiError('api_key_not_found', 'The organization has no API key with this id.');
 }
 
 export function storeAway(cause: unknown): ApiError {
-  return new ApiError('upstream_unavailable', 'The store of orgs and keys cannot be written to. Try again.', { cause });
+  return new ApiError('upstream_unavailable', 'The store of organizations and keys cannot be written. Try again.', {
+    cause,
+  });
 }

@@ -1,5 +1,6 @@
-// Rules of an ownership transfer, as functions from the org before to the org after: asked for by an owner, accepted by the
-// new one within a day, and then both roles change at once.
+// Rules of an ownership transfer, as pure functions from the organization before to the
+// organization after. An owner offers the ownership, the new owner accepts it within 24 hours, and
+// both roles change in one write.
 import { ACCEPT_MS_MAX, type OrgRecord, type TransferRecord } from '../../../schemas/records/org.ts';
 import { ApiError } from '../../http/errors.ts';
 
@@ -17,18 +18,17 @@ export interface TransferChange {
   transfer: TransferRecord;
 }
 
-/** @throws ApiError invalid_request, member_not_found; conflict while another one waits */
+/**
+ * @throws ApiError invalid_request, member_not_found; conflict while another transfer is pending
+ */
 export function requestTransfer(org: OrgRecord, request: TransferRequest): TransferChange {
   const { now, ...fields } = request;
   if (fields.new_owner_user_id === fields.from_user_id)
-    throw new ApiError('invalid_request', 'new_owner_user_id: is the caller');
+    throw new ApiError('invalid_request', 'new_owner_user_id: must not be the caller');
   if (activeIn(org, fields.new_owner_user_id) === undefined)
-    throw new ApiError('member_not_found', 'new_owner_user_id: is no active member of this org');
+    throw new ApiError('member_not_found', 'new_owner_user_id: is not an active member of this organization');
   if (org.transfer !== null && transferStatus(org.transfer, now) === 'pending')
-    throw new ApiError(
-      'conflict',
-      `A transfer waits for its acceptance until ${org.transfer.expires_at}; withdraw it first.`,
-    );
+    throw new ApiError('conflict', `A transfer is pending until ${org.transfer.expires_at}. Withdraw it first.`);
   const transfer: TransferRecord = {
     ...fields,
     status: 'pending',
@@ -40,8 +40,10 @@ export function requestTransfer(org: OrgRecord, request: TransferRequest): Trans
 }
 
 /**
- * Makes the new owner the (first) owner, and the one who asked an admin.
- * @throws ApiError forbidden for anyone but the new owner, invalid_request for a token of no waiting transfer, expired
+ * Makes the new owner the first owner, and the previous owner an admin.
+ *
+ * @throws ApiError forbidden for anyone but the new owner, invalid_request for a token of no
+ * pending transfer, expired
  */
 export function acceptTransfer(
   org: OrgRecord,
@@ -51,10 +53,11 @@ export function acceptTransfer(
   if (owner === undefined) throw notMember();
   const { transfer } = org;
   if (transfer?.status !== 'pending' || transfer.token_hash !== token_hash)
-    throw new ApiError('invalid_request', 'token: is that of no transfer that waits for its acceptance');
-  if (transfer.new_owner_user_id !== user_id) throw new ApiError('forbidden', 'The transfer is to another member.');
+    throw new ApiError('invalid_request', 'token: is not the token of a pending transfer');
+  if (transfer.new_owner_user_id !== user_id)
+    throw new ApiError('forbidden', 'The transfer is offered to another member.');
   const status = transferStatus(transfer, now);
-  if (status === 'expired') throw new ApiError('expired', 'The transfer has expired; ask for a new one.');
+  if (status === 'expired') throw new ApiError('expired', 'The transfer has expired. Ask for a new one.');
   const effective: TransferRecord = { ...transfer, status: 'effective', ended_at: iso(now) };
   const others = org.members
     .filter((member) => member !== owner)
@@ -65,15 +68,15 @@ export function acceptTransfer(
   };
 }
 
-/** Ends a transfer that waits for its acceptance. @throws ApiError conflict when none waits */
+/** Cancels the pending transfer. @throws ApiError conflict when none is pending */
 export function withdrawTransfer(org: OrgRecord, now: number): TransferChange {
   if (org.transfer === null || transferStatus(org.transfer, now) !== 'pending')
-    throw new ApiError('conflict', 'No transfer waits for its acceptance.');
+    throw new ApiError('conflict', 'No transfer is pending.');
   const transfer: TransferRecord = { ...org.transfer, status: 'cancelled', ended_at: iso(now) };
   return { org: { ...org, transfer }, transfer };
 }
 
-/** What a transfer is by now: a waiting one whose time is over is expired. */
+/** Returns the status of a transfer: a pending one past its time is expired. */
 export function transferStatus(
   { status, expires_at }: TransferRecord,
   now: number,
@@ -81,9 +84,11 @@ export function transferStatus(
   return status === 'pending' && Date.parse(expires_at) <= now ? 'expired' : status;
 }
 
-/** Said to whoever is no member, and of orgs that are not there. */
+/**
+ * Returns the error for a caller who is not a member, also of an organization that does not exist.
+ */
 export function notMember(): ApiError {
-  return new ApiError('forbidden', 'The caller is no member of this org.');
+  return new ApiError('forbidden', 'The caller is not a member of this organization.');
 }
 
 function activeIn(org: OrgRecord, user_id: string) {

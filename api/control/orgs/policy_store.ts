@@ -1,15 +1,11 @@
-// Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+// Policies in JetStream KV, one per organization, watched into memory. An organization without a
+// record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
-import {
-  changedPolicy,
-  DEFAULT_POLICY,
-  parsePolicy,
-  type Policy,
-  type PolicyChange,
-} from '../../../schemas/records/policy.ts';
+import { changedPolicy, DEFAULT_POLICY, type Policy, type PolicyChange } from '../../../schemas/records/policy.ts';
 
 export class PolicyStore {
   readonly #bucket: WatchedBucket<Policy>;
@@ -19,17 +15,16 @@ export class PolicyStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PolicyStore> {
-    const kv = await log.bucket('policies');
-    return new PolicyStore(await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem }));
+    return new PolicyStore(await watch(log, 'policies', onProblem));
   }
 
   get(org_id: string): Policy {
     return this.#bucket.get(orgKey(org_id)) ?? DEFAULT_POLICY;
   }
 
-  /** @returns the policy that was changed, and what it became @throws Error when it cannot be written */
+  /** @returns the policy before and after the change @throws Error when it cannot be written */
   async change(org_id: string, change: PolicyChange): Promise<{ before: Policy; after: Policy }> {
-    // The last run is the one whose policy was written.
+    // The last call belongs to the write that succeeded.
     let before = DEFAULT_POLICY;
     const after = await this.#bucket.change(orgKey(org_id), (held) => {
       before = held ?? DEFAULT_POLICY;

@@ -1,8 +1,8 @@
-// Shapes of orgs and API keys: what requests bring, what is stored in KV, what answers show.
+// Request, response and record shapes of organizations and API keys.
 import { z } from 'zod';
+import { keyRecord, SCOPES } from '../../../schemas/records/api_key.ts';
 import { orgRateLimits, overageBudget, planName } from '../../../schemas/records/org.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
-import { SCOPES } from '../../http/permissions.ts';
 
 const USER_ID_CHARS_MAX = 128;
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -15,13 +15,13 @@ const userId = z.string().min(1).max(USER_ID_CHARS_MAX).refine(isAddressable, { 
 const owner = z.object({ user_id: z.string().min(1).max(128), email: z.email() });
 const givenOwner = owner.extend({ user_id: userId });
 
-/** An org as the operator sees it. */
+/** An organization as the operator sees it. */
 export const orgItem = z
   .object({
     org_id: z.string(),
     name: z.string(),
     plan_name: planName,
-    owner: owner.describe('The first of them where the org has several'),
+    owner: owner.describe('The owner; the first one if the organization has several'),
     overage_budget_usd: overageBudget.nullable(),
     rate_limits: orgRateLimits.nullable(),
     created_at: z.iso.datetime(),
@@ -30,11 +30,11 @@ export const orgItem = z
   .meta({ id: 'Org' });
 export type OrgItem = z.infer<typeof orgItem>;
 
-/** An org as its members and keys see it. */
+/** An organization as its members and keys see it. */
 export const orgView = orgItem
   .partial({ plan_name: true, overage_budget_usd: true, rate_limits: true })
   .describe(
-    'plan_name, overage_budget_usd and rate_limits are left out for callers without the permission billing:view',
+    'plan_name, overage_budget_usd and rate_limits are included only for callers with the permission billing:view',
   )
   .meta({ id: 'OrgView' });
 export type OrgView = z.infer<typeof orgView>;
@@ -52,10 +52,9 @@ export type CreateOrgBody = z.infer<typeof createOrgBody>;
 export const patchOrgBody = createOrgBody.omit({ org_id: true }).partial();
 export type PatchOrgBody = z.infer<typeof patchOrgBody>;
 
-/** Answer of the operator's mutations: the record, and the same once more under org. */
+/** Response to the operator's changes: the record, and the same record again in the field org. */
 export const orgAnswer = orgItem.extend({ org: orgItem }).meta({ id: 'OrgAnswer' });
 
-export const orgParams = z.object({ org_id: z.string() });
 export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
 
 const scopes = z
@@ -68,22 +67,6 @@ export const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read']
 export const createKeyBody = z.object({ name, scopes });
 export type CreateKeyBody = z.infer<typeof createKeyBody>;
 
-/** An API key as stored, under the SHA-256 of its raw text. */
-export const keyRecord = z.object({
-  id: z.string(),
-  org_id: z.string(),
-  name: z.string(),
-  key_prefix: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  created_at: z.iso.datetime(),
-  /**
-   * The member to whom the key belongs, and joined_at of their membership. Null for a key of the operator or the bootstrap, and for
-   * keys stored before keys had makers: no member caps these.
-   */
-  created_by: z.object({ user_id: z.string(), member_since: z.string() }).nullable().default(null),
-});
-export type KeyRecord = z.infer<typeof keyRecord>;
-
 /** An API key as lists show it. */
 export const keyItem = keyRecord
   .omit({ org_id: true, created_by: true })
@@ -91,20 +74,20 @@ export const keyItem = keyRecord
     created_by: z
       .string()
       .nullable()
-      .describe('user_id of the member to whom the key belongs; null for a key that the operator or the service made'),
+      .describe('user_id of the member to whom the key belongs. null for a key created by the operator or the service'),
     status: z
       .enum(['active', 'capped', 'revoked'])
       .describe(
-        'capped: the role of the member behind the key lacks some permissions of its scopes now. revoked: it lacks all of them, or the member has left; the key is refused',
+        "capped: the role of the key's member lacks some permissions of its scopes. revoked: it lacks all of them, or the member has left, and requests with the key are rejected",
       ),
   })
   .meta({ id: 'ApiKey' });
 export type KeyItem = z.infer<typeof keyItem>;
 
-/** The one answer that shows the raw key. */
+/** The only response that shows the raw key. */
 export const createdKey = keyItem
   .pick({ id: true, name: true, key_prefix: true, scopes: true })
-  .extend({ raw_key: z.string().describe('Shown this once; only its hash is kept') })
+  .extend({ raw_key: z.string().describe('Shown in this response only; the service stores its hash') })
   .meta({ id: 'CreatedApiKey' });
 export type CreatedKey = z.infer<typeof createdKey>;
 

@@ -1,14 +1,15 @@
-// Orgs and API keys in JetStream KV, watched into memory: reads never leave the process, a change made anywhere is here in
-// milliseconds. Writes are CAS on the revision.
+// Organizations and API keys in JetStream KV, watched into memory: reads never leave the process,
+// and a change by any process arrives within milliseconds. Writes compare-and-swap on the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type MemberRecord, memberSince, orgKey, type OrgRecord, parseOrg } from '../../../schemas/records/org.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
+import { type MemberRecord, memberSince, orgKey, type OrgRecord } from '../../../schemas/records/org.ts';
 import type { KeyLookup, Memberships } from '../../http/auth.ts';
 import type { ApiKeyCredential } from '../../http/credential.ts';
 import { keyStatus, type KeyStatus, type Role } from '../../http/permissions.ts';
 import { MemberIndex } from './member_index.ts';
-import { type KeyRecord, keyRecord } from './schema.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
@@ -27,24 +28,26 @@ export class OrgStore implements Memberships {
     for (const [key, { value }] of bucket.entries()) this.#index.put(key, value);
   }
 
-  /** @param isDeleted whether an org is being deleted: to everybody it is gone then */
+  /**
+   * @param isDeleted returns whether an organization is being deleted; it then does not exist for
+   * any caller
+   */
   static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
-    const kv = await log.bucket('orgs');
-    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }), isDeleted);
+    return new OrgStore(await watch(log, 'orgs', onProblem), isDeleted);
   }
 
   get(org_id: string): OrgRecord | null {
     return this.#isDeleted(org_id) ? null : (this.#bucket.get(orgKey(org_id)) ?? null);
   }
 
-  /** By org_id, ascending. */
+  /** Returns all organizations, sorted by org_id. */
   list(): OrgRecord[] {
     return [...this.#bucket.values()]
       .filter(({ org_id }) => !this.#isDeleted(org_id))
       .sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
   }
 
-  /** An active member; null where the user is none, or the org is not there. */
+  /** Returns an active member; null if the user is not one, or if there is no such organization. */
   memberOf(org_id: string, user_id: string): MemberRecord | null {
     const org = this.get(org_id);
     return org === null ? null : this.#index.member(org, user_id);
@@ -54,7 +57,7 @@ export class OrgStore implements Memberships {
     return this.memberOf(org_id, user_id)?.role ?? null;
   }
 
-  /** Orgs in which a user is an active member, by org_id. */
+  /** Returns the organizations in which a user is an active member, sorted by org_id. */
   orgsOf(user_id: string): { org_id: string; name: string; role: Role }[] {
     return this.#index
       .orgIdsOf(user_id)
@@ -66,19 +69,21 @@ export class OrgStore implements Memberships {
       .sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
   }
 
-  /** @throws RevisionConflict when the org exists */
+  /** @throws RevisionConflict when the organization exists */
   create(org: OrgRecord): Promise<void> {
     return this.#bucket.create(orgKey(org.org_id), org);
   }
 
   /**
-   * Applies a change to the newest record; null when there is no such org. `apply` may run several times, gives back the org
-   * that it got to change nothing, and throws to refuse.
-   * @returns what `apply` gave back for the change that was written
+   * Applies a change to the newest record. `apply` may be called several times; it returns its
+   * argument to change nothing, and throws to reject the change.
+   *
+   * @returns what `apply` returned for the change that was written; null if there is no such
+   * organization
    * @throws what `apply` throws; Error when the record cannot be written
    */
   async change<R extends { org: OrgRecord }>(org_id: string, apply: (org: OrgRecord) => R): Promise<R | null> {
-    // The last run is the one whose org was written.
+    // The last call belongs to the write that succeeded.
     const last: { result: R | null } = { result: null };
     await this.#turns.take(org_id, () =>
       this.#bucket.change(orgKey(org_id), (org) => {
@@ -94,11 +99,11 @@ export class OrgStore implements Memberships {
   }
 }
 
-/** What the store of keys asks of other stores, at every use of a key. */
+/** What the store of keys reads from other stores at every use of a key. */
 export interface KeyLookups {
-  /** Returns the active member of an org with this user_id; null where the user is none. */
+  /** Returns the active member of an organization with this user_id, or null. */
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
-  /** Whether an org is being deleted: its keys are refused then. */
+  /** Returns whether an organization is being deleted; its keys are then rejected. */
   isDeleted: (org_id: string) => boolean;
 }
 
@@ -109,13 +114,14 @@ interface KnownKey {
 }
 
 /**
- * API keys. A key that belongs to a member is held to what that member may do at the moment of use, so that a demotion or a removal
- * takes effect with the write of the org's record, whatever becomes of the process that made it.
+ * API keys. A key that belongs to a member is limited to the member's permissions at the moment of
+ * use, so that a demotion or removal takes effect with the write of the organization's record,
+ * whatever happens to the process that made it.
  */
 export class KeyStore implements KeyLookup {
   readonly #bucket: WatchedBucket<KeyRecord>;
   readonly #lookups: KeyLookups;
-  /** Built once for each record and role of its maker, as every request asks. */
+  /** Computed once for each record and role of its member, since every request reads it. */
   readonly #known = new WeakMap<KeyRecord, KnownKey>();
 
   private constructor(bucket: WatchedBucket<KeyRecord>, lookups: KeyLookups) {
@@ -124,9 +130,7 @@ export class KeyStore implements KeyLookup {
   }
 
   static async open(log: Log, onProblem: OnProblem, lookups: KeyLookups): Promise<KeyStore> {
-    const kv = await log.bucket('api_keys');
-    const parse = (text: string): KeyRecord => keyRecord.parse(JSON.parse(text));
-    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), lookups);
+    return new KeyStore(await watch(log, 'api_keys', onProblem), lookups);
   }
 
   byHash(hash: string): { hash: string; credential: ApiKeyCredential } | null {
@@ -142,34 +146,34 @@ export class KeyStore implements KeyLookup {
     return known.status === 'revoked' ? null : known;
   }
 
-  /** Returns the status of a key as of now. */
+  /** Returns the current status of a key. */
   statusOf(key: KeyRecord): KeyStatus {
     return keyStatus(new Set(key.scopes), this.#roleBehind(key));
   }
 
-  /** Keys of an org, newest first. */
+  /** Returns the keys of an organization, newest first. */
   list(org_id: string): KeyRecord[] {
     return [...this.#bucket.values()]
       .filter((key) => key.org_id === org_id)
       .sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.id < b.id ? -1 : 1));
   }
 
-  /** @throws RevisionConflict when this very key exists */
+  /** @throws RevisionConflict when this key exists */
   create(hash: string, key: KeyRecord): Promise<void> {
     return this.#bucket.create(hash, key);
   }
 
-  /** @throws RevisionConflict when this very key exists, or was taken away */
+  /** @throws RevisionConflict when this key exists or was revoked */
   createOnce(hash: string, key: KeyRecord): Promise<void> {
     return this.#bucket.createOnce(hash, key);
   }
 
-  /** Whether this very key was ever made, by any process; it may be revoked by now. */
+  /** Resolves with whether any process ever created this key, even if it is revoked by now. */
   wasMade(hash: string): Promise<boolean> {
     return this.#bucket.hasEverHeld(hash);
   }
 
-  /** Takes a key away; false when the org has none of this id. */
+  /** Deletes a key; resolves with false if the organization has none with this id. */
   async remove(org_id: string, id: string): Promise<boolean> {
     for (const [hash, held] of this.#bucket.entries()) {
       if (held.value.org_id !== org_id || held.value.id !== id) continue;
@@ -183,7 +187,10 @@ export class KeyStore implements KeyLookup {
     this.#bucket.close();
   }
 
-  /** Returns the role of the member behind a key, null when that membership has ended, undefined when no member is behind it. */
+  /**
+   * Returns the role of the member behind a key; null if the membership has ended, undefined if the
+   * key belongs to no member.
+   */
   #roleBehind({ org_id, created_by }: KeyRecord): Role | null | undefined {
     if (created_by === null) return undefined;
     const member = this.#lookups.memberOf(org_id, created_by.user_id);

@@ -1,11 +1,12 @@
-// What a PII policy cannot be checked for by its shape: whether the engine takes its patterns, and whether they are small enough.
+// Checks of a PII policy that its shape cannot express: whether the engine accepts its patterns,
+// and whether they are small enough.
 import { checkOwnPatterns, UnusablePattern } from '../../../pipeline/domain/pii/custom.ts';
 import type { PiiPolicyChange } from '../../../schemas/records/pii_policy.ts';
 import { ApiError } from '../../http/errors.ts';
 
 /**
- * @param at where the policy stands in the body, in front of the names of its fields: '' or 'pii.'
- * @throws ApiError invalid_request naming the first pattern that cannot be used, and what would be taken
+ * @param at prefix of the field names in errors: '' or 'pii.', for a policy inside another body
+ * @throws ApiError invalid_request naming the first unusable pattern, and what is accepted
  */
 export function checkPatterns({ custom }: PiiPolicyChange, at = ''): void {
   try {

@@ -1,9 +1,11 @@
-// PII policies in JetStream KV by org, watched into memory; an org that has set nothing has the default.
+// PII policies in JetStream KV, one per organization, watched into memory. An organization without
+// a record has the default policy.
 import { isDeepStrictEqual } from 'node:util';
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { IN_PLACE, type OwnBounds } from '../../../pipeline/domain/pii/own_patterns.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
@@ -11,7 +13,6 @@ import {
   changedPiiPolicy,
   DEFAULT_PII_POLICY,
   hashKeyContext,
-  parsePiiRecord,
   type PiiPolicy,
   type PiiPolicyChange,
   type PiiRecord,
@@ -30,15 +31,16 @@ export class PiiPolicyStore {
     this.#boundsOf = boundsOf;
   }
 
-  /** @param boundsOf what bounds the own patterns of an org; IN_PLACE unless given */
+  /**
+   * @param boundsOf returns the bounds on the custom patterns of an organization; IN_PLACE by
+   * default
+   */
   static async open(
     log: Log,
     onProblem: (problem: string, cause: unknown) => void,
     boundsOf: (org_id: string) => OwnBounds = () => IN_PLACE,
   ): Promise<PiiPolicyStore> {
-    const kv = await log.bucket('pii_policies');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
-    return new PiiPolicyStore(bucket, boundsOf);
+    return new PiiPolicyStore(await watch(log, 'pii_policies', onProblem), boundsOf);
   }
 
   get(org_id: string): PiiPolicy {
@@ -46,11 +48,13 @@ export class PiiPolicyStore {
   }
 
   /**
-   * What an export is anonymised with: the kinds and patterns of the org, whether or not its events are redacted. Always by labels
-   * alone: what leaves the service tells nobody which values were equal.
+   * Returns the redactor for exports: the kinds and patterns of the organization, whether or not
+   * its events are redacted. It always replaces by label, never by hash, so that an export does not
+   * reveal which values were equal.
    */
   exporter(org_id: string): PiiRedactor {
-    // The bounds are the org's own; orgs that have set nothing look for no patterns and share one.
+    // The redactor is cached by record. Organizations without a record have no patterns, so they
+    // can share one whatever their bounds.
     const held = this.#bucket.get(orgKey(org_id)) ?? DEFAULT_PII_POLICY;
     let redactor = this.#redactors.get(held);
     if (redactor === undefined) {
@@ -61,8 +65,9 @@ export class PiiPolicyStore {
   }
 
   /**
-   * @param sealer seals the key of the org's hashes, which is made when they are first asked for
-   * @returns the policy that was changed, and what it became
+   * @param sealer seals the key of the organization's hashes, which is generated when the mode
+   * `hash` is first set
+   * @returns the policy before and after the change
    * @throws ApiError upstream_unavailable
    */
   async change(
@@ -70,7 +75,7 @@ export class PiiPolicyStore {
     change: PiiPolicyChange,
     sealer: Sealer,
   ): Promise<{ before: PiiPolicy; after: PiiPolicy }> {
-    // The last run is the one whose policy was written.
+    // The last call belongs to the write that succeeded.
     let before = DEFAULT_PII_POLICY;
     const record = await this.#bucket
       .change(orgKey(org_id), (held) => {
@@ -84,7 +89,7 @@ export class PiiPolicyStore {
         return { ...after, hash_key: made ?? held?.hash_key ?? null };
       })
       .catch((cause: unknown) => {
-        throw new ApiError('upstream_unavailable', 'The store of PII policies cannot be written to. Try again.', {
+        throw new ApiError('upstream_unavailable', 'The store of PII policies cannot be written. Try again.', {
           cause,
         });
       });
@@ -96,7 +101,7 @@ export class PiiPolicyStore {
   }
 }
 
-/** Without the key. */
+/** Returns the policy without its hash key. */
 function shown(record: PiiRecord | undefined): PiiPolicy {
   if (record === undefined) return DEFAULT_PII_POLICY;
   const { enabled, kinds, custom, mode } = record;

@@ -1,5 +1,5 @@
-// What can be done with prompts: the rules between a route and the store. A version never changes until its prompt is deleted, so
-// whoever names it gets what it was when it was named.
+// Creates, lists, gets and deletes prompts. A version never changes until its prompt is deleted, so
+// a reference to a version keeps its meaning.
 import { promptVariables } from '../../../pipeline/domain/text/prompt.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import { parsePromptRef, type PromptRecord } from '../../../schemas/records/prompt.ts';
@@ -7,16 +7,19 @@ import { ApiError } from '../../http/errors.ts';
 import type { CreateBody, ListQuery, PromptItem } from './schema.ts';
 import { type PromptStore, templateBytes } from './store.ts';
 
-/** Prompts of one org, versions of one prompt, and bytes of all templates of an org: every API process holds them in memory. */
+/**
+ * Maximum prompts of one organization, versions of one prompt, and bytes of all templates of one
+ * organization: every API process holds them in memory.
+ */
 export const PROMPTS_ORG_MAX = 1000;
 export const VERSIONS_MAX = 500;
 export const ORG_BYTES_MAX = 16 * 1024 * 1024;
-/** How often a next number is tried against others who make versions of the same prompt. */
+/** Attempts to create the next numbered version against concurrent creations of the same prompt. */
 const NUMBER_TRIES_MAX = 50;
 
 export interface PromptsDeps {
   store: PromptStore;
-  /** Running evals of the org as they are stored now. */
+  /** Resolves with the running evals of an organization, as the store has them now. */
   runningEvals: (org_id: string) => Promise<EvalRecord[]>;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -27,8 +30,10 @@ export function itemOf({ name, version, template, model, created_at }: PromptRec
 }
 
 /**
- * Makes a version of a prompt, or finds the very same one.
- * @throws ApiError conflict when the version is there with other content, or the org has all it may
+ * Creates a version of a prompt, or returns the existing one if its content is equal.
+ *
+ * @throws ApiError conflict when the version exists with other content, or the organization has
+ * reached a maximum
  */
 export async function createPrompt(
   deps: PromptsDeps,
@@ -54,13 +59,16 @@ export async function createPrompt(
     if (!numbered)
       throw new ApiError(
         'conflict',
-        `The version ${record.version} of ${name} is there with another template or model.`,
+        `Version ${record.version} of ${name} already exists with another template or model.`,
       );
-    if (tries >= NUMBER_TRIES_MAX) throw new ApiError('conflict', `Others make versions of ${name} faster. Try again.`);
+    if (tries >= NUMBER_TRIES_MAX)
+      throw new ApiError('conflict', `Other requests are creating versions of ${name}. Try again.`);
   }
 }
 
-/** The newest version of each prompt, the newest first: one page and how many there are. */
+/**
+ * Returns one page of the newest versions of each prompt, newest first, and the number of prompts.
+ */
 export function listPrompts(
   { store }: PromptsDeps,
   org_id: string,
@@ -77,7 +85,7 @@ export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, 
   if (record === null)
     throw new ApiError(
       'prompt_not_found',
-      `There is no prompt ${name}${version === undefined ? '' : ` of version ${version}`}.`,
+      `There is no prompt ${name}${version === undefined ? '' : ` with the version ${version}`}.`,
     );
   const versions = store
     .versions(org_id, name)
@@ -86,10 +94,12 @@ export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, 
 }
 
 /**
- * Answers DELETE /v1/prompts/{name}: deletes every version of a prompt. A run keeps a copy of its prompt, so one that begins at the same
- * moment is carried out all the same.
- * @returns how many versions there were
- * @throws ApiError prompt_not_found, conflict while a running eval uses one of its versions, upstream_unavailable
+ * Serves DELETE /v1/prompts/{name}: deletes every version of a prompt. A run keeps a copy of its
+ * prompt, so a run that starts at the same moment is carried out.
+ *
+ * @returns the number of deleted versions
+ * @throws ApiError prompt_not_found, conflict while a running eval uses one of the versions,
+ * upstream_unavailable
  */
 export async function deletePrompt(
   { store, runningEvals }: PromptsDeps,
@@ -105,7 +115,7 @@ export async function deletePrompt(
     if (user !== undefined)
       throw new ApiError(
         'conflict',
-        `The running eval ${user.eval_id} uses ${String(user.dataset?.prompt_version)}. Wait for its end, or cancel it.`,
+        `The running eval ${user.eval_id} uses ${String(user.dataset?.prompt_version)}. Wait for it to end, or cancel it.`,
       );
     return await store.remove(org_id, name);
   } catch (error) {
@@ -114,7 +124,7 @@ export async function deletePrompt(
   }
 }
 
-/** One more than the largest version that is a whole number. */
+/** Returns one more than the largest version that is a whole number. */
 function nextNumber(versions: readonly PromptRecord[]): string {
   const numbers = versions.map(({ version }) => (/^\d{1,9}$/.test(version) ? Number(version) : 0));
   return String(numbers.reduce((most, number) => Math.max(most, number), 0) + 1);
@@ -122,12 +132,13 @@ function nextNumber(versions: readonly PromptRecord[]): string {
 
 function checkRoom(store: PromptStore, record: PromptRecord): void {
   const { prompts, versions, bytes } = store.sizes(record.org_id, record.name);
-  if (versions === 0 && prompts >= PROMPTS_ORG_MAX) throw full(`The org has ${String(prompts)} prompts`);
+  if (versions === 0 && prompts >= PROMPTS_ORG_MAX) throw full(`The organization has ${String(prompts)} prompts`);
   if (versions >= VERSIONS_MAX) throw full(`${record.name} has ${String(versions)} versions`);
-  if (bytes + templateBytes(record) > ORG_BYTES_MAX) throw full(`The org's templates have ${String(bytes)} bytes`);
+  if (bytes + templateBytes(record) > ORG_BYTES_MAX)
+    throw full(`The organization's templates have ${String(bytes)} bytes`);
 }
 
-const full = (has: string) => new ApiError('conflict', `${has}, which is all it may.`);
+const full = (has: string) => new ApiError('conflict', `${has}, the most that it can have.`);
 
 const sameContent = (a: PromptRecord, b: PromptRecord): boolean =>
   a.model === b.model && JSON.stringify(a.template) === JSON.stringify(b.template);

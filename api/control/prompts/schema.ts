@@ -1,4 +1,4 @@
-// Shapes of the prompt registry: what requests bring and what answers show.
+// Request and response shapes of the prompt registry.
 import { z } from 'zod';
 import { promptModel, promptName, promptTemplate, promptVersion } from '../../../schemas/records/prompt.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
@@ -8,24 +8,26 @@ const versionGiven = z
   .union([promptVersion.refine(isAddressable, { error: NOT_ADDRESSABLE }), z.int().min(0).transform(String)], {
     error: 'takes 1 to 64 of letters, digits, _ . -',
   })
-  .meta({ type: 'string', description: 'Left out: the next whole number' });
+  .meta({ type: 'string', description: 'Defaults to the next whole number' });
 
 export const createBody = z.strictObject({
   name: promptName.refine(isAddressable, { error: NOT_ADDRESSABLE }),
   version: versionGiven.nullish(),
-  template: promptTemplate.describe('A text, or the messages of a chat; {{name}} stands for a variable'),
-  model: promptModel.nullish().describe('The model it is meant for'),
+  template: promptTemplate.describe('A text, or the messages of a chat. {{name}} is a variable'),
+  model: promptModel.nullish().describe('Model that the prompt is meant for'),
 });
 export type CreateBody = z.output<typeof createBody>;
 
 export const listQuery = z.object({
-  name: z.string().max(128).optional().describe('Substring of the name, whatever the case'),
+  name: z.string().max(128).optional().describe('Prompts whose name contains this text, ignoring case'),
   ...offsetQuery,
 });
 export type ListQuery = z.output<typeof listQuery>;
 
 export const promptParams = z.object({ name: z.string() });
-export const promptQuery = z.object({ version: z.string().min(1).optional().describe('Left out: the newest') });
+export const promptQuery = z.object({
+  version: z.string().min(1).optional().describe('Version to return. Defaults to the newest'),
+});
 
 export const promptItem = z
   .object({
@@ -33,7 +35,7 @@ export const promptItem = z
     version: z.string(),
     template: promptTemplate,
     model: z.string().nullable(),
-    variables: z.array(z.string()).describe('Variables of the template, in order'),
+    variables: z.array(z.string()).describe('Variables of the template, in the order of their first use'),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'Prompt' });
@@ -42,5 +44,7 @@ export type PromptItem = z.infer<typeof promptItem>;
 export const onePrompt = promptItem.extend({
   versions: z
     .array(z.object({ version: z.string(), model: z.string().nullable(), created_at: z.iso.datetime() }))
-    .describe('The newest first: it is the current one'),
+    .describe('Versions, newest first. The first is the current one'),
 });
+
+export const deletedPrompt = z.object({ name: z.string(), deleted: z.literal(true) });

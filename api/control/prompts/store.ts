@@ -1,9 +1,11 @@
-// Prompts in JetStream KV, one key a version, watched into memory with an index by org and name: reads never leave the process.
-// A version is written once and never changed, so a write is a create; which one is the newest is told by the bucket's revisions,
-// which no clock can mix up. A prompt is deleted version by version, the newest last.
+// Prompts in JetStream KV, one key per version, watched into memory with an index by organization
+// and name: reads never leave the process. A version is written once and never changed. The
+// revisions of the bucket, which no clock affects, define which version is the newest. A prompt is
+// deleted version by version, the newest last.
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { parsePrompt, parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
 
 type Version = Pick<Held<PromptRecord>, 'value' | 'revision'>;
 
@@ -15,14 +17,14 @@ interface Prompt {
 
 interface OrgIndex {
   prompts: Map<string, Prompt>;
-  /** Of all its templates. */
+  /** Bytes of all templates of the organization. */
   bytes: number;
 }
 
 export class PromptStore {
   readonly #bucket: WatchedBucket<PromptRecord>;
   readonly #orgs = new Map<string, OrgIndex>();
-  /** What stands in the index for each key, as a key that is gone has no record to tell. */
+  /** The indexed record of each key, since a deleted key no longer has one. */
   readonly #indexed = new Map<string, PromptRecord>();
 
   private constructor(bucket: WatchedBucket<PromptRecord>) {
@@ -35,11 +37,12 @@ export class PromptStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PromptStore> {
-    const kv = await log.bucket('prompts');
-    return new PromptStore(await WatchedBucket.open(log.nc, kv, { name: 'prompts', parse: parsePrompt, onProblem }));
+    return new PromptStore(await watch(log, 'prompts', onProblem));
   }
 
-  /** The newest version of a prompt; null where the org has none of this name. */
+  /**
+   * Returns the newest version of a prompt, or null if the organization has no prompt of this name.
+   */
   newest(org_id: string, name: string): PromptRecord | null {
     return this.#orgs.get(org_id)?.prompts.get(name)?.newest.value ?? null;
   }
@@ -48,19 +51,22 @@ export class PromptStore {
     return this.#bucket.get(promptKey(org_id, name, version)) ?? null;
   }
 
-  /** What name@version means, or a bare name: its newest version. */
+  /**
+   * Returns the prompt that `name@version`, or a bare name for its newest version, refers to; null
+   * if there is none.
+   */
   resolve(org_id: string, ref: string): PromptRecord | null {
     const { name, version } = parsePromptRef(ref);
     return version === null ? this.newest(org_id, name) : this.get(org_id, name, version);
   }
 
-  /** Versions of one prompt, the newest first. */
+  /** Returns the versions of one prompt, newest first. */
   versions(org_id: string, name: string): PromptRecord[] {
     const versions = this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [];
     return [...versions].sort(newestFirst).map(({ value }) => value);
   }
 
-  /** The newest version of each prompt of an org, the newest first. */
+  /** Returns the newest version of each prompt of an organization, newest first. */
   list(org_id: string): PromptRecord[] {
     const prompts = this.#orgs.get(org_id)?.prompts.values() ?? [];
     return Array.from(prompts, ({ newest }) => newest)
@@ -68,7 +74,10 @@ export class PromptStore {
       .map(({ value }) => value);
   }
 
-  /** How much of what is bounded an org has: prompts, versions of one of them, bytes of all templates. */
+  /**
+   * Returns the bounded figures of an organization: prompts, versions of one prompt, and bytes of
+   * all templates.
+   */
   sizes(org_id: string, name: string): { prompts: number; versions: number; bytes: number } {
     const org = this.#orgs.get(org_id);
     return {
@@ -79,8 +88,9 @@ export class PromptStore {
   }
 
   /**
-   * Writes a version unless there is one of this name already.
-   * @returns what stands now: `record` itself when it was written, else the one that was there first
+   * Writes a version unless it exists.
+   *
+   * @returns the stored version: `record` itself if it was written, otherwise the earlier one
    */
   async create(record: PromptRecord): Promise<PromptRecord> {
     const key = promptKey(record.org_id, record.name, record.version);
@@ -88,9 +98,10 @@ export class PromptStore {
   }
 
   /**
-   * Deletes the versions that a prompt has now, the oldest first: a deletion that breaks off leaves the current version in place.
-   * A version that is made meanwhile stays.
-   * @returns how many versions there were
+   * Deletes the current versions of a prompt, oldest first: an interrupted deletion leaves the
+   * current version in place. A version that is created at the same time stays.
+   *
+   * @returns the number of deleted versions
    */
   async remove(org_id: string, name: string): Promise<number> {
     const versions = [...(this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [])]
@@ -98,7 +109,7 @@ export class PromptStore {
       .reverse();
     for (const { value, revision } of versions)
       await this.#bucket.delete(promptKey(org_id, name, value.version), revision).catch((error: unknown) => {
-        // A version never changes, so the other write was a deletion.
+        // A version never changes, so the conflicting write was a deletion.
         if (!(error instanceof RevisionConflict)) throw error;
       });
     return versions.length;

@@ -1,10 +1,12 @@
-// Shapes of what retention and cold storage take: days and traces of a restore.
+// Request shape of a restore from cold storage.
 import { z } from 'zod';
 import { dayOf } from '../../../pipeline/domain/time/days.ts';
 import { isoMillis } from '../../../schemas/formats/times.ts';
 import type { RestoreArgs } from '../../../schemas/records/job_record.ts';
 
-/** Ids travel in one statement: 128 characters each at most. */
+/**
+ * Maximum ids of one restore. They are sent in one SQL statement, with at most 128 characters each.
+ */
 const TRACE_IDS_MAX = 500;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 
@@ -15,12 +17,10 @@ const day = z
   .transform(dayOf)
   .meta({ type: 'string', format: 'date' });
 
-export const orgParams = z.object({ org_id: z.string() });
-
 export const restoreBody = z
   .strictObject({
     since: day.optional().describe('First day, UTC, on which spans began'),
-    until: day.optional().describe('Last day, included'),
+    until: day.optional().describe('Last day, UTC, inclusive'),
     trace_ids: z
       .array(z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, { error: 'takes the id of a trace' }))
       .min(1, { error: 'takes at least one id; leave it out for every trace of the days' })
@@ -33,7 +33,7 @@ export const restoreBody = z
       context.addIssue({
         code: 'custom',
         path: ['since'],
-        message: 'takes days (since, until) or trace_ids: there is nothing to restore else',
+        message: 'takes days (since, until) or trace_ids: there is nothing else to restore',
       });
     if (since !== undefined && until !== undefined && until < since)
       context.addIssue({ code: 'custom', path: ['until'], message: 'takes a day that is not before since' });

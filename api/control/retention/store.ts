@@ -1,12 +1,13 @@
-// Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+// Retention policies in JetStream KV, one per organization, watched into memory. An organization
+// without a record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import {
   changedRetention,
   DEFAULT_RETENTION,
-  parseRetention,
   type RetentionChange,
   type RetentionPolicy,
   retentionProblem,
@@ -21,9 +22,7 @@ export class RetentionStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<RetentionStore> {
-    const kv = await log.bucket('retention_policies');
-    const options = { name: 'retention_policies', parse: parseRetention, onProblem };
-    return new RetentionStore(await WatchedBucket.open(log.nc, kv, options));
+    return new RetentionStore(await watch(log, 'retention_policies', onProblem));
   }
 
   get(org_id: string): RetentionPolicy {
@@ -31,11 +30,11 @@ export class RetentionStore {
   }
 
   /**
-   * @returns the policy that was changed, and what it became
-   * @throws ApiError invalid_request when the days would be in no order, upstream_unavailable
+   * @returns the policy before and after the change
+   * @throws ApiError invalid_request when the days are out of order, upstream_unavailable
    */
   async change(org_id: string, change: RetentionChange): Promise<{ before: RetentionPolicy; after: RetentionPolicy }> {
-    // The last run is the one whose policy was written.
+    // The last call belongs to the write that succeeded.
     let before = DEFAULT_RETENTION;
     try {
       const after = await this.#bucket.change(orgKey(org_id), (held) => {

@@ -1,6 +1,6 @@
-// The session of a browser: the token of a person goes into an HttpOnly cookie, so that no script of a page can read it.
-// The token stays the only state: nothing is stored, and the session ends when the token does, or when its cookie does where that is
-// sooner.
+// Routes of a browser session: start, get, end. The token of a person is put into an HttpOnly
+// cookie, which no script of a page can read. The service stores nothing: the session ends with the
+// token, or with the cookie if that expires sooner.
 import type { z } from 'zod';
 import { rawCredentialOf, unauthenticated } from '../../http/auth.ts';
 import type { PersonCredential } from '../../http/credential.ts';
@@ -10,9 +10,9 @@ import { SESSION_COOKIE, setSessionCookie } from '../../http/session_cookie.ts';
 import { endedSession, session } from './schema.ts';
 
 export interface SessionDeps {
-  /** Orgs of which the user is an active member. */
+  /** Organizations of which the user is an active member. */
   orgsOf: (user_id: string) => readonly { org_id: string; name: string; role: Role }[];
-  /** Whether the cookie is for https only. */
+  /** True if the cookie is sent over https only. */
   secure: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -20,67 +20,82 @@ export interface SessionDeps {
 
 const TAG = 'Session';
 const PATH = '/v1/session';
-/** How long the cookie lasts of a token that names no end. */
+/** Seconds that the cookie lasts if the token has no expiry. */
 const ENDLESS_S_MAX = 12 * 3600;
-/** What names a person is nobody's to keep. */
+/** Responses that name a person are not cached. */
 const NO_STORE = { 'Cache-Control': 'no-store' };
 
-/** Begins, shows and ends a session. */
-export function sessionRoutes({ orgsOf, secure, now }: SessionDeps): Route[] {
-  const shown = ({ user_id, email, expires_at }: PersonCredential): z.input<typeof session> => ({
+export function sessionRoutes(deps: SessionDeps): Route[] {
+  return [beginSessionRoute(deps), getSessionRoute(deps), endSessionRoute(deps)];
+}
+
+function beginSessionRoute({ orgsOf, secure, now }: SessionDeps): Route {
+  return definePersonRoute({
+    method: 'post',
+    path: PATH,
+    operation_id: 'beginSession',
+    summary: 'Start a session',
+    description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token of the request. The session ends with the token, or after ${String(ENDLESS_S_MAX / 3600)} hours if the token has no expiry. A request that changes something with the cookie needs Sec-Fetch-Site: same-origin, an Origin of this service, or X-Requested-With.`,
+    tag: TAG,
+    audit: null,
+    status: 201,
+    response: session,
+    handler: ({ credential, req }) => {
+      // The person was not authenticated by an API key that the request also carries.
+      const token = rawCredentialOf({ ...req.headers, 'x-org-api-key': undefined });
+      if (token === null) throw unauthenticated('A token is needed: Authorization: Bearer, or a session.');
+      // A token that has just expired, within the accepted clock skew, gets a second. A Max-Age of
+      // 0 would end the session that this request starts.
+      const nowS = now() / 1000;
+      const expires_at = credential.expires_at ?? Math.floor(nowS) + ENDLESS_S_MAX;
+      const maxAgeS = Math.max(1, Math.floor(expires_at - nowS));
+      return {
+        data: sessionOf({ ...credential, expires_at }, orgsOf),
+        headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie(token, { maxAgeS, secure }) },
+      };
+    },
+  });
+}
+
+function getSessionRoute({ orgsOf }: SessionDeps): Route {
+  return definePersonRoute({
+    method: 'get',
+    path: PATH,
+    operation_id: 'getSession',
+    summary: 'Get the current session',
+    description: 'Returns the caller and the organizations of which they are an active member.',
+    tag: TAG,
+    response: session,
+    handler: ({ credential }) => ({ data: sessionOf(credential, orgsOf), headers: NO_STORE }),
+  });
+}
+
+function endSessionRoute({ secure }: SessionDeps): Route {
+  return definePublicRoute({
+    method: 'delete',
+    path: PATH,
+    operation_id: 'endSession',
+    summary: 'End a session',
+    description:
+      'Clears the cookie. Works with any cookie, including an expired one. Copies of the token stay valid until the token expires.',
+    tag: TAG,
+    audit: null,
+    response: endedSession,
+    handler: () => ({
+      data: { id: SESSION_COOKIE, deleted: true as const },
+      headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie('', { maxAgeS: 0, secure }) },
+    }),
+  });
+}
+
+function sessionOf(
+  { user_id, email, expires_at }: PersonCredential,
+  orgsOf: SessionDeps['orgsOf'],
+): z.input<typeof session> {
+  return {
     user_id,
     email,
     expires_at: expires_at === null ? null : new Date(expires_at * 1000).toISOString(),
     orgs: orgsOf(user_id).map(({ org_id, name, role }) => ({ org_id, name, role })),
-  });
-  return [
-    definePersonRoute({
-      method: 'post',
-      path: PATH,
-      operation_id: 'beginSession',
-      summary: 'Begin a session: the token goes into an HttpOnly cookie',
-      description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token that the request came with; it ends when the token does, or after ${String(ENDLESS_S_MAX / 3600)} hours where the token names no end. A request with it that changes something needs Sec-Fetch-Site: same-origin, an Origin of our own or X-Requested-With.`,
-      tag: TAG,
-      status: 201,
-      audit: null,
-      response: session,
-      handler: (ctx) => {
-        // An API key beside the token is not what the person was recognized by.
-        const token = rawCredentialOf({ ...ctx.req.headers, 'x-org-api-key': undefined });
-        if (token === null) throw unauthenticated('A token is needed: Authorization: Bearer, or a session.');
-        // A token within the clock skew of its end gets a second; 0 would end the session that this begins.
-        const nowS = now() / 1000;
-        const expires_at = ctx.credential.expires_at ?? Math.floor(nowS) + ENDLESS_S_MAX;
-        const maxAgeS = Math.max(1, Math.floor(expires_at - nowS));
-        return {
-          data: shown({ ...ctx.credential, expires_at }),
-          headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie(token, { maxAgeS, secure }) },
-        };
-      },
-    }),
-    definePersonRoute({
-      method: 'get',
-      path: PATH,
-      operation_id: 'getSession',
-      summary: 'Who is calling, and the orgs they belong to',
-      tag: TAG,
-      response: session,
-      handler: (ctx) => ({ data: shown(ctx.credential), headers: NO_STORE }),
-    }),
-    definePublicRoute({
-      method: 'delete',
-      path: PATH,
-      operation_id: 'endSession',
-      summary: 'End the session: the cookie is cleared',
-      description:
-        'Works with any cookie, an expired one too. A copy of the token made elsewhere stays valid until it ends.',
-      tag: TAG,
-      audit: null,
-      response: endedSession,
-      handler: () => ({
-        data: { id: SESSION_COOKIE, deleted: true as const },
-        headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie('', { maxAgeS: 0, secure }) },
-      }),
-    }),
-  ];
+  };
 }

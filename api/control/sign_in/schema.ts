@@ -1,21 +1,21 @@
-// Shapes of the session's answers.
+// Response shapes of the browser session.
 import { z } from 'zod';
 import { ROLES } from '../../http/permissions.ts';
 import { SESSION_COOKIE } from '../../http/session_cookie.ts';
 
 export const session = z
   .object({
-    user_id: z.string().describe("The token's sub"),
-    email: z.string().nullable().describe('null where the token names none, or names it as not verified'),
+    user_id: z.string().describe('sub of the token'),
+    email: z.string().nullable().describe('null if the token has no email, or an unverified one'),
     expires_at: z.iso
       .datetime()
       .nullable()
       .describe(
-        'When the session ends; null where the token names no end: the answer that begins a session then tells when its cookie ends',
+        'When the session ends. null if the token has no expiry; the response that starts a session then gives the expiry of the cookie',
       ),
     orgs: z
       .array(z.object({ org_id: z.string(), name: z.string(), role: z.enum(ROLES) }))
-      .describe('Orgs of which the person is an active member'),
+      .describe('Organizations of which the person is an active member'),
   })
   .meta({ id: 'LoginSession' });
 

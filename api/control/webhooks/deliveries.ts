@@ -1,4 +1,4 @@
-// The attempt log of an endpoint, read from ClickHouse.
+// The delivery attempts of a webhook endpoint, read from ClickHouse.
 import { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
@@ -43,7 +43,9 @@ export interface DeliveriesAsked {
   offset: number;
 }
 
-/** One page, newest first, and how many tries there are. Tries show some seconds after they were made. */
+/**
+ * Returns one page of attempts, newest first, and their number. An attempt appears within seconds.
+ */
 export async function listDeliveries(
   clickhouse: ClickHouse,
   { org_id, webhook_id, event_id, outcome, limit, offset }: DeliveriesAsked,

@@ -1,7 +1,7 @@
-// Shapes of the webhook endpoints' routes: what they take, and what they answer.
+// Request and response shapes of webhook endpoints, delivery attempts and dead letters.
 import { z } from 'zod';
 import { EVENT_CATALOG, eventNamed, TEST_EVENT } from '../../../schemas/events/catalog.ts';
-import { DEAD_REASONS } from '../../../schemas/records/webhook.ts';
+import { DEAD_DELIVERY_REASONS } from '../../../schemas/records/webhook.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
 const DESCRIPTION_CHARS_MAX = 500;
@@ -14,7 +14,10 @@ const eventName = z
   .transform((name, context) => {
     const event = eventNamed(name);
     if (event !== null) return event;
-    context.addIssue({ code: 'custom', message: `${JSON.stringify(name.slice(0, 64))} is no event of the catalog` });
+    context.addIssue({
+      code: 'custom',
+      message: `${JSON.stringify(name.slice(0, 64))} is not an event of the catalog`,
+    });
     return z.NEVER;
   })
   .meta({ enum: [...NAMES, 'cost_anomaly'] });
@@ -23,17 +26,17 @@ const events = z
   .min(1, { error: 'takes at least one event of the catalog' })
   .max(2 * NAMES.length)
   .transform((names) => [...new Set(names)])
-  .meta({ description: 'Events of the catalog; cost_anomaly is taken as cost.anomaly' });
+  .meta({ description: 'Events of the catalog. cost_anomaly is accepted for cost.anomaly' });
 const description = z.string().max(DESCRIPTION_CHARS_MAX);
 const secret = z
   .string()
   .min(1)
   .max(SECRET_CHARS_MAX)
   .regex(/^[\x21-\x7e]+$/, { error: 'takes letters, digits and signs of ASCII, without spaces' })
-  .describe('Signs the deliveries (HMAC-SHA256); one is made where none is given');
+  .describe('Key that signs the deliveries (HMAC-SHA256). Generated if left out');
 
 export const createBody = z.strictObject({
-  url: z.string().max(URL_CHARS_MAX).describe('https; http for localhost and 127.0.0.1 in development'),
+  url: z.string().max(URL_CHARS_MAX).describe('https address; http only for localhost and 127.0.0.1 in development'),
   events,
   secret: secret.optional(),
   description: description.default(''),
@@ -50,11 +53,9 @@ export type PatchBody = z.output<typeof patchBody>;
 
 export const rotateBody = z.strictObject({ secret: secret.optional() });
 
-const orgId = z.string();
-export const orgParams = z.object({ org_id: orgId });
-export const webhookParams = z.object({ org_id: orgId, webhook_id: z.string() });
+export const webhookParams = z.object({ org_id: z.string(), webhook_id: z.string() });
 export const letterParams = z.object({
-  org_id: orgId,
+  org_id: z.string(),
   event_id: z.string().regex(/^[A-Za-z0-9_=-]{1,128}$/, { error: 'takes the id of an event' }),
 });
 
@@ -68,26 +69,23 @@ export const webhookItem = z.object({
 });
 export type WebhookItem = z.infer<typeof webhookItem>;
 
-const shownOnce = z.string().describe('Shown in this answer and never again');
+const shownOnce = z.string().describe('Shown in this response only');
 export const createdWebhook = webhookItem.extend({ secret: shownOnce });
 export const rotatedSecret = z.object({
   webhook_id: z.string(),
   secret: shownOnce,
   created_at: z.iso.datetime(),
-  previous_expires_at: z.iso
-    .datetime()
-    .describe('Until then deliveries are signed with the secrets before this one too'),
+  previous_expires_at: z.iso.datetime().describe('Until then, deliveries are also signed with the previous secrets'),
 });
 export const deletedWebhook = z.object({ webhook_id: z.string(), deleted: z.literal(true) });
 export const queuedTest = z.object({
   webhook_id: z.string(),
-  event_id: z.string().describe('Look for it in the deliveries of the endpoint'),
+  event_id: z.string().describe('Id of the event in the deliveries of the endpoint'),
   event: z.literal(TEST_EVENT),
   queued: z.literal(true),
 });
 
 const OUTCOMES = ['delivered', 'failed', 'retrying', 'dead-lettered'] as const;
-export const listQuery = z.object(offsetQuery);
 export const deliveriesQuery = z.object({
   ...offsetQuery,
   event_id: z.string().min(1).optional(),
@@ -97,9 +95,9 @@ export const deliveryItem = z.object({
   event_id: z.string(),
   event: z.string(),
   attempt: z.int().describe('X-Service-Attempt, from 0'),
-  outcome: z.enum(OUTCOMES).describe('What became of the delivery by this try'),
-  status_code: z.int().nullable().describe('null where no answer came'),
-  error: z.string().nullable().describe('Why none came'),
+  outcome: z.enum(OUTCOMES).describe('Outcome of the delivery with this attempt'),
+  status_code: z.int().nullable().describe('null if there was no response'),
+  error: z.string().nullable().describe('Why there was no response'),
   duration_ms: z.int(),
   at: z.iso.datetime(),
 });
@@ -111,19 +109,22 @@ export const letterItem = z.object({
   webhook_id: z.string(),
   event: z.string(),
   reason: z
-    .enum(DEAD_REASONS)
+    .enum(DEAD_DELIVERY_REASONS)
     .describe(
-      'expired: it failed for 24 hours; backlog: too many deliveries waited for this endpoint; too_large: it has more bytes than are sent',
+      'expired: the delivery failed for 24 hours. backlog: too many deliveries waited for this endpoint. too_large: the event exceeds the maximum size of a delivery',
     ),
   attempts: z.int(),
-  status_code: z.int().nullable().describe('Of the last try; null where no answer came'),
+  status_code: z.int().nullable().describe('Status of the last attempt; null if there was no response'),
   error: z.string().nullable(),
-  payload: z.record(z.string(), z.unknown()).describe('What is sent again, to the byte, by a replay'),
-  created_at: z.iso.datetime().describe('Of the event'),
+  payload: z.record(z.string(), z.unknown()).describe('Payload that a replay sends again, byte for byte'),
+  created_at: z.iso.datetime().describe('When the event happened'),
   died_at: z.iso.datetime(),
 });
 export type LetterItem = z.infer<typeof letterItem>;
 export const replayBody = z.strictObject({
-  webhook_id: z.string().optional().describe('Left out: to every endpoint that the event was given up for'),
+  webhook_id: z
+    .string()
+    .optional()
+    .describe('Endpoint to send to. Defaults to every endpoint that has a dead letter of the event'),
 });
 export const replayed = z.object({ event_id: z.string(), replayed: z.int(), webhook_ids: z.array(z.string()) });

@@ -1,39 +1,30 @@
-// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes are CAS on the revision.
+// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes
+// compare the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { webhookKey, type WebhookRecord, webhookRecord } from '../../../schemas/records/webhook.ts';
+import { webhookKey, type WebhookRecord } from '../../../schemas/records/webhook.ts';
 
 const UPDATE_TRIES_MAX = 8;
 
 export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
-  /** Ids of each org's endpoints. */
-  readonly #byOrg = new Map<string, Set<string>>();
-  /** Changes of one endpoint by this process, which would lose against each other. */
+  readonly #byOrg: OrgIndex<WebhookRecord>;
+  /**
+   * Serializes changes of one endpoint by this process, which would otherwise conflict with each
+   * other.
+   */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
     this.#bucket = bucket;
-    const sort = (key: string, record: WebhookRecord | null) => {
-      const [org = ''] = key.split('.');
-      const own = this.#byOrg.get(org) ?? new Set();
-      if (record === null) own.delete(key);
-      else own.add(key);
-      if (own.size === 0) this.#byOrg.delete(org);
-      else this.#byOrg.set(org, own);
-    };
-    for (const [key, { value }] of bucket.entries()) sort(key, value);
-    bucket.onChange((key, held) => {
-      sort(key, held?.value ?? null);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<WebhookStore> {
-    const parse = (text: string) => webhookRecord.parse(JSON.parse(text));
-    return new WebhookStore(
-      await WatchedBucket.open(log.nc, await log.bucket('webhooks'), { name: 'webhooks', parse, onProblem }),
-    );
+    return new WebhookStore(await watch(log, 'webhooks', onProblem));
   }
 
   get(org_id: string, webhook_id: string): WebhookRecord | null {
@@ -41,17 +32,14 @@ export class WebhookStore {
   }
 
   count(org_id: string): number {
-    return this.#byOrg.get(webhookKey(org_id, '').slice(0, -1))?.size ?? 0;
+    return this.#byOrg.of(org_id).size;
   }
 
-  /** Of an org, newest first. */
+  /** Returns an organization's endpoints, newest first. */
   list(org_id: string): WebhookRecord[] {
-    const keys = this.#byOrg.get(webhookKey(org_id, '').slice(0, -1)) ?? [];
-    return [...keys]
-      .flatMap((key) => this.#bucket.get(key) ?? [])
-      .sort((a, b) =>
-        a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.webhook_id < b.webhook_id ? -1 : 1,
-      );
+    return [...this.#byOrg.of(org_id).values()].sort((a, b) =>
+      a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.webhook_id < b.webhook_id ? -1 : 1,
+    );
   }
 
   async create(record: WebhookRecord): Promise<void> {
@@ -71,7 +59,7 @@ export class WebhookStore {
     return changed ?? null;
   }
 
-  /** Takes an endpoint away; false when there is none. */
+  /** Deletes an endpoint; false when there is none. */
   async remove(org_id: string, webhook_id: string): Promise<boolean> {
     const key = webhookKey(org_id, webhook_id);
     for (let tries = 1; ; tries++) {

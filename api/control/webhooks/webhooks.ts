@@ -1,5 +1,5 @@
-// What can be done to webhook endpoints: the rules between a route and the store. A secret leaves this file once, when it is
-// given or made; it is stored sealed.
+// Creates and changes webhook endpoints, sends test events, and lists and replays dead letters. A
+// secret is returned once, when it is given or generated; it is stored sealed.
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
@@ -22,9 +22,9 @@ import { ApiError } from '../../http/errors.ts';
 import type { CreateBody, LetterItem, PatchBody, WebhookItem } from './schema.ts';
 import type { WebhookStore } from './store.ts';
 
-/** Endpoints of one org. */
+/** Maximum endpoints of one organization. */
 export const ENDPOINTS_ORG_MAX = 2000;
-/** How long the secrets before the newest go on signing. */
+/** Time for which the previous secrets of an endpoint still sign, milliseconds. */
 export const ROTATION_MS = 24 * 3_600_000;
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
@@ -53,7 +53,10 @@ export function getWebhook({ store }: WebhooksDeps, org_id: string, webhook_id: 
   return record;
 }
 
-/** @throws ApiError invalid_request for an address that no webhook may have, conflict when the org has all it may */
+/**
+ * @throws ApiError invalid_request for an address that webhooks may not have, conflict when the
+ * organization has the maximum number of endpoints
+ */
 export async function createWebhook(
   deps: WebhooksDeps,
   org_id: string,
@@ -64,7 +67,7 @@ export async function createWebhook(
   if (deps.store.count(org_id) >= ENDPOINTS_ORG_MAX)
     throw new ApiError(
       'conflict',
-      `The org has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, which is all it may. Delete one first.`,
+      `The organization has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, the most that it can have. Delete one first.`,
     );
   const secret = body.secret ?? newSecret();
   const webhook_id = newId('wh_');
@@ -86,7 +89,7 @@ export async function changeWebhook(
   const given = Object.fromEntries(
     Object.entries(patch).filter(([, value]) => value !== undefined),
   ) as Partial<WebhookRecord>;
-  // The last run is the one whose record was written.
+  // The last call belongs to the write that succeeded.
   const last: { before: WebhookRecord | null } = { before: null };
   const after = await deps.store.change(org_id, webhook_id, (record) => {
     last.before = record;
@@ -96,17 +99,21 @@ export async function changeWebhook(
   return { before: last.before, after };
 }
 
-/** Takes an endpoint away, with all that waits for it and all that was given up for it. @throws ApiError webhook_not_found */
+/**
+ * Deletes an endpoint, its pending deliveries and its dead letters. @throws ApiError
+ * webhook_not_found
+ */
 export async function deleteWebhook(deps: WebhooksDeps, org_id: string, webhook_id: string): Promise<void> {
   if (!(await deps.store.remove(org_id, webhook_id))) throw notFound(webhook_id);
-  // Senders drop what is left all the same.
+  // A failure here does no harm: senders drop deliveries of a deleted endpoint.
   const receiver = { org_id, target_id: webhook_id };
   await Promise.allSettled([dropDeliveries(deps.log, receiver), deps.deadLetters.drop(receiver)]);
 }
 
 /**
- * Gives an endpoint a new secret. Those before it go on signing beside it for ROTATION_MS, so that a receiver can change over
- * without refusing anything.
+ * Gives an endpoint a new secret. The previous secrets sign beside it for ROTATION_MS, so that a
+ * receiver can switch without rejecting deliveries.
+ *
  * @throws ApiError webhook_not_found
  */
 export async function rotateSecret(
@@ -130,8 +137,9 @@ export async function rotateSecret(
 }
 
 /**
- * Sends a test event to one endpoint, through the queue that all deliveries take.
- * @returns the event's id
+ * Sends a test event to one endpoint through the queue of all deliveries.
+ *
+ * @returns the id of the event
  * @throws ApiError webhook_not_found, conflict when the endpoint is disabled
  */
 export async function sendTest(deps: WebhooksDeps, org_id: string, webhook_id: string): Promise<string> {
@@ -156,7 +164,10 @@ export async function sendTest(deps: WebhooksDeps, org_id: string, webhook_id: s
   return event_id;
 }
 
-/** Events that were given up, newest first: one page and how many there are. @throws ApiError upstream_unavailable */
+/**
+ * Returns one page of dead letters, newest first, and their number. @throws ApiError
+ * upstream_unavailable
+ */
 export async function listLetters(
   deps: WebhooksDeps,
   org_id: string,
@@ -168,14 +179,17 @@ export async function listLetters(
     const letters = await deps.deadLetters.read(keys.slice(offset, offset + limit));
     return { items: letters.map(letterItemOf), total: keys.length };
   } catch (cause) {
-    throw new ApiError('upstream_unavailable', 'The dead letters cannot be read now. Try again.', { cause });
+    throw new ApiError('upstream_unavailable', 'The dead letters cannot be read. Try again.', { cause });
   }
 }
 
 /**
- * Sends again what was given up: the same bytes under the same event id, tried anew for as long as any delivery.
- * @returns the endpoints that get it
- * @throws ApiError not_found when nothing of this event was given up, conflict when no endpoint of it is enabled
+ * Sends the dead letters of an event again: the same bytes under the same event id, with retries
+ * for as long as any delivery.
+ *
+ * @returns the endpoints that receive the event
+ * @throws ApiError not_found when the event has no dead letter, conflict when none of its endpoints
+ * is enabled or the event is too large
  */
 export async function replayLetters(
   deps: WebhooksDeps,
@@ -188,7 +202,7 @@ export async function replayLetters(
   );
   if (found.length === 0) throw new ApiError('not_found', `There is no dead letter of the event ${event_id}.`);
   if (found.every(({ letter }) => letter.reason === 'too_large'))
-    throw new ApiError('conflict', `The event ${event_id} is larger than what is sent.`);
+    throw new ApiError('conflict', `The event ${event_id} exceeds the maximum size of a delivery.`);
   const ready = found.filter(
     ({ letter }) => letter.target_kind === 'alert' || deps.store.get(org_id, letter.target_id)?.enabled === true,
   );
@@ -198,7 +212,10 @@ export async function replayLetters(
   return ready.map(({ letter }) => letter.target_id);
 }
 
-/** The letter goes only after the queue has stored the delivery; asked for twice at once, it is stored once. */
+/**
+ * Deletes the letter only after the queue has stored the delivery. Two concurrent replays of a
+ * letter store one delivery.
+ */
 async function replay(deps: WebhooksDeps, stored: StoredLetter): Promise<void> {
   const { event_id, event, org_id, target_kind, target_id, body, created_at } = stored.letter;
   const delivery = freshDelivery({ event_id, event, org_id, target_kind, target_id, body, created_at });
@@ -236,4 +253,4 @@ function sealedSecret(
 const notFound = (webhook_id: string) =>
   new ApiError('webhook_not_found', `There is no webhook endpoint ${webhook_id}.`);
 const disabled = (webhook_id: string) =>
-  new ApiError('conflict', `The webhook endpoint ${webhook_id} is disabled or gone; enable it first.`);
+  new ApiError('conflict', `The webhook endpoint ${webhook_id} is disabled or deleted. Enable it first.`);

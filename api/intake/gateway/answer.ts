@@ -1,7 +1,7 @@
 // The answer of one call as the record will have it, read beside its way to the caller. In: its head, its bytes as they come, how it
 // ended. Out: the bytes for the caller, and at the end response, outcome and what is said of it in attributes.
-// Bounds: of an answer that is no stream ANSWER_BYTES_MAX are kept; of all answers of one organization KEPT_BYTES_ORG_MAX, and of
-// all answers together KEPT_BYTES_MAX, the texts of streams included.
+// Bounds: of an answer that is no stream ANSWER_BYTES_MAX are kept; of all answers of one organization RESERVED_BYTES_ORG_MAX, and of
+// all answers together RESERVED_BYTES_MAX, the texts of streams included.
 import type { GatewayCall } from './call.ts';
 import { type Assembly, ChatAssembly, isUsageChunk, ResponsesAssembly } from './assembly.ts';
 import type { Ending } from './exchange.ts';
@@ -9,9 +9,9 @@ import { SseStream } from './sse.ts';
 import { type Fields, isFields } from './values.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-const KEPT_BYTES_MAX = 128 * 1024 * 1024;
+const RESERVED_BYTES_MAX = 128 * 1024 * 1024;
 /** Less than the whole, so that the answers of one organization never crowd those of another out of the records. */
-const KEPT_BYTES_ORG_MAX = 48 * 1024 * 1024;
+const RESERVED_BYTES_ORG_MAX = 48 * 1024 * 1024;
 /** Of a character of a text in memory, at most. */
 const CHAR_BYTES = 2;
 const ERROR_CHARS_MAX = 2000;
@@ -19,11 +19,11 @@ const ERROR_CHARS_MAX = 2000;
 const TIMEOUTS = new Set([408, 504]);
 
 /** Bytes of the answers that are being read: of all together, and of each organization that has any. */
-let keptBytes = 0;
-const keptByOrg = new Map<string, number>();
+let reservedBytes = 0;
+const reservedByOrg = new Map<string, number>();
 
 /** Bytes that one answer keeps of the bounds. */
-class Kept {
+class AnswerReservation {
   readonly #org_id: string;
   #bytes = 0;
 
@@ -33,19 +33,19 @@ class Kept {
 
   /** Returns false, and keeps nothing, when there is no room for so many bytes more. */
   grow(bytes: number): boolean {
-    const ofOrg = keptByOrg.get(this.#org_id) ?? 0;
-    if (ofOrg + bytes > KEPT_BYTES_ORG_MAX || keptBytes + bytes > KEPT_BYTES_MAX) return false;
-    keptByOrg.set(this.#org_id, ofOrg + bytes);
-    keptBytes += bytes;
+    const ofOrg = reservedByOrg.get(this.#org_id) ?? 0;
+    if (ofOrg + bytes > RESERVED_BYTES_ORG_MAX || reservedBytes + bytes > RESERVED_BYTES_MAX) return false;
+    reservedByOrg.set(this.#org_id, ofOrg + bytes);
+    reservedBytes += bytes;
     this.#bytes += bytes;
     return true;
   }
 
   release(): void {
-    const left = (keptByOrg.get(this.#org_id) ?? 0) - this.#bytes;
-    if (left > 0) keptByOrg.set(this.#org_id, left);
-    else keptByOrg.delete(this.#org_id);
-    keptBytes -= this.#bytes;
+    const left = (reservedByOrg.get(this.#org_id) ?? 0) - this.#bytes;
+    if (left > 0) reservedByOrg.set(this.#org_id, left);
+    else reservedByOrg.delete(this.#org_id);
+    reservedBytes -= this.#bytes;
     this.#bytes = 0;
   }
 }
@@ -79,7 +79,7 @@ export class AnswerReader {
   readonly #now: () => number;
   readonly #assembly: Assembly;
   readonly #sse: SseStream | null;
-  readonly #kept: Kept;
+  readonly #reservation: AnswerReservation;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cut = false;
@@ -93,8 +93,8 @@ export class AnswerReader {
     this.#call = call;
     this.#head = head;
     this.#now = now;
-    this.#kept = new Kept(org_id);
-    const hasRoom = (chars: number) => this.#kept.grow(chars * CHAR_BYTES);
+    this.#reservation = new AnswerReservation(org_id);
+    const hasRoom = (chars: number) => this.#reservation.grow(chars * CHAR_BYTES);
     this.#assembly = call.operation === 'responses' ? new ResponsesAssembly(hasRoom) : new ChatAssembly(hasRoom);
     const hides = call.asksUsage;
     const onData = (data: unknown) => {
@@ -114,7 +114,7 @@ export class AnswerReader {
   take(chunk: Buffer): Buffer {
     if (this.#sse !== null) return this.#sse.push(chunk);
     if (!this.#head.isPlain || this.#cut) return chunk;
-    if (this.#bytes + chunk.length > ANSWER_BYTES_MAX || !this.#kept.grow(chunk.length)) {
+    if (this.#bytes + chunk.length > ANSWER_BYTES_MAX || !this.#reservation.grow(chunk.length)) {
       this.#cut = true;
       this.#drop();
     } else {
@@ -129,7 +129,7 @@ export class AnswerReader {
   }
 
   #drop(): void {
-    this.#kept.release();
+    this.#reservation.release();
     this.#bytes = 0;
     this.#chunks = [];
   }
@@ -164,7 +164,7 @@ export class AnswerReader {
   }
 
   #streamed(attributes: Record<string, unknown>): Fields | null {
-    this.#kept.release();
+    this.#reservation.release();
     if (this.#assembly.cut) attributes['answer_truncated'] = true;
     return this.#assembly.response();
   }

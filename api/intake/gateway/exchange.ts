@@ -18,7 +18,7 @@ const IDLE_SOCKETS_MAX = 256;
 /** A caller that takes nothing for this long is taken for gone. */
 const STALL_MS = 120_000;
 /** An answer that is no stream is held back until it is whole, up to here. */
-const HELD_BYTES_MAX = 256 * 1024;
+const BUFFERED_BYTES_MAX = 256 * 1024;
 
 const agents = {
   'http:': new HttpAgent({
@@ -115,86 +115,129 @@ export interface RelayOptions {
   rest: () => Buffer;
 }
 
-/** Passes an answer on. Resolves when it has ended and all of it was handed to the connection; `begun` says whether the caller got any of it. */
+/** How an answer was passed on. */
+export interface Relayed {
+  ending: Ending;
+  /** True once the caller has got any of the answer. */
+  begun: boolean;
+}
+
+/** Passes an answer on. Resolves when the answer has ended and all of it has been written to the connection of the caller. */
 export function relay(
   answer: IncomingMessage,
   request: ClientRequest,
   res: ServerResponse,
   options: RelayOptions,
-): Promise<{ ending: Ending; begun: boolean }> {
-  const { timeout_ms, streamed, begin, take, rest } = options;
-  return new Promise((resolve) => {
-    let begun = false;
-    let done = false;
-    let held: Buffer[] = [];
-    let heldBytes = 0;
-    const settle = (ending: Ending) => {
-      if (done) return;
-      done = true;
-      clearTimeout(timer);
-      res.off('close', onGone).off('drain', onDrain);
-      if (ending !== 'complete') request.destroy();
-      resolve({ ending, begun });
+): Promise<Relayed> {
+  return new Relay(answer, request, res, options).ended;
+}
+
+class Relay {
+  readonly #answer: IncomingMessage;
+  readonly #request: ClientRequest;
+  readonly #res: ServerResponse;
+  readonly #options: RelayOptions;
+  readonly #ended = Promise.withResolvers<Relayed>();
+  /** Ends the relay: the upstream is silent for its timeout, or the caller reads nothing for STALL_MS. */
+  #timer: NodeJS.Timeout;
+  #begun = false;
+  #done = false;
+  /** Pieces of a short answer, until it is whole. */
+  #buffered: Buffer[] = [];
+  #bufferedBytes = 0;
+  /** True while the connection of the caller takes no more. */
+  #stalled = false;
+
+  constructor(answer: IncomingMessage, request: ClientRequest, res: ServerResponse, options: RelayOptions) {
+    this.#answer = answer;
+    this.#request = request;
+    this.#res = res;
+    this.#options = options;
+    this.#timer = this.#awaitUpstream();
+    const lost = () => {
+      this.#settle('lost');
     };
-    const onGone = () => {
-      settle('gone');
-    };
-    const silent = () => {
-      settle('timeout');
-    };
-    let timer = setTimeout(silent, timeout_ms);
-    let stalled = false;
-    const onDrain = () => {
-      if (!stalled || done) return;
-      stalled = false;
-      clearTimeout(timer);
-      timer = setTimeout(silent, timeout_ms);
-      answer.resume();
-    };
-    const write = (bytes: Buffer) => {
-      if (bytes.length === 0 || res.write(bytes) || stalled) return;
-      stalled = true;
-      clearTimeout(timer);
-      timer = setTimeout(onGone, STALL_MS);
-      answer.pause();
-    };
-    answer.on('data', (chunk: Buffer) => {
-      timer.refresh();
-      const out = take(chunk);
-      if (begun) {
-        write(out);
-        return;
-      }
-      if (!streamed && heldBytes + out.length <= HELD_BYTES_MAX) {
-        held.push(out);
-        heldBytes += out.length;
-        return;
-      }
-      begun = true;
-      begin(null);
-      for (const piece of held) write(piece);
-      held = [];
-      write(out);
-    });
-    answer.on('end', () => {
-      if (done || !answer.complete) return;
-      const last = rest();
-      if (!begun) {
-        begun = true;
-        const whole = Buffer.concat([...held, last]);
-        begin(whole.length);
-        res.end(whole);
-      } else if (last.length > 0) res.end(last);
-      else res.end();
-      settle('complete');
-    });
-    answer.on('error', () => {
-      settle('lost');
-    });
-    answer.on('close', () => {
-      settle('lost');
-    });
-    res.on('close', onGone).on('drain', onDrain);
-    if (res.destroyed) onGone();
-  });
+    answer
+      .on('data', (chunk: Buffer) => {
+        this.#take(chunk);
+      })
+      .on('end', () => {
+        this.#finish();
+      })
+      .on('error', lost)
+      .on('close', lost);
+    res.on('close', this.#onGone).on('drain', this.#onDrain);
+    if (res.destroyed) this.#onGone();
+  }
+
+  get ended(): Promise<Relayed> {
+    return this.#ended.promise;
+  }
+
+  #awaitUpstream(): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#settle('timeout');
+    }, this.#options.timeout_ms);
+  }
+
+  #take(chunk: Buffer): void {
+    this.#timer.refresh();
+    const out = this.#options.take(chunk);
+    if (this.#begun) {
+      this.#write(out);
+      return;
+    }
+    if (!this.#options.streamed && this.#bufferedBytes + out.length <= BUFFERED_BYTES_MAX) {
+      this.#buffered.push(out);
+      this.#bufferedBytes += out.length;
+      return;
+    }
+    this.#begun = true;
+    this.#options.begin(null);
+    for (const piece of this.#buffered) this.#write(piece);
+    this.#buffered = [];
+    this.#write(out);
+  }
+
+  #write(bytes: Buffer): void {
+    if (bytes.length === 0 || this.#res.write(bytes) || this.#stalled) return;
+    this.#stalled = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#onGone, STALL_MS);
+    this.#answer.pause();
+  }
+
+  readonly #onDrain = (): void => {
+    if (!this.#stalled || this.#done) return;
+    this.#stalled = false;
+    clearTimeout(this.#timer);
+    this.#timer = this.#awaitUpstream();
+    this.#answer.resume();
+  };
+
+  readonly #onGone = (): void => {
+    this.#settle('gone');
+  };
+
+  #finish(): void {
+    if (this.#done || !this.#answer.complete) return;
+    const last = this.#options.rest();
+    if (!this.#begun) {
+      this.#begun = true;
+      const whole = Buffer.concat([...this.#buffered, last]);
+      this.#options.begin(whole.length);
+      this.#res.end(whole);
+    } else if (last.length > 0) this.#res.end(last);
+    else this.#res.end();
+    this.#settle('complete');
+  }
+
+  #settle(ending: Ending): void {
+    if (this.#done) return;
+    this.#done = true;
+    clearTimeout(this.#timer);
+    this.#res.off('close', this.#onGone).off('drain', this.#onDrain);
+    if (ending !== 'complete') this.#request.destroy();
+    this.#ended.resolve({ ending, begun: this.#begun });
+  }
 }

@@ -3,12 +3,12 @@
 // model becomes a span, recorded after its answer is on its way; hard budgets are asked before it, and told after it what it used.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayRoutes } from '../../../ops/platform/llm/routes.ts';
+import type { Admission } from '../../admission/admission.ts';
+import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import { authenticateOrg, permit } from '../../http/auth.ts';
 import { checkJsonType, MalformedBody, readBody } from '../../http/body.ts';
-import type { OrgCredential } from '../../http/credential.ts';
 import { ApiError, toApiError } from '../../http/errors.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
-import type { OrgSlots } from '../../http/org_slots.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '../../http/request_id.ts';
 import { discardBody } from '../../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
@@ -18,25 +18,13 @@ import { sendGatewayError } from './errors.ts';
 import { ask, relay } from './exchange.ts';
 import { Estimates } from './reserve.ts';
 
-/** Calls that are under way in this process; each holds two connections and its answer's text. */
-const CALLS_MAX = 10_000;
 const CALLS_END_MS_MAX = 1000;
-/** Seconds after which a caller that was refused for too many calls under way may try again. */
-const RETRY_AFTER_SECONDS = '1';
 /** In the metrics, the status of a request whose sender went away; nothing is sent. */
 const CLIENT_GONE = 499;
 
-/** What one request holds of the bounds of admission. */
-interface Hold {
-  grow: (bytes: number) => ApiError | null;
-  release: () => void;
-}
-
 export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
   edge: EdgeDeps;
-  admission: { open: (credential: OrgCredential) => Hold };
-  /** Calls of one organization that may be under way in this process at a time. */
-  slots: Pick<OrgSlots, 'take'>;
+  admission: Pick<Admission, 'begin'>;
   routes: GatewayRoutes;
   /** Answers that are under way; whoever destroys one ends its call, which is recorded as far as it got. */
   open: Set<ServerResponse>;
@@ -88,7 +76,7 @@ export function createGatewayHandler(
   return (req, res, path) => {
     const began = performance.now();
     deps.open.add(res);
-    void serve(req, res, path, deps.open.size > CALLS_MAX, serving).then((status) => {
+    void serve(req, res, path, serving).then((status) => {
       deps.open.delete(res);
       deps.edge.observe(path.pattern, req.method ?? '', status, (performance.now() - began) / 1000);
     });
@@ -96,21 +84,15 @@ export function createGatewayHandler(
 }
 
 /** The status that was sent. */
-async function serve(
-  req: IncomingMessage,
-  res: ServerResponse,
-  path: GatewayPath,
-  full: boolean,
-  deps: Serving,
-): Promise<number> {
+async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPath, deps: Serving): Promise<number> {
   const request_id = newRequestId();
   const headers: string[] = [];
+  const admission = deps.admission.begin('gateway', (name, value) => headers.push(name, value));
   try {
-    if (full)
-      throw new ApiError('rate_limited', 'Too many calls are under way.', {
-        headers: { 'Retry-After': RETRY_AFTER_SECONDS },
-      });
-    await pass(req, res, path, { request_id, headers }, deps);
+    admission.arrived();
+    await pass(req, res, path, { request_id, headers, admission }, deps).finally(() => {
+      admission.release();
+    });
     return res.headersSent ? res.statusCode : CLIENT_GONE;
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
@@ -126,10 +108,11 @@ async function serve(
   }
 }
 
-/** What goes on every answer to a request: names and values in turn, as they come to be known. */
-export interface Answering {
+interface Answering {
   request_id: string;
+  /** Headers of every answer to the request, names and values in turn, as they become known. */
   headers: string[];
+  admission: AdmissionRequest;
 }
 
 async function pass(
@@ -140,45 +123,35 @@ async function pass(
   deps: Serving,
 ): Promise<void> {
   const { edge, routes } = deps;
+  const { admission } = answering;
   const method = path.operation === 'models' ? 'GET' : 'POST';
   if (req.method !== method)
     throw new ApiError('method_not_allowed', `This path takes ${method}.`, { headers: { Allow: method } });
   const asked = { method, headers: req.headers, pathOrg: undefined };
   const found = authenticateOrg(asked, edge.auth);
   const credential = found instanceof Promise ? await found : found;
-  const { allowed, headers } = edge.limits.take('api', credential.org_id, 1);
-  for (const name in headers) answering.headers.push(name, headers[name] ?? '');
-  if (!allowed)
-    throw new ApiError(
-      'rate_limited',
-      'The tenant makes too many API requests. Send it again after Retry-After seconds.',
-    );
+  admission.identified(credential.org_id);
   permit('gateway:invoke', credential, asked, edge.auth);
   deps.orgOf.set(res, credential.org_id);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (routes.standard.length === 0) throw notConfigured();
   checkQuery(path.path, req.headers);
-  const release = deps.slots.take(credential.org_id);
-  if (release === null) throw tooManyCalls();
-  try {
-    if (path.operation === 'models') await passModels(req, res, path.path, answering, deps);
-    else await passCall(req, res, { ...path, operation: path.operation, credential }, answering, deps);
-  } finally {
-    release();
-  }
+  admission.validated();
+  if (path.operation === 'models') await passModels(req, res, path.path, answering, deps);
+  else await passCall(req, res, { ...path, operation: path.operation, org_id: credential.org_id }, answering, deps);
 }
 
 interface ModelCall {
   operation: Operation;
   path: string;
-  credential: OrgCredential;
+  org_id: string;
 }
 
 /** Reads a call of a model, asks the upstreams and passes the answer on. */
 async function passCall(
   req: IncomingMessage,
   res: ServerResponse,
-  { operation, path, credential }: ModelCall,
+  { operation, path, org_id }: ModelCall,
   answering: Answering,
   deps: Serving,
 ): Promise<void> {
@@ -186,26 +159,17 @@ async function passCall(
   const labels = labelsOf(req.headers);
   answering.headers.push('X-Service-Trace-Id', labels.trace_id, 'X-Service-Span-Id', labels.span_id);
   checkJsonType(req.headers['content-type']);
-  const hold = deps.admission.open(credential);
-  try {
-    const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow }).catch(asInvalid);
-    const call = readCall(operation, labels, raw);
-    const targets = routes.targetsOf(call.model);
-    if (targets.length === 0) throw notConfigured();
-    await invoke({ org_id: credential.org_id, call, targets, path, req, res, answering }, deps.invoking);
-  } finally {
-    hold.release();
-  }
+  const bounds = { bytesMax: edge.bodyBytesMax, grow: answering.admission.reserveBytes };
+  const raw = await readBody(req, bounds).catch(asInvalid);
+  const call = readCall(operation, labels, raw);
+  const targets = routes.targetsOf(call.model);
+  if (targets.length === 0) throw notConfigured();
+  await invoke({ org_id, call, targets, path, req, res, answering }, deps.invoking);
 }
 
 function asInvalid(error: unknown): never {
   if (error instanceof MalformedBody) throw new ApiError('invalid_request', `body: ${error.message}`, { cause: error });
   throw error;
-}
-
-function tooManyCalls(): ApiError {
-  const detail = 'This organization has too many calls under way. Retry after the number of seconds in Retry-After.';
-  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
 }
 
 function notConfigured(): ApiError {

@@ -2,6 +2,7 @@
 // Guarantees: a call that was let in is recorded and settled however it ends, also when its caller goes away; its reservation is given
 // up only once what it used is counted; the next upstream is asked only before the caller has got anything, and none twice.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
 import { ApiError } from '../../http/errors.ts';
 import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
@@ -9,24 +10,16 @@ import { type AnswerHead, AnswerReader, type ReadAnswer } from './answer.ts';
 import { answerHeaders, bodyFor, type GatewayCall, headersFor } from './call.ts';
 import { ask, type Begun, type Ending, relay } from './exchange.ts';
 import { type EndedCall, type RecordedEvent, recordOf } from './record.ts';
-import type { RecordHold } from './recorder.ts';
+import type { RecordReservation } from './recorder.ts';
 import type { Estimate, Estimates } from './reserve.ts';
 
 /** Answers for which the next upstream is asked. */
 const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-/** The budgets of orgs, as the gateway asks them. */
-export interface GatewayBudgets {
-  guards: (org_id: string) => boolean;
-  /** @throws ApiError (or rejects with it) rate_limited, payment_required */
-  admit: (org_id: string, events: readonly RecordedEvent[]) => RecordHold | Promise<RecordHold>;
-  /** Counts what has been used already; refuses nothing. */
-  count: (org_id: string, events: readonly RecordedEvent[]) => RecordHold;
-}
-
 export interface InvokeDeps {
-  budgets: GatewayBudgets;
-  recorder: { add: (event: RecordedEvent, hold: RecordHold | null) => void };
+  /** Reserves the use of an event, whatever the limits are. Null: no hard limit applies to the organization. */
+  countUse: (org_id: string, event: RecordedEvent) => RecordReservation | null;
+  recorder: { add: (event: RecordedEvent, reservation: RecordReservation | null) => void };
   estimates: Estimates;
   partitions: number;
   /** Milliseconds since the epoch. */
@@ -44,7 +37,11 @@ export interface Invocation {
   req: IncomingMessage;
   res: ServerResponse;
   /** What goes on every answer. */
-  answering: { request_id: string; headers: readonly string[] };
+  answering: {
+    request_id: string;
+    headers: readonly string[];
+    admission: Pick<AdmissionRequest, 'committing' | 'release'>;
+  };
 }
 
 /** How a call ended, for its record. */
@@ -75,12 +72,12 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
   const { org_id, call } = invocation;
   const started_at = deps.now();
   const began = performance.now();
-  let reservation: Reservation | null = null;
-  if (deps.budgets.guards(org_id)) {
-    const estimate = deps.estimates.of(org_id, call, started_at, deps.partitions);
-    const admitted = deps.budgets.admit(org_id, [estimate.event]);
-    reservation = { estimate, hold: admitted instanceof Promise ? await admitted : admitted };
-  }
+  const reserved: { estimate: Estimate | null } = { estimate: null };
+  const waits = invocation.answering.admission.committing(() => {
+    reserved.estimate = deps.estimates.of(org_id, call, started_at, deps.partitions);
+    return [reserved.estimate.event];
+  });
+  if (waits !== null) await waits;
   let ended: Ended = { target: null, tried: [], firstTokenAt: null, response: null, outcome: 'error', attributes: {} };
   try {
     ended = await converse(invocation);
@@ -89,7 +86,8 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
     else ended.attributes['error_message'] = 'The call failed inside the gateway.';
     throw error;
   } finally {
-    settle(invocation, deps, { ended, started_at, took: performance.now() - began, began, reservation });
+    const took = performance.now() - began;
+    settle(invocation, deps, { ended, started_at, took, began, estimate: reserved.estimate });
   }
 }
 
@@ -190,11 +188,6 @@ function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
   };
 }
 
-interface Reservation {
-  estimate: Estimate;
-  hold: RecordHold;
-}
-
 interface Settling {
   ended: Ended;
   /** Milliseconds since the epoch. */
@@ -203,14 +196,15 @@ interface Settling {
   took: number;
   /** When it began, by the clock of firstTokenAt. */
   began: number;
-  reservation: Reservation | null;
+  /** What the budget has reserved; null: no hard limit applied to the organization when the call began. */
+  estimate: Estimate | null;
 }
 
 /** Counts what was used, gives the reservation up, and hands the record on: in this order and in one turn. */
 function settle(
   { org_id, call, answering }: Invocation,
   deps: InvokeDeps,
-  { ended, started_at, took, began, reservation }: Settling,
+  { ended, started_at, took, began, estimate }: Settling,
 ): void {
   const { target, tried, firstTokenAt, response, outcome, attributes } = ended;
   const other = target?.model ?? null;
@@ -239,15 +233,15 @@ function settle(
   const handOn = () => {
     const event = recordOf(record, deps.partitions);
     // A limit that came to be while the call was under way counts it too.
-    const hold = deps.budgets.guards(org_id) ? deps.budgets.count(org_id, [event]) : null;
-    if (reservation !== null) {
-      deps.estimates.learn(org_id, call, reservation.estimate, response);
-      reservation.hold.cancel();
+    const reservation = deps.countUse(org_id, event);
+    if (estimate !== null) {
+      deps.estimates.learn(org_id, call, estimate, response);
+      answering.admission.release('committing');
     }
-    deps.recorder.add(event, hold);
+    deps.recorder.add(event, reservation);
     deps.observeCall(call.operation, outcome);
   };
   // With a reservation the caller's next call has to find it settled; without one, others go first.
-  if (reservation === null) setImmediate(handOn);
+  if (estimate === null) setImmediate(handOn);
   else handOn();
 }

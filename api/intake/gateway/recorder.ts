@@ -17,7 +17,7 @@ const GIVE_UP_MS = 15 * 60_000;
 const FLUSH_MS_MAX = 2000;
 
 /** What the budget counts of a record until it has landed. Exactly one of the two has to be called. */
-export interface RecordHold {
+export interface RecordReservation {
   confirm: (positions: ReadonlyMap<number, number>) => void;
   cancel: () => void;
 }
@@ -33,7 +33,7 @@ export interface RecorderDeps {
 
 interface Waiting {
   event: RecordedEvent;
-  hold: RecordHold | null;
+  reservation: RecordReservation | null;
   since: number;
   tries: number;
 }
@@ -59,13 +59,13 @@ export class Recorder {
     return this.#open.size;
   }
 
-  add(event: RecordedEvent, hold: RecordHold | null): void {
+  add(event: RecordedEvent, reservation: RecordReservation | null): void {
     if (this.#open.size >= RECORDS_MAX || this.#bytes + event.bytes > BYTES_MAX) {
-      hold?.cancel();
+      reservation?.cancel();
       this.#deps.onLost('no_room', null);
       return;
     }
-    const record = { event, hold, since: this.#deps.now(), tries: 0 };
+    const record = { event, reservation, since: this.#deps.now(), tries: 0 };
     this.#open.add(record);
     this.#bytes += event.bytes;
     this.#gathered.push(record);
@@ -102,14 +102,14 @@ export class Recorder {
       return;
     }
     for (const record of records) {
-      record.hold?.confirm(positions);
+      record.reservation?.confirm(positions);
       this.#end(record);
     }
   }
 
   #failed(record: Waiting, cause: unknown): void {
     if (this.#deps.now() - record.since > GIVE_UP_MS) {
-      record.hold?.cancel();
+      record.reservation?.cancel();
       this.#end(record);
       this.#deps.onLost('given_up', cause);
     } else this.#again(record);
@@ -148,7 +148,7 @@ export class Recorder {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     for (const record of this.#open) {
-      record.hold?.cancel();
+      record.reservation?.cancel();
       this.#deps.onLost('given_up', null);
     }
     this.#open.clear();

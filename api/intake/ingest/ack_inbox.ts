@@ -6,7 +6,7 @@ import { createInbox, headers as newHeaders } from '@nats-io/transport-node';
 import { ingestBatchCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 
 /** Why the log did not take a message. */
-export type Refusal =
+export type PublishFailure =
   /** The log holds all that it may: the sender has to wait. */
   | { kind: 'full'; detail: string }
   /** Anything else: no stream, a failing disk, an answer that makes no sense. */
@@ -20,7 +20,7 @@ export interface Stored {
 }
 
 /** Called at most once. */
-export type Settle = (outcome: Stored | Refusal) => void;
+export type Settle = (outcome: Stored | PublishFailure) => void;
 
 /** What the publisher needs of the log. */
 export interface LogPort {
@@ -99,7 +99,7 @@ export class AckInbox implements LogPort {
 }
 
 /** What JetStream says of a publish. */
-export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | Refusal {
+export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | PublishFailure {
   if (message.data.length === 0)
     return { kind: 'failed', detail: `no stream took the message (${String(message.headers?.code ?? 0)})` };
   let ack: unknown;
@@ -115,7 +115,7 @@ export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stor
   return { kind: 'failed', detail: 'the confirmation is not of the ingest log' };
 }
 
-function readAckError(error: unknown): Refusal {
+function readAckError(error: unknown): PublishFailure {
   const { err_code: code, description } = (typeof error === 'object' && error !== null ? error : {}) as {
     err_code?: unknown;
     description?: unknown;

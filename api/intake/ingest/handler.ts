@@ -12,28 +12,24 @@ import type { OrgCredential } from '../../http/credential.ts';
 import { deprecationHeaders } from '../../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../../http/envelope.ts';
 import { ApiError, toApiError } from '../../http/errors.ts';
-import { idempotencyKey, type KeptAnswer } from '../../http/idempotency.ts';
+import { idempotencyKey, type StoredAnswer } from '../../http/idempotency.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
 import { checkQueryNames } from '../../http/query_params.ts';
 import { newRequestId } from '../../http/request_id.ts';
 import { discardBody } from '../../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
-import type { Admission, BudgetCheck, Hold } from '../../admission/in_flight.ts';
+import type { Admission } from '../../admission/admission.ts';
+import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import { INGEST_DOCS } from './docs.ts';
 import { answerData, readEvents } from './events.ts';
-import type { IngestClaim, IngestOnce, KeptIngest } from './once.ts';
+import type { IngestClaim, IngestOnce, IngestOutcome } from './once.ts';
 import { COMMIT_MS_MAX, type Publisher } from './publisher.ts';
 import { storeEvents } from './store.ts';
 
 export interface IngestDeps {
   edge: EdgeDeps;
-  admission: Admission;
-  budgets: BudgetCheck;
+  admission: Pick<Admission, 'begin'>;
   publisher: Publisher;
-  /** See StoreDeps. */
-  disk: { readonly low: boolean };
-  /** See StoreDeps. */
-  isDeleted: (org_id: string) => boolean;
   once: IngestOnce;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */
@@ -87,8 +83,6 @@ interface Attempt {
   query: ParsedUrlQuery | null;
   events: number;
   bytes: number;
-  /** Whether the tenant's rate has been charged for it. */
-  charged: boolean;
 }
 
 /** Serves ingest requests; the answer is always sent, whatever happens. */
@@ -104,7 +98,6 @@ export function createIngestHandler(
       query: queryIn(req.url ?? ''),
       events: 0,
       bytes: 0,
-      charged: false,
     };
     const began = performance.now();
     void serve(attempt, deps).then((status) => {
@@ -141,7 +134,7 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
   }
 }
 
-async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & { replayed: boolean }> {
+async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   const format = isIngestFormat(path.format) ? path.format : null;
   if (format !== null && req.method !== 'POST')
@@ -150,20 +143,18 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
   const queryKey = format === 'app' ? attempt.query?.['api_key'] : undefined;
   const credential =
     queryKey === undefined ? await authenticateOrg(asked, deps.edge.auth) : keyInQuery(queryKey, req, deps);
-  const taken = () => {
-    permit('ingest:write', credential, asked, deps.edge.auth);
-    return accept(attempt, { format, credential }, deps);
-  };
-  if (format !== 'app') {
-    charge(attempt, deps, { kind: 'ingest', tenant: credential.org_id, cost: 1 });
-    return await taken();
-  }
+  const admission = deps.admission.begin(format === 'app' ? 'app' : 'ingest', (name, value) => {
+    attempt.res.setHeader(name, value);
+  });
   try {
-    return await taken();
+    admission.identified(credential.org_id);
+    permit('ingest:write', credential, asked, deps.edge.auth);
+    return await accept(attempt, { format, credential, admission }, deps);
   } catch (error) {
-    // Refused before its events could be counted: it counts as one, or bad requests would be free.
-    if (!attempt.charged) charge(attempt, deps, { kind: 'app', tenant: credential.org_id, cost: 1 });
+    admission.failed();
     throw error;
+  } finally {
+    admission.release();
   }
 }
 
@@ -175,28 +166,17 @@ function keyInQuery(given: string | string[], req: IncomingMessage, deps: Ingest
   return authenticateQueryKey(given, deps.edge.auth);
 }
 
-const RATE_DETAILS = {
-  ingest: 'The tenant sends too many ingest requests. Send it again after Retry-After seconds.',
-  app: 'The tenant sends too many app events. Send them again after Retry-After seconds.',
-};
-
-/** Takes from the tenant's rate and shows what is left of it on the answer. @throws ApiError rate_limited */
-function charge(
-  attempt: Attempt,
-  deps: IngestDeps,
-  { kind, tenant, cost }: { kind: 'ingest' | 'app'; tenant: string; cost: number },
-): void {
-  attempt.charged = true;
-  const { allowed, headers } = deps.edge.limits.take(kind, tenant, cost);
-  for (const name in headers) attempt.res.setHeader(name, headers[name] ?? '');
-  if (!allowed) throw new ApiError('rate_limited', RATE_DETAILS[kind]);
+interface Accepted {
+  format: IngestFormat | null;
+  credential: OrgCredential;
+  admission: AdmissionRequest;
 }
 
 async function accept(
   attempt: Attempt,
-  { format, credential }: { format: IngestFormat | null; credential: OrgCredential },
+  { format, credential, admission }: Accepted,
   deps: IngestDeps,
-): Promise<KeptAnswer & { replayed: boolean }> {
+): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
@@ -204,47 +184,36 @@ async function accept(
   if (attempt.query !== null) checkQueryNames(QUERIES.get(format) ?? NO_QUERY, attempt.query);
   const key = idempotencyKey(req.headers['idempotency-key']);
   checkJsonType(req.headers['content-type'], format === 'app');
-  const hold = deps.admission.open(credential);
-  try {
-    return await admitted({ ...attempt, format, credential, key, hold, attempt }, deps);
-  } finally {
-    hold.release();
-  }
+  admission.validated();
+  return await admitted({ attempt, format, org_id: credential.org_id, key, admission }, deps);
 }
 
-interface Admitted extends Attempt {
+interface Admitted {
   attempt: Attempt;
   format: IngestFormat;
-  credential: OrgCredential;
+  org_id: string;
   key: string | null;
-  hold: Hold;
+  admission: AdmissionRequest;
 }
 
-async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer & { replayed: boolean }> {
-  const { req, format, credential, key, hold } = request;
+async function admitted(request: Admitted, deps: IngestDeps): Promise<StoredAnswer & { replayed: boolean }> {
+  const { attempt, format, org_id, key, admission } = request;
   const { edge } = deps;
-  const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow }).catch(asDecodeFailed);
+  const bounds = { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes };
+  const raw = await readBody(attempt.req, bounds).catch(asDecodeFailed);
   const began = performance.now();
-  const read = await hold.inTurn(raw.length, () =>
-    readEvents(parsed(raw), {
-      format,
-      org_id: credential.org_id,
-      received_at: edge.now(),
-      partitions: deps.partitions,
-    }),
+  const read = await admission.parsing(raw.length, () =>
+    readEvents(parsed(raw), { format, org_id, received_at: edge.now(), partitions: deps.partitions }),
   );
-  const refusal = hold.admit(read.events.length);
-  if (refusal !== null) throw refusal;
-  if (format === 'app')
-    charge(request.attempt, deps, { kind: 'app', tenant: credential.org_id, cost: read.events.length });
-  const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({
+  admission.parsed(read.events.length);
+  const answerOf = ({ request_id, at }: IngestOutcome): StoredAnswer => ({
     status: 200,
     body: envelope(answerData(read), request_id, at),
   });
   let claim: IngestClaim | null = null;
   if (key !== null) {
     const begun = await deps.once.begin({
-      tenant: tenantOfOrg(credential.org_id),
+      tenant: tenantOfOrg(org_id),
       endpoint: `POST ingest/${format}`,
       key,
       body: raw,
@@ -254,16 +223,16 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   }
   const spent = () => performance.now() - began;
   try {
-    await storeEvents(deps, credential.org_id, read.events, spent());
+    await storeEvents(deps.publisher, admission, read.events, spent());
   } catch (error) {
     await claim?.release();
     throw error;
   }
-  const mine: KeptIngest = { request_id: request.request_id, at: edge.now() };
+  const mine: IngestOutcome = { request_id: attempt.request_id, at: edge.now() };
   const holds = (await claim?.keep(mine, Math.max(KEEP_MS_MIN, COMMIT_MS_MAX - spent()))) ?? mine;
   if (holds !== mine) return { ...answerOf(holds), replayed: true };
-  request.attempt.events = read.events.length;
-  request.attempt.bytes = raw.length;
+  attempt.events = read.events.length;
+  attempt.bytes = raw.length;
   return { ...answerOf(mine), replayed: false };
 }
 

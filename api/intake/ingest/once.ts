@@ -26,7 +26,7 @@ const kept = z.object({
   /** Of the answer, milliseconds since the epoch. */
   at: z.number(),
 });
-export type KeptIngest = Pick<z.infer<typeof kept>, 'request_id' | 'at'>;
+export type IngestOutcome = Pick<z.infer<typeof kept>, 'request_id' | 'at'>;
 
 export interface KeyedIngest {
   tenant: string;
@@ -43,7 +43,7 @@ export interface IngestClaim {
    * claim had run out came first.
    * @throws ApiError upstream_unavailable when it could not be kept; idempotency_key_reused when what came first had another body
    */
-  keep: (outcome: KeptIngest, withinMs: number) => Promise<KeptIngest>;
+  keep: (outcome: IngestOutcome, withinMs: number) => Promise<IngestOutcome>;
   /** Gives the key back: a repeat runs again. */
   release: () => Promise<void>;
 }
@@ -68,7 +68,7 @@ export class IngestOnce {
    * Claims the key, or gives back the outcome that it already has.
    * @throws ApiError idempotency_key_reused, idempotency_in_progress, upstream_unavailable, rate_limited
    */
-  async begin(request: KeyedIngest): Promise<{ claim: IngestClaim } | { replay: KeptIngest }> {
+  async begin(request: KeyedIngest): Promise<{ claim: IngestClaim } | { replay: IngestOutcome }> {
     this.#deps.outcomes.checkConnected();
     const place = placeOf(request.tenant, request.endpoint, request.key);
     const fingerprint = fingerprintOf(request.body);
@@ -89,7 +89,7 @@ export class IngestOnce {
   }
 
   /** Another request has the claim; its outcome may be there by now. */
-  async #lost(place: Place, fingerprint: string): Promise<KeptIngest> {
+  async #lost(place: Place, fingerprint: string): Promise<IngestOutcome> {
     const [outcome, running] = await Promise.all([this.#outcome(place, fingerprint), this.#deps.claims.read(place)]);
     if (outcome !== null) return outcome;
     if (running !== null && running.text !== fingerprint) throw reused();
@@ -97,7 +97,7 @@ export class IngestOnce {
   }
 
   /** @throws ApiError idempotency_key_reused when it is of another body */
-  async #outcome(place: Place, fingerprint: string): Promise<KeptIngest | null> {
+  async #outcome(place: Place, fingerprint: string): Promise<IngestOutcome | null> {
     const found = await this.#deps.outcomes.read(place);
     if (found === null) return null;
     const outcome = readRecord(kept, found);

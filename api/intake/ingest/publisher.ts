@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { ApiError } from '../../http/errors.ts';
-import type { LogPort, Refusal, Stored } from './ack_inbox.ts';
+import type { LogPort, PublishFailure, Stored } from './ack_inbox.ts';
 
 /** From the call to its answer; the contract says 502 within a second. */
 export const COMMIT_MS_MAX = 900;
@@ -210,13 +210,13 @@ export class Publisher {
   }
 
   #send(lane: Lane, message: Message, events: number): void {
-    const settle = (outcome: Stored | Refusal) => {
+    const settle = (outcome: Stored | PublishFailure) => {
       if (outcome.kind === 'stored') {
         this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
         for (const { partition, commit } of message.parts)
           commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
       }
-      this.#finish(lane, message, outcome.kind === 'stored' ? null : refused(outcome));
+      this.#finish(lane, message, outcome.kind === 'stored' ? null : errorOf(outcome));
     };
     try {
       this.#deps.port.publish(message.id, lane.subject, message.payload, settle);
@@ -307,10 +307,10 @@ function unavailable(why: string, cause?: unknown): ApiError {
   });
 }
 
-function refused(refusal: Refusal): ApiError {
-  if (refusal.kind === 'failed') return unavailable(refusal.detail);
+function errorOf(failure: PublishFailure): ApiError {
+  if (failure.kind === 'failed') return unavailable(failure.detail);
   return new ApiError('rate_limited', 'The ingest log is full. Send the events again later.', {
     headers: { 'Retry-After': '5' },
-    cause: new Error(refusal.detail),
+    cause: new Error(failure.detail),
   });
 }

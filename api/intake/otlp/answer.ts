@@ -12,7 +12,7 @@ const INVALID_ARGUMENT = 3;
 const ERROR_DOMAIN = 'millrace';
 
 /** The body is no OTLP: 400 with a google.rpc.Status. Every other error, of the same code too, is answered as on any path. */
-export class NoOtlp extends ApiError {
+export class InvalidOtlp extends ApiError {
   constructor(detail: string, cause: unknown) {
     super('invalid_request', detail, { cause });
   }
@@ -20,11 +20,11 @@ export class NoOtlp extends ApiError {
 
 /** The HTTP status of an error here. */
 export function statusOf(error: ApiError): number {
-  return error instanceof NoOtlp ? 400 : error.status;
+  return error instanceof InvalidOtlp ? 400 : error.status;
 }
 
 /** Sends what became of an export. */
-export function sendTaken(
+export function sendAccepted(
   res: ServerResponse,
   request_id: string,
   encoding: Encoding,
@@ -51,12 +51,12 @@ export function sendTaken(
 }
 
 /** Sends an error. An answer that has begun can only be broken off. */
-export function sendRefusal(res: ServerResponse, request_id: string, encoding: Encoding, error: ApiError): void {
+export function sendOtlpError(res: ServerResponse, request_id: string, encoding: Encoding, error: ApiError): void {
   if (res.headersSent) {
     res.destroy();
     return;
   }
-  if (!(error instanceof NoOtlp)) {
+  if (!(error instanceof InvalidOtlp)) {
     sendError(res, error, request_id);
     return;
   }

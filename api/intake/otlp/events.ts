@@ -5,12 +5,12 @@ import { otlpEvent } from '../../../pipeline/domain/decode/otlp_span.ts';
 import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { ApiError } from '../../http/errors.ts';
-import { NoOtlp } from './answer.ts';
+import { InvalidOtlp } from './answer.ts';
 import type { SpanGroup } from './groups.ts';
 import { groupText, type ReadSpan, spanText } from './normal.ts';
 import { readJson } from './read_json.ts';
 import { readProtobuf } from './read_protobuf.ts';
-import { NoExport, SpanRefused } from './values.ts';
+import { InvalidExport, SpanRejected } from './values.ts';
 
 export type Encoding = 'protobuf' | 'json';
 
@@ -52,7 +52,7 @@ const REASON_LENGTH_MAX = 200;
 
 /**
  * Reads an export.
- * @throws NoOtlp; ApiError payload_too_large beyond the bounds above; what `grow` returned
+ * @throws InvalidOtlp; ApiError payload_too_large beyond the bounds above; what `grow` returned
  */
 export function readExport(body: Buffer, source: ExportSource): ReadExport {
   const into: Into = { out: { events: [], rejected: 0, reasons: [] }, bytes: 0, spans: 0 };
@@ -63,9 +63,9 @@ export function readExport(body: Buffer, source: ExportSource): ReadExport {
       readGroup(group, source, into);
     }
   } catch (error) {
-    if (!(error instanceof SpanRefused || error instanceof NoExport)) throw error;
+    if (!(error instanceof SpanRejected || error instanceof InvalidExport)) throw error;
     const what = `The body is no OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
-    throw new NoOtlp(what.slice(0, REASON_LENGTH_MAX), error);
+    throw new InvalidOtlp(what.slice(0, REASON_LENGTH_MAX), error);
   }
   return into.out;
 }
@@ -97,7 +97,7 @@ function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, 
       if (refusal !== null) throw refusal;
       into.out.events.push(event);
     } catch (error) {
-      if (!(error instanceof SpanRefused)) throw error;
+      if (!(error instanceof SpanRejected)) throw error;
       into.out.rejected++;
       if (into.out.reasons.length < REASONS_MAX)
         into.out.reasons.push(`span ${String(into.spans - 1)}: ${error.message}`.slice(0, REASON_LENGTH_MAX));
@@ -107,13 +107,13 @@ function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, 
 
 function eventOf(span: ReadSpan, prefix: string, { org_id, received_at, partitions }: ExportSource): SpanEvent {
   const checked = otlpEvent({ ...span }, received_at);
-  if (!checked.ok) throw new SpanRefused(`${checked.path}: ${checked.message}`);
+  if (!checked.ok) throw new SpanRejected(`${checked.path}: ${checked.message}`);
   const body = `${prefix}${spanText(span)}}`;
   if (
     body.length > (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3 &&
     Buffer.byteLength(body) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX
   )
-    throw new SpanRefused('is too large');
+    throw new SpanRejected('is too large');
   const { trace_id } = span;
   return {
     event: { org_id, format: 'otlp', event_hex: eventHex(body), trace_id, received_at, body },

@@ -5,6 +5,6 @@ import type { ReadGroup, ReadSpan } from './normal.ts';
 export interface SpanGroup {
   resource: ReadGroup;
   scope: (ReadGroup & { name: string; version: string }) | null;
-  /** @throws SpanRefused for one that cannot be taken; NoExport where the body turns out to be none */
+  /** @throws SpanRejected for one that cannot be taken; InvalidExport where the body turns out to be none */
   spans: Iterable<() => ReadSpan>;
 }

@@ -1,31 +1,24 @@
 // The OTLP paths as a plain function of (req, res), ahead of Express like ingest.
 // In: POST /v1/otlp/v1/traces or /v1/traces, an export in protobuf or JSON. Out: 200 once JetStream has stored every span that can be
-// taken, with the number of those that cannot; or an error. Never waits for ClickHouse.
+// accepted, with the number of those that cannot; or an error. Never waits for ClickHouse.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Admission } from '../../admission/admission.ts';
+import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import { authenticateOrg, permit } from '../../http/auth.ts';
 import { checkJsonType, MalformedBody, readBody } from '../../http/body.ts';
-import type { OrgCredential } from '../../http/credential.ts';
 import { ApiError, toApiError } from '../../http/errors.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
 import { newRequestId } from '../../http/request_id.ts';
 import { discardBody } from '../../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
-import { NoOtlp, sendRefusal, sendTaken, statusOf } from './answer.ts';
+import { InvalidOtlp, sendOtlpError, sendAccepted, statusOf } from './answer.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
-
-/** What one request holds of the bounds of admission. */
-interface Hold {
-  grow: (bytes: number) => ApiError | null;
-  admit: (events: number) => ApiError | null;
-  inTurn: <T>(bytes: number, check: () => T) => T | Promise<T>;
-  release: () => void;
-}
 
 export interface OtlpDeps {
   edge: EdgeDeps;
-  admission: { open: (credential: OrgCredential) => Hold };
+  admission: Pick<Admission, 'begin'>;
   /** Stores events as ingest does: within the budget, and confirmed by the log. @throws ApiError */
-  store: (org_id: string, events: readonly SpanEvent[], spentMs: number) => Promise<void>;
+  store: (admission: AdmissionRequest, events: readonly SpanEvent[], spentMs: number) => Promise<void>;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */
   observeIngest: (format: 'otlp', status: number, events: number, bytes: number) => void;
@@ -49,21 +42,21 @@ export function otlpPathOf(method: string, url: string): string | null {
 export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: ServerResponse, path: string) => void {
   return (req, res, path) => {
     const began = performance.now();
-    const taken = { events: 0, bytes: 0 };
-    void serve(req, res, path, taken, deps).then((status) => {
-      deps.observeIngest('otlp', status, taken.events, taken.bytes);
+    const accepted = { events: 0, bytes: 0 };
+    void serve(req, res, path, accepted, deps).then((status) => {
+      deps.observeIngest('otlp', status, accepted.events, accepted.bytes);
       deps.edge.observe(path, req.method ?? '', status, (performance.now() - began) / 1000);
     });
   };
 }
 
 /** What was accepted, for the metrics. */
-interface Taken {
+interface Accepted {
   events: number;
   bytes: number;
 }
 
-/** The encoding that a content type names, null for none that is taken. */
+/** The encoding that a content type names, null for none that is accepted. */
 function encodingOf(contentType: string | undefined): Encoding | null {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'application/x-protobuf') return 'protobuf';
@@ -75,7 +68,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
   path: string,
-  taken: Taken,
+  accepted: Accepted,
   deps: OtlpDeps,
 ): Promise<number> {
   const request_id = newRequestId();
@@ -85,8 +78,8 @@ async function serve(
       const allow = path === '/v1/traces' ? 'GET, HEAD, POST' : 'POST';
       throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
     }
-    const read = await take(req, res, encoding, taken, deps);
-    sendTaken(res, request_id, encoding ?? 'json', read);
+    const read = await acceptExport(req, res, encoding, accepted, deps);
+    sendAccepted(res, request_id, encoding ?? 'json', read);
     return 200;
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
@@ -95,55 +88,51 @@ async function serve(
       deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
     const status = statusOf(error);
     await discardBody(req, res, status);
-    sendRefusal(res, request_id, encoding ?? 'json', error);
+    sendOtlpError(res, request_id, encoding ?? 'json', error);
     return status;
   }
 }
 
-async function take(
+async function acceptExport(
   req: IncomingMessage,
   res: ServerResponse,
   encoding: Encoding | null,
-  taken: Taken,
+  accepted: Accepted,
   deps: OtlpDeps,
 ): Promise<ReadExport> {
   const { edge } = deps;
   const asked = { method: 'POST', headers: req.headers, pathOrg: undefined };
   const credential = await authenticateOrg(asked, edge.auth);
-  const { allowed, headers } = edge.limits.take('ingest', credential.org_id, 1);
-  for (const name in headers) res.setHeader(name, headers[name] ?? '');
-  if (!allowed)
-    throw new ApiError(
-      'rate_limited',
-      'The tenant sends too many ingest requests. Send it again after Retry-After seconds.',
-    );
-  permit('ingest:write', credential, asked, edge.auth);
-  checkPinnedVersion(req.headers[VERSION_HEADER]);
-  if (encoding === null)
-    throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
-  if (encoding === 'json') checkJsonType(req.headers['content-type']);
-  const hold = deps.admission.open(credential);
+  const admission = deps.admission.begin('otlp', (name, value) => {
+    res.setHeader(name, value);
+  });
   try {
-    const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow });
+    admission.identified(credential.org_id);
+    permit('ingest:write', credential, asked, edge.auth);
+    checkPinnedVersion(req.headers[VERSION_HEADER]);
+    if (encoding === null)
+      throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
+    if (encoding === 'json') checkJsonType(req.headers['content-type']);
+    admission.validated();
+    const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes });
     const began = performance.now();
-    const read = await hold.inTurn(raw.length, () =>
+    const read = await admission.parsing(raw.length, () =>
       readExport(raw, {
         encoding,
         org_id: credential.org_id,
         received_at: edge.now(),
         partitions: deps.partitions,
-        grow: hold.grow,
+        grow: admission.reserveBytes,
       }),
     );
-    const refusal = hold.admit(read.events.length);
-    if (refusal !== null) throw refusal;
-    if (read.events.length > 0) await deps.store(credential.org_id, read.events, performance.now() - began);
-    taken.events = read.events.length;
-    taken.bytes = raw.length;
+    admission.parsed(read.events.length);
+    if (read.events.length > 0) await deps.store(admission, read.events, performance.now() - began);
+    accepted.events = read.events.length;
+    accepted.bytes = raw.length;
     return read;
   } catch (error) {
-    throw error instanceof MalformedBody ? new NoOtlp(`body: ${error.message}`, error) : error;
+    throw error instanceof MalformedBody ? new InvalidOtlp(`body: ${error.message}`, error) : error;
   } finally {
-    hold.release();
+    admission.release();
   }
 }

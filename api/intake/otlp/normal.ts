@@ -1,7 +1,7 @@
 // A span in the one shape that goes into the log, whichever encoding it came in: the same span is the same text, and so the same
 // event. Fields come in a fixed order; what is empty, zero or left out is not written.
 import type { Fields } from './values.ts';
-import { SpanRefused } from './values.ts';
+import { SpanRejected } from './values.ts';
 
 /** A span as both readers give it. Ids and digits are checked by them. */
 export interface ReadSpan {
@@ -51,14 +51,14 @@ export interface ReadGroup {
 const HEX = /^[0-9a-f]*$/;
 const ZEROS = /^0*$/;
 
-/** An id of so many bytes, in lower-case hex. @throws SpanRefused */
+/** An id of so many bytes, in lower-case hex. @throws SpanRejected */
 export function idOf(hex: string, bytes: number, where: string): string {
-  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRefused(`${where}: takes ${String(bytes)} bytes`);
-  if (ZEROS.test(hex)) throw new SpanRefused(`${where}: is all zeros`);
+  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRejected(`${where}: takes ${String(bytes)} bytes`);
+  if (ZEROS.test(hex)) throw new SpanRejected(`${where}: is all zeros`);
   return hex;
 }
 
-/** Empty for a root, whose parent is left out or all zeros. @throws SpanRefused */
+/** Empty for a root, whose parent is left out or all zeros. @throws SpanRejected */
 export function parentOf(hex: string, where: string): string {
   return ZEROS.test(hex) ? '' : idOf(hex, 8, where);
 }

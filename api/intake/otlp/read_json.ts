@@ -1,6 +1,6 @@
 // An export in JSON: its spans, resource by resource and scope by scope, in the shape that both encodings share. Ids are hex,
 // names camelCase, numbers of 64 bits text or number, as the OTLP specification has it; unknown fields are skipped.
-// In: bytes. Out: groups whose spans are read one at a time; NoExport where the bytes are none.
+// In: bytes. Out: groups whose spans are read one at a time; InvalidExport where the bytes are none.
 import { isUtf8 } from 'node:buffer';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
@@ -13,8 +13,8 @@ import {
   jsonEnum,
   jsonList,
   jsonText,
-  NoExport,
-  SpanRefused,
+  InvalidExport,
+  SpanRejected,
   type Fields,
 } from './values.ts';
 
@@ -24,10 +24,10 @@ const CODES = ['UNSET', 'OK', 'ERROR'];
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 const INTEGER = /^-?\d+$/;
 
-/** @throws NoExport, SpanRefused for a resource or a scope */
+/** @throws InvalidExport, SpanRejected for a resource or a scope */
 export function* readJson(bytes: Buffer): Generator<SpanGroup> {
   const body = parsed(bytes);
-  if (!isFields(body)) throw new NoExport('it is no JSON object');
+  if (!isFields(body)) throw new InvalidExport('it is no JSON object');
   for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
     const where = `resourceSpans[${String(r)}]`;
     const resource = objectOf(group['resource'], `${where}.resource`);
@@ -53,12 +53,12 @@ function* readers(spans: readonly unknown[]): Generator<() => ReadSpan> {
 }
 
 function parsed(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new NoExport('it is not UTF-8');
+  if (!isUtf8(bytes)) throw new InvalidExport('it is not UTF-8');
   const text = bytes.toString('utf8', bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
   try {
     return JSON.parse(text, LONG_NUMBER.test(text) ? keepDigits : undefined) as unknown;
   } catch (cause) {
-    throw new NoExport('it is not JSON', { cause });
+    throw new InvalidExport('it is not JSON', { cause });
   }
 }
 
@@ -77,7 +77,7 @@ function* objects(value: unknown, where: string): Generator<[number, Fields]> {
 
 function objectOf(value: unknown, where: string): Fields {
   if (value === undefined || value === null) return {};
-  if (!isFields(value)) throw new SpanRefused(`${where}: takes an object`);
+  if (!isFields(value)) throw new SpanRejected(`${where}: takes an object`);
   return value;
 }
 
@@ -95,7 +95,7 @@ function scopeOf(inScope: Fields, where: string): NonNullable<SpanGroup['scope']
 const hex = (value: unknown, where: string): string => jsonText(value, where).toLowerCase();
 
 function readSpan(span: unknown): ReadSpan {
-  if (!isFields(span)) throw new SpanRefused('span: takes an object');
+  if (!isFields(span)) throw new SpanRejected('span: takes an object');
   const status = objectOf(span['status'], 'status');
   return {
     trace_id: idOf(hex(span['traceId'], 'traceId'), 16, 'traceId'),

@@ -1,5 +1,5 @@
 // An export in protobuf: its spans, resource by resource and scope by scope, in the shape that both encodings share.
-// In: bytes. Out: groups whose spans are read one at a time; NoExport where the bytes are none.
+// In: bytes. Out: groups whose spans are read one at a time; InvalidExport where the bytes are none.
 import {
   decodeResourceSpans,
   decodeScopeSpans,
@@ -14,12 +14,12 @@ import {
 } from '../../../schemas/otlp/messages.ts';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, hexOf, ITEMS_MAX, NoExport, SpanRefused, wireAttributes, wireDigits } from './values.ts';
+import { bounded, hexOf, ITEMS_MAX, InvalidExport, SpanRejected, wireAttributes, wireDigits } from './values.ts';
 
 /** Attributes, events and links of a span at their most, and its other fields. */
 const SPAN_FIELDS_MAX = 3 * ITEMS_MAX + 16;
 
-/** @throws NoExport, SpanRefused for a resource or a scope; NoExport also while the spans are read */
+/** @throws InvalidExport, SpanRejected for a resource or a scope; InvalidExport also while the spans are read */
 export function* readProtobuf(bytes: Uint8Array): Generator<SpanGroup> {
   for (const inResource of walked(bytes, RESOURCE_SPANS_FIELD)) {
     const { resource, schemaUrl } = decoded(() => decodeResourceSpans(inResource));
@@ -62,14 +62,14 @@ function decoded<T>(decode: () => T): T {
     return decode();
   } catch (error) {
     const flaw = flawOf(error);
-    if (flaw !== null) throw new SpanRefused(flaw, { cause: error });
-    throw new NoExport('the bytes are no such message', { cause: error });
+    if (flaw !== null) throw new SpanRejected(flaw, { cause: error });
+    throw new InvalidExport('the bytes are no such message', { cause: error });
   }
 }
 
 function readSpan(bytes: Uint8Array): ReadSpan {
   if (decoded(() => hasMoreFields(bytes, SPAN_FIELDS_MAX)))
-    throw new SpanRefused(`takes at most ${String(ITEMS_MAX)} attributes, events and links each`);
+    throw new SpanRejected(`takes at most ${String(ITEMS_MAX)} attributes, events and links each`);
   const span = decoded(() => decodeSpan(bytes));
   return {
     trace_id: idOf(hexOf(span.traceId), 16, 'traceId'),

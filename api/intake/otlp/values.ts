@@ -1,13 +1,13 @@
 // Attribute values of OTLP in one shape for both encodings: plain JSON. Integers beyond 2^53 and what is no number become text
 // with all their digits, bytes become base64, what has no value null.
-// In: AnyValue and KeyValue as protobuf or JSON has them. Out: JSON values, or SpanRefused naming the place.
+// In: AnyValue and KeyValue as protobuf or JSON has them. Out: JSON values, or SpanRejected naming the place.
 import type { Bits64, WireKeyValue, WireValue } from '../../../schemas/otlp/messages.ts';
 
 /** Why a span is not taken; its neighbours are. Said of what spans share, it refuses the export. */
-export class SpanRefused extends Error {}
+export class SpanRejected extends Error {}
 
 /** The body is no export at all. */
-export class NoExport extends Error {}
+export class InvalidExport extends Error {}
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -30,15 +30,15 @@ export function isFields(value: unknown): value is Fields {
 const emptyMap = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>;
 
 function checkCount(count: number, where: string): void {
-  if (count > ITEMS_MAX) throw new SpanRefused(`${where}: takes at most ${String(ITEMS_MAX)}, got ${String(count)}`);
+  if (count > ITEMS_MAX) throw new SpanRejected(`${where}: takes at most ${String(ITEMS_MAX)}, got ${String(count)}`);
 }
 
 function checkDepth(depth: number, where: string): void {
   if (depth > VALUE_DEPTH_MAX)
-    throw new SpanRefused(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
+    throw new SpanRejected(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
 }
 
-/** A list of at most ITEMS_MAX. @throws SpanRefused */
+/** A list of at most ITEMS_MAX. @throws SpanRejected */
 export function bounded<T>(list: readonly T[], where: string): readonly T[] {
   checkCount(list.length, where);
   return list;
@@ -76,7 +76,7 @@ function base(bytes: Uint8Array, encoding: 'hex' | 'base64'): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding);
 }
 
-/** @throws SpanRefused */
+/** @throws SpanRejected */
 export function wireAttributes(list: readonly WireKeyValue[], where: string, depth = 0): Record<string, unknown> {
   checkCount(list.length, where);
   const map = emptyMap();
@@ -101,45 +101,45 @@ function wireValue(value: WireValue, where: string, depth: number): unknown {
 
 // --- JSON ---
 
-/** A list that may be left out. @throws SpanRefused */
+/** A list that may be left out. @throws SpanRejected */
 export function jsonList(value: unknown, where: string): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new SpanRefused(`${where}: takes a list`);
+  if (!Array.isArray(value)) throw new SpanRejected(`${where}: takes a list`);
   return value as unknown[];
 }
 
-/** A text that may be left out. @throws SpanRefused */
+/** A text that may be left out. @throws SpanRejected */
 export function jsonText(value: unknown, where: string): string {
   if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw new SpanRefused(`${where}: takes a text`);
+  if (typeof value !== 'string') throw new SpanRejected(`${where}: takes a text`);
   // Protobuf has no other texts.
   return value.toWellFormed();
 }
 
-/** An unsigned number of 32 bits that may be left out. @throws SpanRefused */
+/** An unsigned number of 32 bits that may be left out. @throws SpanRejected */
 export function jsonCount(value: unknown, where: string): number {
   if (value === undefined || value === null) return 0;
   const count = typeof value === 'string' && INTEGER.test(value) ? Number(value) : value;
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 0 || count > 0xffffffff)
-    throw new SpanRefused(`${where}: takes an unsigned number of 32 bits`);
+    throw new SpanRejected(`${where}: takes an unsigned number of 32 bits`);
   return count;
 }
 
-/** An enum: its number, or its name with one of `names` at its end. @throws SpanRefused */
+/** An enum: its number, or its name with one of `names` at its end. @throws SpanRejected */
 export function jsonEnum(value: unknown, names: readonly string[], where: string): number {
   if (value === undefined || value === null) return 0;
   if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
   const index = typeof value === 'string' ? names.findIndex((name) => value.endsWith(`_${name}`)) : -1;
-  if (index < 0) throw new SpanRefused(`${where}: takes the number of an enum`);
+  if (index < 0) throw new SpanRejected(`${where}: takes the number of an enum`);
   return index;
 }
 
-/** Digits of a fixed64, sent as text or number. @throws SpanRefused */
+/** Digits of a fixed64, sent as text or number. @throws SpanRejected */
 export function jsonDigits(value: unknown, where: string): string {
   if (value === undefined || value === null) return '0';
   const digits = integerOf(value);
   if (digits === null || digits < 0n || digits > UINT64_MAX)
-    throw new SpanRefused(`${where}: takes an unsigned number of 64 bits`);
+    throw new SpanRejected(`${where}: takes an unsigned number of 64 bits`);
   return digits.toString();
 }
 
@@ -148,13 +148,13 @@ function integerOf(value: unknown): bigint | null {
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : null;
 }
 
-/** @throws SpanRefused */
+/** @throws SpanRejected */
 export function jsonAttributes(list: unknown, where: string, depth = 0): Record<string, unknown> {
   const items = jsonList(list, where);
   checkCount(items.length, where);
   const map = emptyMap();
   for (const item of items) {
-    if (!isFields(item)) throw new SpanRefused(`${where}: takes objects with key and value`);
+    if (!isFields(item)) throw new SpanRejected(`${where}: takes objects with key and value`);
     const { key, value } = item;
     map[jsonText(key, `${where}.key`)] =
       value === undefined || value === null ? null : jsonValue(value, where, depth + 1);
@@ -163,17 +163,17 @@ export function jsonAttributes(list: unknown, where: string, depth = 0): Record<
 }
 
 function jsonValue(value: unknown, where: string, depth: number): unknown {
-  if (!isFields(value)) throw new SpanRefused(`${where}: takes values such as {"stringValue": "…"}`);
+  if (!isFields(value)) throw new SpanRejected(`${where}: takes values such as {"stringValue": "…"}`);
   const { stringValue, intValue, boolValue, doubleValue, bytesValue, arrayValue, kvlistValue } = value;
   if (stringValue !== undefined && stringValue !== null) return jsonText(stringValue, `${where}.stringValue`);
   if (intValue !== undefined && intValue !== null) {
     const digits = integerOf(intValue);
     if (digits === null || digits < INT64_MIN || digits > INT64_MAX)
-      throw new SpanRefused(`${where}.intValue: takes a number of 64 bits`);
+      throw new SpanRejected(`${where}.intValue: takes a number of 64 bits`);
     return integer(digits);
   }
   if (boolValue !== undefined && boolValue !== null) {
-    if (typeof boolValue !== 'boolean') throw new SpanRefused(`${where}.boolValue: takes true or false`);
+    if (typeof boolValue !== 'boolean') throw new SpanRejected(`${where}.boolValue: takes true or false`);
     return boolValue;
   }
   if (doubleValue !== undefined && doubleValue !== null) return jsonReal(doubleValue, where);
@@ -181,13 +181,13 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
     return Buffer.from(jsonText(bytesValue, `${where}.bytesValue`), 'base64').toString('base64');
   checkDepth(depth, where);
   if (arrayValue !== undefined && arrayValue !== null) {
-    if (!isFields(arrayValue)) throw new SpanRefused(`${where}.arrayValue: takes an object with values`);
+    if (!isFields(arrayValue)) throw new SpanRejected(`${where}.arrayValue: takes an object with values`);
     return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) =>
       item === null ? null : jsonValue(item, where, depth + 1),
     );
   }
   if (kvlistValue === undefined || kvlistValue === null) return null;
-  if (!isFields(kvlistValue)) throw new SpanRefused(`${where}.kvlistValue: takes an object with values`);
+  if (!isFields(kvlistValue)) throw new SpanRejected(`${where}.kvlistValue: takes an object with values`);
   return jsonAttributes(kvlistValue['values'], where, depth);
 }
 
@@ -195,5 +195,5 @@ function jsonReal(value: unknown, where: string): number | string {
   if (typeof value === 'number') return value;
   if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return value;
   if (typeof value === 'string' && DECIMAL.test(value)) return real(Number(value));
-  throw new SpanRefused(`${where}.doubleValue: takes a number`);
+  throw new SpanRejected(`${where}.doubleValue: takes a number`);
 }

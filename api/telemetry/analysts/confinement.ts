@@ -1,6 +1,7 @@
 // Whether this engine confines analysts of orgs: makes what they read, then tries to get past it, as the user they are asked for with. No
 // analyst is made, and none is answered, before every attempt has failed.
 import { isAllowedFunction, isAllowedTableFunction } from './functions.ts';
+import { escapeAttempts, HARMLESS_QUERY, HIDDEN_CALLS, LIST_FUNCTIONS } from '../../../sql/analysts/escape_attempts.ts';
 import { StoreUnavailable } from '../../../sql/client/client.ts';
 import type { AnalystEngine, EngineText } from './engine.ts';
 import { checkQuery } from './parse.ts';
@@ -10,8 +11,6 @@ const AGAIN_MS = 5000;
 const HOLDS_MS = 600_000;
 const TRY_MS_MAX = 20_000;
 const USER = 'selftest';
-/** No org has this id. */
-const STRANGER = '!selftest';
 
 export interface ConfinementDeps {
   engine: AnalystEngine;
@@ -70,77 +69,6 @@ export class Confinement {
   }
 }
 
-/** What a query of the engine's user for analysts has to come to, past the parser's check: the codes of a refusal, or an answer. */
-type Expected = { codes: readonly number[] } | { text: string };
-
-const DENIED = { codes: [497] };
-const UNSEEN = { codes: [60, 497] };
-/** The embedded engine has no working folder, and file() fails without one before the engine looks at rights (ops/launch/clickhouse/launcher.ts). */
-const NO_FILE = { codes: [497, 1001] };
-
-interface Attempt {
-  /** What has to be so, in words for whoever asked for an analyst. */
-  what: string;
-  query: string;
-  org_id: string | null;
-  expected: Expected;
-}
-
-function attempts(database: string, views: string): Attempt[] {
-  const stranger = (what: string, query: string, expected: Expected) => ({ what, query, org_id: STRANGER, expected });
-  return [
-    stranger('a plain query is answered', 'SELECT 1', { text: '1\n' }),
-    stranger('its user can only read', "SELECT value FROM system.settings WHERE name = 'readonly'", { text: '1\n' }),
-    stranger('its user reads the views', `SELECT count() FROM \`${views}\`.analyst_spans`, { text: '0\n' }),
-    {
-      what: 'no row is shown without an org',
-      query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_spans LIMIT 1)`,
-      org_id: null,
-      expected: { text: '0\n' },
-    },
-    {
-      what: 'no use is shown without an org',
-      query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_usage LIMIT 1)`,
-      org_id: null,
-      expected: { text: '0\n' },
-    },
-    stranger("the service's tables are closed", `SELECT count() FROM \`${database}\`.spans`, DENIED),
-    stranger("the operator's views are closed", `SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
-    stranger(
-      'indexes are closed (mergeTreeIndex)',
-      `SELECT count() FROM mergeTreeIndex('${database}', 'spans')`,
-      DENIED,
-    ),
-    stranger('files are closed', "SELECT * FROM file('/etc/hostname', 'LineAsString')", NO_FILE),
-    stranger('addresses are closed (url)', "SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
-    stranger(
-      'other servers are closed (remote)',
-      `SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`,
-      DENIED,
-    ),
-    stranger('the log of queries is closed', 'SELECT count() FROM system.query_log', UNSEEN),
-    stranger('queries that run are closed', 'SELECT count() FROM system.processes', UNSEEN),
-    stranger('memory cannot be raised', 'SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
-    stranger('readonly cannot be lifted', 'SELECT 1 SETTINGS readonly = 0', { codes: [164, 452] }),
-    stranger('time cannot be raised', 'SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
-    stranger('nothing can be written', `INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, {
-      codes: [164, 497],
-    }),
-  ];
-}
-
-/** What the parser's check has to refuse: the ways in which a function gets into a query without its parentheses. */
-const HIDDEN = [
-  "SELECT file('/etc/hostname')",
-  "SELECT arrayMap(file, ['/etc/hostname'])",
-  "SELECT * APPLY(file) FROM (SELECT '/etc/hostname')",
-  "SELECT arrayMap(x -> `file`(x), ['/etc/hostname'])",
-  'SELECT 1 ORDER BY 1 WITH FILL INTERPOLATE (o AS file(o))',
-  'SELECT 1 SETTINGS max_threads = 1',
-  "SELECT * FROM view(SELECT file('x'))",
-  'SYSTEM FLUSH LOGS',
-];
-
 /** @param found told what a way out was, with the statement that found it: for the log, not for who asks */
 async function tryToEscape(
   engine: AnalystEngine,
@@ -150,7 +78,7 @@ async function tryToEscape(
   const signal = AbortSignal.timeout(TRY_MS_MAX);
   const read = (query: string, org_id: string | null): Promise<EngineText> =>
     engine.read({ org_id, user: USER, query, signal });
-  for (const { what, query, org_id, expected } of attempts(database, engine.database)) {
+  for (const { what, query, org_id, expected } of escapeAttempts(database, engine.database)) {
     const answer = await read(query, org_id);
     const asExpected =
       'text' in expected
@@ -160,15 +88,15 @@ async function tryToEscape(
     found(`${query} was answered ${answer.text.slice(0, 200).trim()}`);
     return `it does not hold that ${what}`;
   }
-  const listed = await read('SELECT DISTINCT lower(name) FROM system.functions', null);
+  const listed = await read(LIST_FUNCTIONS, null);
   const functions = new Set(listed.text.trim().split('\n'));
   if (listed.code !== null || !functions.has('file')) return 'the engine does not say which functions it has';
-  for (const query of HIDDEN)
+  for (const query of HIDDEN_CALLS)
     if ((await checkQuery({ engine, functions }, query, { user: USER, signal })) === null) {
       found(`${query} was not found out`);
       return "the engine's parser does not say what a query does";
     }
-  const harmless = await checkQuery({ engine, functions }, 'SELECT count() AS n FROM analyst_spans', {
+  const harmless = await checkQuery({ engine, functions }, HARMLESS_QUERY, {
     user: USER,
     signal,
   });

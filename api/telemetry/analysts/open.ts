@@ -2,6 +2,7 @@
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
 import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
+import { countRunningQueries } from '../../../sql/stores/engine.ts';
 import type { Route } from '../../http/route.ts';
 import { Confinement } from './confinement.ts';
 import { AnalystEngine, orgMark } from './engine.ts';
@@ -9,9 +10,6 @@ import type { AnalystsDeps } from './handler.ts';
 import { analystRoutes } from './routes.ts';
 import { Running } from './running.ts';
 import type { AnalystStore } from './store.ts';
-
-/** Longest that the engine may take to say which queries it runs. */
-const COUNT_MS_MAX = 5000;
 
 export interface AnalystParts {
   analysts: AnalystStore;
@@ -55,7 +53,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
       engine,
       confinement,
       running,
-      room: { countInEngine: (org_id) => countInEngine(clickhouse, org_id) },
+      room: { countInEngine: (org_id) => countRunningQueries(clickhouse, ORG_ANALYST, `-${orgMark(org_id)}-`) },
       login: (user, hash) => {
         const record = analysts.login(user, hash);
         return record !== null && hasOrg(record.org_id) ? record : null;
@@ -66,14 +64,4 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
       engine.close();
     },
   };
-}
-
-async function countInEngine(clickhouse: ClickHouse, org_id: string): Promise<number> {
-  const [row] = await clickhouse.rows<{ n: string }>({
-    name: 'analyst_queries',
-    sql: 'SELECT count() AS n FROM system.processes WHERE user = {user:String} AND position(query_id, {mark:String}) > 0',
-    params: { user: ORG_ANALYST, mark: `-${orgMark(org_id)}-` },
-    timeoutMs: COUNT_MS_MAX,
-  });
-  return Number(row?.n);
 }

@@ -1,9 +1,9 @@
 // Has the engine's parser take a query apart, and checks what came of it.
+import { EXPLAIN_AST } from '../../../sql/analysts/escape_attempts.ts';
 import type { Login } from './request.ts';
 import { refusalOf, type Refusal } from './check.ts';
 import type { AnalystEngine } from './engine.ts';
 
-const PREFIX = 'EXPLAIN AST ';
 /** The parser's answer, without escapes of a format of its own. */
 const FORMAT = 'TabSeparatedRaw';
 
@@ -28,7 +28,7 @@ export async function checkQuery(
   const { status, code, format, text } = await engine.read({
     org_id: null,
     user,
-    query: PREFIX + query,
+    query: EXPLAIN_AST + query,
     params: settings,
     signal,
   });
@@ -42,7 +42,7 @@ function parserRefusal(code: number | null, text: string): Refusal {
   if (code === null || found === null) return { code: 62, type: 'SYNTAX_ERROR', message: 'The query cannot be parsed' };
   const message = (found[1] ?? '').replace(
     /(failed at position |\(line 1, col )(\d+)/g,
-    (_, before: string, at: string) => before + String(Number(at) - PREFIX.length),
+    (_, before: string, at: string) => before + String(Number(at) - EXPLAIN_AST.length),
   );
   return { code, type: found[2] ?? 'SYNTAX_ERROR', message };
 }

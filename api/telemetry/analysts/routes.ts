@@ -1,71 +1,76 @@
-// Routes of the analysts of an org, for the operator.
+// The operator's routes of the analysts of an organization: create, list, delete.
 import { z } from 'zod';
-import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageMeta } from '../../http/pagination.ts';
+import { orgParams } from '../../http/common_params.ts';
+import { pageOf, pageQuery } from '../../http/list_pages.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 import { type AnalystAdminDeps, baseUrlOf, createAnalyst, listAnalysts, removeAnalyst } from './analysts.ts';
-import { analystItem, analystParams, createAnalystBody, createdAnalyst, deletedAnalyst, orgParams } from './schema.ts';
+import { analystItem, analystParams, createAnalystBody, createdAnalyst, deletedAnalyst } from './schema.ts';
 
-const page = z.object(offsetQuery);
+const TAG = 'Operator';
 
 export function analystRoutes(deps: AnalystAdminDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'post',
-      path: '/admin/orgs/:org_id/analysts',
-      operation_id: 'createAnalyst',
-      summary: 'Make an analyst of an org',
-      description:
-        "A user of ClickHouse's HTTP protocol, at this API's own address, who can only read the documented views, and of them the rows of this " +
-        'org. A query takes 60 seconds at most. password is shown in this answer and never again. 409 says why where the store cannot confine ' +
-        'such a user, or where the name is taken.',
-      tag: 'Operator',
-      status: 201,
-      secret: true,
-      params: orgParams,
-      body: createAnalystBody,
-      example: { name: 'reporting' },
-      response: createdAnalyst,
-      errors: ['org_not_found', 'conflict'],
-      audit: { action: 'analyst.create', target: 'analyst' },
-      handler: async (ctx) => {
-        const analyst = await createAnalyst(deps, ctx.params.org_id, ctx.body, baseUrlOf(ctx.req));
-        ctx.audit.target(analyst.user);
-        ctx.audit.changes({ name: ctx.body.name });
-        return { data: analyst };
-      },
-    }),
-    defineOperatorRoute({
-      method: 'get',
-      path: '/admin/orgs/:org_id/analysts',
-      operation_id: 'listAnalysts',
-      summary: 'Analysts of an org, oldest first; never their passwords',
-      tag: 'Operator',
-      params: orgParams,
-      query: page,
-      response: z.array(analystItem),
-      meta: pageMeta,
-      errors: ['org_not_found'],
-      handler: (ctx) => {
-        const { limit, offset } = ctx.query;
-        const analysts = listAnalysts(deps, ctx.params.org_id);
-        return { data: analysts.slice(offset, offset + limit), meta: pageMetaOf(analysts.length, limit, offset) };
-      },
-    }),
-    defineOperatorRoute({
-      method: 'delete',
-      path: '/admin/orgs/:org_id/analysts/:user',
-      operation_id: 'deleteAnalyst',
-      summary: 'Take an analyst of an org away',
-      description: 'Its queries are cut, and it is refused everywhere within a second.',
-      tag: 'Operator',
-      params: analystParams,
-      response: deletedAnalyst,
-      errors: ['org_not_found'],
-      audit: { action: 'analyst.delete', target: 'analyst', param: 'user' },
-      handler: async (ctx) => {
-        await removeAnalyst(deps, ctx.params.org_id, ctx.params.user);
-        return { data: { user: ctx.params.user, deleted: true as const } };
-      },
-    }),
-  ];
+  return [createAnalystRoute(deps), listAnalystsRoute(deps), deleteAnalystRoute(deps)];
+}
+
+function createAnalystRoute(deps: AnalystAdminDeps): Route {
+  return defineOperatorRoute({
+    method: 'post',
+    path: '/admin/orgs/:org_id/analysts',
+    operation_id: 'createAnalyst',
+    summary: 'Create an analyst',
+    description:
+      'Creates a user of the ClickHouse HTTP protocol at the address of this API. The user can read the documented views only, and in them the rows of this organization only. A query takes at most 60 seconds. `password` is shown in this response only. Returns 409 `conflict` if the name is taken, if the organization has 20 analysts, or if the store cannot confine such a user; the detail gives the reason.',
+    tag: TAG,
+    audit: { action: 'analyst.create', target: 'analyst' },
+    params: orgParams,
+    body: createAnalystBody,
+    example: { name: 'reporting' },
+    status: 201,
+    response: createdAnalyst,
+    secret: true,
+    errors: ['org_not_found', 'conflict'],
+    handler: async ({ params, body, req, audit }) => {
+      const analyst = await createAnalyst(deps, params.org_id, body, baseUrlOf(req));
+      audit.target(analyst.user);
+      audit.changes({ name: body.name });
+      return { data: analyst };
+    },
+  });
+}
+
+function listAnalystsRoute(deps: AnalystAdminDeps): Route {
+  return defineOperatorRoute({
+    method: 'get',
+    path: '/admin/orgs/:org_id/analysts',
+    operation_id: 'listAnalysts',
+    summary: 'List analysts',
+    description: 'Returns the analysts of the organization, oldest first, without their passwords.',
+    tag: TAG,
+    params: orgParams,
+    query: pageQuery,
+    response: z.array(analystItem),
+    meta: pageMeta,
+    errors: ['org_not_found'],
+    handler: ({ params, query }) => pageOf(listAnalysts(deps, params.org_id), query),
+  });
+}
+
+function deleteAnalystRoute(deps: AnalystAdminDeps): Route {
+  return defineOperatorRoute({
+    method: 'delete',
+    path: '/admin/orgs/:org_id/analysts/:user',
+    operation_id: 'deleteAnalyst',
+    summary: 'Delete an analyst',
+    description: 'Cancels the running queries of the analyst. Every process rejects the analyst within a second.',
+    tag: TAG,
+    audit: { action: 'analyst.delete', target: 'analyst', param: 'user' },
+    params: analystParams,
+    response: deletedAnalyst,
+    errors: ['org_not_found'],
+    handler: async ({ params }) => {
+      await removeAnalyst(deps, params.org_id, params.user);
+      return { data: { user: params.user, deleted: true as const } };
+    },
+  });
 }

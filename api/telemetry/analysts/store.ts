@@ -2,8 +2,9 @@
 // in milliseconds.
 import { timingSafeEqual } from 'node:crypto';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { type AnalystRecord, analystRecord } from '../../../schemas/records/analyst.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import type { AnalystRecord } from '../../../schemas/records/analyst.ts';
 
 const REMOVE_TRIES_MAX = 8;
 
@@ -15,10 +16,7 @@ export class AnalystStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<AnalystStore> {
-    const parse = (text: string) => analystRecord.parse(JSON.parse(text));
-    return new AnalystStore(
-      await WatchedBucket.open(log.nc, await log.bucket('analysts'), { name: 'analysts', parse, onProblem }),
-    );
+    return new AnalystStore(await watch(log, 'analysts', onProblem));
   }
 
   get(user: string): AnalystRecord | null {

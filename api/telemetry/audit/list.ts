@@ -1,7 +1,8 @@
 // The list of an org's mutations: newest first, exact totals, pages by cursor. A page looks back a short time first, and
 // further only while it is not full.
 import type { ClickHouse } from '../../../sql/client/client.ts';
-import { type AuditMeta, type AuditPlace, type AuditQuery, type AuditRecord, cursorOf, placeOf } from './schema.ts';
+import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
+import { type AuditPlace, type AuditQuery, type AuditRecord, cursorOf, placeOf } from './schema.ts';
 import { type AuditFilters, type AuditRow, readAuditPage, readAuditTotal } from './store.ts';
 
 export interface AuditDeps {
@@ -22,8 +23,7 @@ export async function listAudit(
   org_id: string,
   query: AuditQuery,
   signal: AbortSignal,
-): Promise<{ data: AuditRecord[]; meta: AuditMeta }> {
-  const { limit } = query;
+): Promise<{ data: AuditRecord[]; meta: CursorMeta }> {
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const filters = {
     org_id,
@@ -35,24 +35,16 @@ export async function listAudit(
   };
   const [[counted], rows] = await Promise.all([
     readAuditTotal(clickhouse, filters, { signal }),
-    readRows(clickhouse, filters, place, { newest: now(), rows: limit + 1, signal }),
+    readRows(clickhouse, filters, place, { newest: now(), rows: query.limit + 1, signal }),
   ]);
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  const before = place?.before ?? 0;
-  return {
-    data: shown.map(recordOf),
-    meta: {
-      total: counted?.total ?? 0,
-      page: Math.floor(before / limit) + 1,
-      per_page: limit,
-      ...(place === null ? { has_more: more } : {}),
-      next_cursor: more
-        ? cursorOf({ ms: last.created_ms, audit_id: last.audit_id, before: before + shown.length })
-        : null,
-    },
-  };
+  const page = cursorPage(rows, {
+    limit: query.limit,
+    total: counted?.total ?? 0,
+    before: place?.before ?? 0,
+    byCursor: place !== null,
+    cursorAfter: (last, before) => cursorOf({ ms: last.created_ms, audit_id: last.audit_id, before }),
+  });
+  return { data: page.data.map(recordOf), meta: page.meta };
 }
 
 /** Fewer rows than asked for only at the end of the list. */

@@ -1,18 +1,16 @@
-// Shapes of the audit log: what a reader asks, and what a record shows.
+// Request and response shapes of the audit log.
 import { z } from 'zod';
 import { auditActor, auditTarget } from '../../../schemas/records/audit.ts';
-import { decodeCursor, encodeCursor, limitParam, pageMeta } from '../../http/pagination.ts';
+import { decodeCursor, encodeCursor, limitParam } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
-export const auditParams = z.object({ org_id: z.string() });
-
 export const auditQuery = z.object({
-  action: z.string().min(1).max(200).optional().describe('For example member.role_change'),
-  actor_id: z.string().min(1).max(512).optional().describe('Id of the user or API key'),
-  since: timeParam.optional().describe('Mutations of then or later'),
-  until: timeParam.optional().describe('Mutations of then or earlier'),
+  action: z.string().min(1).max(200).optional().describe('Action, for example member.role_change'),
+  actor_id: z.string().min(1).max(512).optional().describe('Id of the user or API key that made the change'),
+  since: timeParam.optional().describe('Changes at or after this time'),
+  until: timeParam.optional().describe('Changes at or before this time'),
   limit: limitParam,
-  cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before'),
+  cursor: z.string().max(500).optional().describe('meta.next_cursor of the previous page'),
 });
 export type AuditQuery = z.output<typeof auditQuery>;
 
@@ -22,33 +20,28 @@ export const auditRecord = z
     org_id: z.string(),
     actor: auditActor,
     action: z.string(),
-    target: auditTarget.describe('Its id is empty while the outcome is unknown for a thing that was to be made'),
+    target: auditTarget.describe('What was changed. Its id is empty while the outcome of a creation is unknown'),
     changes: z
       .record(z.string(), z.unknown())
       .describe(
-        'What changed, field by field, without secrets; {truncated: true, fields} and the small ones of its values where that is too large',
+        'Changed fields, without secrets. If they are too large: {truncated: true, fields} and the small values',
       ),
-    request_id: z.string().nullable().describe('null for what no request asked for'),
-    ip: z.string().nullable().describe('null where unknown'),
+    request_id: z.string().nullable().describe('null for a change that no request asked for'),
+    ip: z.string().nullable().describe('null if unknown'),
     created_at: z.iso.datetime(),
     outcome: z
       .enum(['done', 'unknown'])
-      .describe('unknown: the service was cut off in the middle, so the mutation may or may not have happened'),
+      .describe('unknown: the service stopped in the middle, so the change may or may not have happened'),
   })
   .meta({ id: 'AuditRecord' });
 export type AuditRecord = z.infer<typeof auditRecord>;
 
-export const auditMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end') });
-export type AuditMeta = z.infer<typeof auditMeta>;
-
-/** Where a page begins: after this record. Stays where it is while new records arrive. */
+/** Position after which a page begins: a record. It is stable while new records arrive. */
 export interface AuditPlace {
-  /** created_at, milliseconds. */
+  /** created_at, milliseconds since the epoch. */
   ms: number;
   audit_id: string;
-  /** Records before the page. */
+  /** Number of records before the page. */
   before: number;
 }
 
@@ -58,7 +51,7 @@ export function cursorOf({ ms, audit_id, before }: AuditPlace): string {
   return encodeCursor([ms, audit_id, before]);
 }
 
-/** @throws ApiError invalid_request */
+/** @throws ApiError invalid_request for a cursor that this list did not return */
 export function placeOf(cursor: string): AuditPlace {
   const [ms, audit_id, before] = decodeCursor(cursor, placeTuple);
   return { ms, audit_id, before };

@@ -1,11 +1,15 @@
-// Routes of costs: what was spent, what will be, what was out of the ordinary, what it brought; prices and how costs are watched.
+// Routes of costs: summary, forecast, anomalies, outcomes by department, custom prices and the
+// anomaly threshold.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { anomalyConfig, anomalyConfigChange } from '../../../schemas/records/cost_config.ts';
 import { prices } from '../../../schemas/records/prices.ts';
 import { readAnomalies } from '../../../sql/stores/costs.ts';
-import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { fromTo } from '../../http/changes.ts';
+import { orgParams } from '../../http/common_params.ts';
+import { pageOf, pageQuery } from '../../http/list_pages.ts';
+import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import type { CostDeps } from './costs.ts';
 import { readForecast } from './forecast.ts';
@@ -15,7 +19,6 @@ import {
   type AnomalyItem,
   forecast,
   forecastQuery,
-  orgParams,
   outcomes,
   outcomesQuery,
   summary,
@@ -27,154 +30,181 @@ import { readSummary } from './summary.ts';
 const TAG = 'Costs';
 
 export function costRoutes(deps: CostDeps): Route[] {
-  return [...readRoutes(deps), ...settingRoutes(deps)];
-}
-
-function readRoutes(deps: CostDeps): Route[] {
   return [
-    defineRoute({
-      method: 'get',
-      path: '/v1/cost/summary',
-      operation_id: 'getCostSummary',
-      summary: 'What the last days have cost',
-      description:
-        'By day, by model, and by one thing more. A cost counts on the day (UTC) on which its event began, and outlives its spans.',
-      tag: TAG,
-      permission: 'costs:read',
-      query: summaryQuery,
-      response: summary,
-      meta: summaryMeta,
-      handler: ({ org_id, query, signal }) => readSummary(deps, org_id, query, signal),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/cost/forecast',
-      operation_id: 'getCostForecast',
-      ...FORECAST,
-      handler: async ({ org_id, query, signal }) => ({ data: await readForecast(deps, org_id, query.days, signal) }),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/cost/forecast',
-      operation_id: 'getOrgCostForecast',
-      params: orgParams,
-      ...FORECAST,
-      handler: async ({ org_id, query, signal }) => ({ data: await readForecast(deps, org_id, query.days, signal) }),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/cost/anomalies',
-      operation_id: 'listAnomalies',
-      summary: 'Days whose cost was out of the ordinary, newest first',
-      description:
-        'Looked for every hour for today and every night for yesterday, by the z-score of the day against the days before it.',
-      tag: TAG,
-      permission: 'costs:read',
-      query: z.object(offsetQuery),
-      response: z.array(anomaly),
-      meta: pageMeta,
-      handler: async ({ org_id, query: { limit, offset }, signal }) => {
-        const found = await readAnomalies(deps.clickhouse, { org_id }, { signal });
-        return {
-          data: found.slice(offset, offset + limit).map(anomalyItem),
-          meta: pageMetaOf(found.length, limit, offset),
-        };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/cost/outcomes',
-      operation_id: 'getCostOutcomes',
-      summary: 'What each department cost and achieved',
-      description:
-        "Outcomes are attributes.outcomes of events with attributes.department, or of an agent whose metadata names one. What they are worth is the policy's value_of_outcomes.",
-      tag: TAG,
-      permission: 'costs:read',
-      query: outcomesQuery,
-      response: outcomes,
-      handler: async ({ org_id, query, signal }) => ({ data: await readRollup(deps, org_id, query.days, signal) }),
-    }),
+    getCostSummaryRoute(deps),
+    getCostForecastRoute(deps),
+    getOrgCostForecastRoute(deps),
+    listAnomaliesRoute(deps),
+    getCostOutcomesRoute(deps),
+    getPricesRoute(deps),
+    setPricesRoute(deps),
+    getAnomalyConfigRoute(deps),
+    changeAnomalyConfigRoute(deps),
   ];
 }
 
+function getCostSummaryRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/summary',
+    operation_id: 'getCostSummary',
+    summary: 'Get a cost summary',
+    description:
+      'Returns the cost of the last days by day, by model and by one further dimension. A cost counts on the day, UTC, on which its event began, and stays when its spans are deleted.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: summaryQuery,
+    response: summary,
+    meta: summaryMeta,
+    handler: ({ org_id, query, signal }) => readSummary(deps, org_id, query, signal),
+  });
+}
+
+/** The forecast is served under two paths. */
 const FORECAST = {
-  summary: 'What the coming days will cost',
+  summary: 'Forecast costs',
   description:
-    'A least-squares line through the totals of up to 90 whole days before today, with its 95 % prediction interval; nothing below 0.',
+    'Fits a least-squares line to the daily totals of up to 90 whole days before today, and returns its predictions with their 95% prediction interval. No value is below 0.',
   tag: TAG,
   permission: 'costs:read',
   query: forecastQuery,
   response: forecast,
 } as const;
 
-function settingRoutes({ settings }: CostDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/prices',
-      operation_id: 'getPrices',
-      summary: "The org's own prices of models",
-      tag: TAG,
-      permission: 'costs:read',
-      params: orgParams,
-      response: prices,
-      handler: ({ org_id }) => ({ data: settings.pricesOf(org_id) }),
-    }),
-    defineRoute({
-      method: 'put',
-      path: '/orgs/:org_id/prices',
-      operation_id: 'setPrices',
-      summary: "Set the org's own prices of models",
-      description:
-        'Takes the place of the whole list. Calls that come in from now on are priced by it, each by the price of its own day; what is stored keeps the price that was used.',
-      tag: TAG,
-      permission: 'budgets:write',
-      params: orgParams,
-      body: prices,
-      example: {
-        prices: [{ model: 'our-llama', input_usd_per_mtok: 0.2, output_usd_per_mtok: 0.6, from: '2026-01-01' }],
-      },
-      response: prices,
-      audit: { action: 'prices.update', target: 'prices', param: 'org_id' },
-      handler: async ({ org_id, body, audit }) => {
-        const { before } = await settings.setPrices(org_id, body);
-        if (isDeepStrictEqual(before, body)) audit.nothing();
-        else audit.changes({ prices: { from: before.prices, to: body.prices } });
-        return { data: body };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/cost/anomaly-config',
-      operation_id: 'getAnomalyConfig',
-      summary: 'From when on the cost of a day is an anomaly',
-      tag: TAG,
-      permission: 'costs:read',
-      params: orgParams,
-      response: anomalyConfig,
-      handler: ({ org_id }) => ({ data: settings.anomalyConfigOf(org_id) }),
-    }),
-    defineRoute({
-      method: 'put',
-      path: '/orgs/:org_id/cost/anomaly-config',
-      operation_id: 'changeAnomalyConfig',
-      summary: 'Change from when on the cost of a day is an anomaly',
-      description: 'Takes the fields to change.',
-      tag: TAG,
-      permission: 'budgets:write',
-      params: orgParams,
-      body: anomalyConfigChange,
-      example: { z_threshold: 3, lookback_days: 30 },
-      response: anomalyConfig,
-      audit: { action: 'anomaly_config.update', target: 'anomaly_config', param: 'org_id' },
-      handler: async ({ org_id, body, audit }) => {
-        const { before, after } = await settings.changeAnomalyConfig(org_id, body);
-        if (isDeepStrictEqual(before, after)) audit.nothing();
-        else audit.changes({ from: before, to: after });
-        return { data: after };
-      },
-    }),
-  ];
+function getCostForecastRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/forecast',
+    operation_id: 'getCostForecast',
+    ...FORECAST,
+    handler: async ({ org_id, query, signal }) => ({ data: await readForecast(deps, org_id, query.days, signal) }),
+  });
+}
+
+function getOrgCostForecastRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/cost/forecast',
+    operation_id: 'getOrgCostForecast',
+    params: orgParams,
+    ...FORECAST,
+    handler: async ({ org_id, query, signal }) => ({ data: await readForecast(deps, org_id, query.days, signal) }),
+  });
+}
+
+function listAnomaliesRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/anomalies',
+    operation_id: 'listAnomalies',
+    summary: 'List cost anomalies',
+    description:
+      'Returns the days whose total cost is an outlier, newest first. The service compares the z-score of a day against the days before it: every hour for today, every night for yesterday.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: pageQuery,
+    response: z.array(anomaly),
+    meta: pageMeta,
+    handler: async ({ org_id, query, signal }) => {
+      const { data, meta } = pageOf(await readAnomalies(deps.clickhouse, { org_id }, { signal }), query);
+      return { data: data.map(anomalyItem), meta };
+    },
+  });
+}
+
+function getCostOutcomesRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/outcomes',
+    operation_id: 'getCostOutcomes',
+    summary: 'Get costs and outcomes by department',
+    description:
+      'Returns what each department spent and achieved. Outcomes are the sums of `attributes.outcomes` of events with `attributes.department`, or of an agent whose metadata names a department. Their value is the formula `value_of_outcomes` of the policy.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: outcomesQuery,
+    response: outcomes,
+    handler: async ({ org_id, query, signal }) => ({ data: await readRollup(deps, org_id, query.days, signal) }),
+  });
+}
+
+function getPricesRoute({ settings }: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/prices',
+    operation_id: 'getPrices',
+    summary: 'Get custom prices',
+    description: 'Returns the prices that the organization set for models.',
+    tag: TAG,
+    permission: 'costs:read',
+    params: orgParams,
+    response: prices,
+    handler: ({ org_id }) => ({ data: settings.pricesOf(org_id) }),
+  });
+}
+
+function setPricesRoute({ settings }: CostDeps): Route {
+  return defineRoute({
+    method: 'put',
+    path: '/orgs/:org_id/prices',
+    operation_id: 'setPrices',
+    summary: 'Set custom prices',
+    description:
+      'Replaces the whole list. New prices apply to calls that arrive afterwards, each by the price of its own day; stored calls keep the price that was used.',
+    tag: TAG,
+    permission: 'budgets:write',
+    audit: { action: 'prices.update', target: 'prices', param: 'org_id' },
+    params: orgParams,
+    body: prices,
+    example: {
+      prices: [{ model: 'our-llama', input_usd_per_mtok: 0.2, output_usd_per_mtok: 0.6, from: '2026-01-01' }],
+    },
+    response: prices,
+    handler: async ({ org_id, body, audit }) => {
+      const { before } = await settings.setPrices(org_id, body);
+      audit.changes(fromTo(before, body, ['prices']));
+      return { data: body };
+    },
+  });
+}
+
+function getAnomalyConfigRoute({ settings }: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/cost/anomaly-config',
+    operation_id: 'getAnomalyConfig',
+    summary: 'Get the cost-anomaly threshold',
+    description:
+      'Returns the z-score at which the cost of a day is an anomaly, and the number of days it is compared with.',
+    tag: TAG,
+    permission: 'costs:read',
+    params: orgParams,
+    response: anomalyConfig,
+    handler: ({ org_id }) => ({ data: settings.anomalyConfigOf(org_id) }),
+  });
+}
+
+function changeAnomalyConfigRoute({ settings }: CostDeps): Route {
+  return defineRoute({
+    method: 'put',
+    path: '/orgs/:org_id/cost/anomaly-config',
+    operation_id: 'changeAnomalyConfig',
+    summary: 'Update the cost-anomaly threshold',
+    description: 'Changes the fields that are given.',
+    tag: TAG,
+    permission: 'budgets:write',
+    audit: { action: 'anomaly_config.update', target: 'anomaly_config', param: 'org_id' },
+    params: orgParams,
+    body: anomalyConfigChange,
+    example: { z_threshold: 3, lookback_days: 30 },
+    response: anomalyConfig,
+    handler: async ({ org_id, body, audit }) => {
+      const { before, after } = await settings.changeAnomalyConfig(org_id, body);
+      if (isDeepStrictEqual(before, after)) audit.nothing();
+      else audit.changes({ from: before, to: after });
+      return { data: after };
+    },
+  });
 }
 
 function anomalyItem(row: Awaited<ReturnType<typeof readAnomalies>>[number]): AnomalyItem {

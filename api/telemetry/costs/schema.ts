@@ -1,4 +1,4 @@
-// Shapes of the cost endpoints: what they take, and what they answer. Amounts are USD, days are UTC.
+// Request and response shapes of costs. Amounts are in USD, days in UTC.
 import { z } from 'zod';
 
 const DAYS_MAX = 365;
@@ -26,35 +26,35 @@ export const GROUPS = ['model', 'agent_id', 'realm', 'department'] as const;
 export type Group = (typeof GROUPS)[number];
 
 export const summaryQuery = z.object({
-  days: daysParam(DAYS_MAX, 'Days up to today, today included'),
-  group_by: z.enum(GROUPS).default('model').describe('A further breakdown, in by_<group_by>'),
+  days: daysParam(DAYS_MAX, 'Number of days up to and including today'),
+  group_by: z.enum(GROUPS).default('model').describe('Dimension of a further breakdown, returned in by_<group_by>'),
 });
 
 const shareOf = (name: string) =>
   z.object({
-    [name]: orNone.describe('null for what names none'),
+    [name]: orNone.describe('null for costs without a value of this dimension'),
     cost_usd: z.number(),
-    share: z.number().describe('Part of the total, 0 to 1'),
+    share: z.number().describe('Share of the total, 0 to 1'),
   });
 
 export const summary = z
   .object({
-    period_start: z.iso.datetime().describe('First instant of the first day'),
-    period_end: z.iso.datetime().describe('First instant after the last day, which is today'),
+    period_start: z.iso.datetime().describe('Start of the first day'),
+    period_end: z.iso.datetime().describe('End of the last day, which is today'),
     total_cost_usd: z.number(),
     by_day: z
       .array(z.object({ date, cost_usd: z.number(), tokens: z.int() }))
-      .describe('Every day of the period, by the day on which events began; days add up to the total'),
+      .describe('Every day of the period, by the day on which events began. The days add up to the total'),
     by_model: z.array(shareOf('model')).describe('Costliest first'),
     by_agent_id: z.array(shareOf('agent_id')).optional(),
     by_realm: z
       .array(shareOf('realm'))
       .optional()
-      .describe("By attributes.realm, else the realm of the agent's metadata"),
+      .describe("By attributes.realm, or the realm of the agent's metadata"),
     by_department: z
       .array(shareOf('department'))
       .optional()
-      .describe("By attributes.department, else the department of the agent's metadata"),
+      .describe("By attributes.department, or the department of the agent's metadata"),
   })
   .meta({ id: 'CostSummary' });
 export type Summary = z.infer<typeof summary>;
@@ -62,10 +62,12 @@ export type Summary = z.infer<typeof summary>;
 export const summaryMeta = z.object({
   truncated: z
     .boolean()
-    .describe('Whether only the costliest of very many groups are shown; the total and the days hold all'),
+    .describe('Whether a breakdown shows only its costliest groups. The total and the days cover all'),
 });
 
-export const forecastQuery = z.object({ days: daysParam(FORECAST_DAYS_MAX, 'Days to forecast, from today on') });
+export const forecastQuery = z.object({
+  days: daysParam(FORECAST_DAYS_MAX, 'Number of days to forecast, from today on'),
+});
 
 export const forecast = z
   .object({
@@ -74,7 +76,7 @@ export const forecast = z
       z.object({
         date,
         predicted_usd: z.number(),
-        lower_ci: z.number().describe('Lower end of the 95 % prediction interval, at least 0'),
+        lower_ci: z.number().describe('Lower end of the 95% prediction interval, at least 0'),
         upper_ci: z.number(),
       }),
     ),
@@ -83,11 +85,11 @@ export const forecast = z
       r_squared: z
         .number()
         .nullable()
-        .describe('Share of the variation that the line explains; null where the mean is used'),
+        .describe('Share of the variance that the line explains; null with mean_fallback'),
     }),
     mean_fallback: z
       .boolean()
-      .describe('Under 14 days of data, or days that do not vary: each day is forecast as their mean'),
+      .describe('true with less than 14 days of data, or days that do not vary: each day is forecast as their mean'),
   })
   .meta({ id: 'Forecast' });
 export type ForecastAnswer = z.infer<typeof forecast>;
@@ -95,24 +97,24 @@ export type ForecastAnswer = z.infer<typeof forecast>;
 export const anomaly = z
   .object({
     anomaly_id: z.string(),
-    date: date.describe('Day whose cost it is'),
-    detected_at: z.iso.datetime().describe('When it was found first'),
+    date: date.describe('Day of the cost'),
+    detected_at: z.iso.datetime().describe('When the anomaly was first detected'),
     kind: z.literal('z_score'),
     z: z
       .number()
       .describe(
-        'Distance from the mean in sample standard deviations, at most 99; negative for a day that cost too little',
+        'Distance from the mean in sample standard deviations, at most 99. Negative for a day that cost too little',
       ),
-    expected_usd: z.number().describe('Mean of the days before'),
+    expected_usd: z.number().describe('Mean of the preceding days'),
     actual_usd: z.number(),
     attributed_to: z
       .object({ model: orNone, agent_id: orNone })
-      .describe('The model and agent that went furthest from their own mean'),
+      .describe('Model and agent whose costs deviate most from their own means'),
   })
   .meta({ id: 'Anomaly' });
 export type AnomalyItem = z.infer<typeof anomaly>;
 
-export const outcomesQuery = z.object({ days: daysParam(DAYS_MAX, 'Days up to today, today included') });
+export const outcomesQuery = z.object({ days: daysParam(DAYS_MAX, 'Number of days up to and including today') });
 
 export const outcomes = z
   .object({
@@ -121,17 +123,18 @@ export const outcomes = z
         department: z.string(),
         cost_usd: z.number(),
         outcomes: z.record(z.string(), z.number()).describe('Sums of attributes.outcomes, by name'),
-        cost_per_outcome_usd: z.number().nullable().describe('Cost over the sum of all outcomes; null where that is 0'),
+        cost_per_outcome_usd: z
+          .number()
+          .nullable()
+          .describe('Cost divided by the sum of all outcomes; null if that sum is 0'),
         roi: z
           .number()
           .nullable()
           .describe(
-            "(value - cost) / cost, by the policy's value_of_outcomes; null where cost is 0 or outcomes have no value",
+            '(value - cost) / cost, with the value from value_of_outcomes of the policy. null if the cost is 0 or the outcomes have no value',
           ),
       }),
     ),
   })
   .meta({ id: 'OutcomeRollup' });
 export type OutcomeRollup = z.infer<typeof outcomes>;
-
-export const orgParams = z.object({ org_id: z.string() });

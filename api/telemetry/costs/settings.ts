@@ -2,16 +2,16 @@
 // nothing has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   type AnomalyConfig,
   type AnomalyConfigChange,
   changedAnomalyConfig,
   DEFAULT_ANOMALY_CONFIG,
-  parseAnomalyConfig,
 } from '../../../schemas/records/cost_config.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
-import { NO_PRICES, parsePrices, type Prices } from '../../../schemas/records/prices.ts';
+import { NO_PRICES, type Prices } from '../../../schemas/records/prices.ts';
 import { ApiError } from '../../http/errors.ts';
 
 export class CostSettings {
@@ -24,11 +24,7 @@ export class CostSettings {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<CostSettings> {
-    const [prices, configs] = await Promise.all([log.bucket('prices'), log.bucket('cost_configs')]);
-    return new CostSettings(
-      await WatchedBucket.open(log.nc, prices, { name: 'prices', parse: parsePrices, onProblem }),
-      await WatchedBucket.open(log.nc, configs, { name: 'cost_configs', parse: parseAnomalyConfig, onProblem }),
-    );
+    return new CostSettings(await watch(log, 'prices', onProblem), await watch(log, 'cost_configs', onProblem));
   }
 
   pricesOf(org_id: string): Prices {

@@ -7,6 +7,7 @@ import { incidentKey, type IncidentRecord } from '../../../schemas/records/incid
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { writeIncidents } from '../../../sql/stores/incidents.ts';
 import { ApiError } from '../../http/errors.ts';
+import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
 import { cursorOf, type IncidentDetail, type IncidentItem, type IncidentsQuery, placeOf } from './schema.ts';
 import {
   type IncidentFilters,
@@ -32,7 +33,7 @@ const AGREE_PAUSE_MS = 100;
 
 interface IncidentList {
   data: IncidentItem[];
-  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
+  meta: CursorMeta;
 }
 
 /** Answers GET /v1/incidents. @throws ApiError invalid_request on a cursor that is none */
@@ -42,7 +43,6 @@ export async function listIncidents(
   query: IncidentsQuery,
   signal: AbortSignal,
 ): Promise<IncidentList> {
-  const { limit } = query;
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const filters: IncidentFilters = {
     org_id,
@@ -57,24 +57,16 @@ export async function listIncidents(
     place === null ? { skip: query.offset } : { skip: 0, from_place_ms: place.ms, from_id: place.incident_id };
   const [[counted], rows] = await Promise.all([
     readIncidentTotal(clickhouse, filters, { signal }),
-    readIncidents(clickhouse, { ...filters, ...from, rows: limit + 1 }, { signal }),
+    readIncidents(clickhouse, { ...filters, ...from, rows: query.limit + 1 }, { signal }),
   ]);
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  const before = place?.before ?? query.offset;
-  return {
-    data: shown.map(itemOf),
-    meta: {
-      total: counted?.total ?? 0,
-      page: Math.floor(before / limit) + 1,
-      per_page: limit,
-      ...(place === null ? { has_more: more } : {}),
-      next_cursor: more
-        ? cursorOf({ ms: last.opened_ms, incident_id: last.incident_id, before: before + shown.length })
-        : null,
-    },
-  };
+  const page = cursorPage(rows, {
+    limit: query.limit,
+    total: counted?.total ?? 0,
+    before: place?.before ?? query.offset,
+    byCursor: place !== null,
+    cursorAfter: (last, before) => cursorOf({ ms: last.opened_ms, incident_id: last.incident_id, before }),
+  });
+  return { data: page.data.map(itemOf), meta: page.meta };
 }
 
 /** Answers GET /v1/incidents/{incident_id}. @throws ApiError incident_not_found */

@@ -1,22 +1,21 @@
-// Shapes of the incident endpoints: what they take, and what they answer.
+// Request and response shapes of incidents.
 import { z } from 'zod';
 import { SEVERITIES } from '../../../pipeline/domain/incidents/incidents.ts';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
 const status = z.enum(['open', 'resolved']);
-const severity = z.enum(SEVERITIES).describe('critical from 50 traces on');
+const severity = z.enum(SEVERITIES).describe('critical from 50 traces on, otherwise warning');
 
 export const incidentsQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(),
     status: status.optional(),
     severity: severity.optional(),
     agent_id: z.string().min(1).optional(),
-    since: timeParam.optional().describe('Incidents whose last trace started then or later'),
-    until: timeParam.optional().describe('Incidents whose first trace started then or earlier'),
+    since: timeParam.optional().describe('Incidents whose last trace started at or after this time'),
+    until: timeParam.optional().describe('Incidents whose first trace started at or before this time'),
   })
   .strip();
 export type IncidentsQuery = z.output<typeof incidentsQuery>;
@@ -26,43 +25,39 @@ export const incidentParams = z.object({ incident_id: z.string() });
 export const incidentItem = z
   .object({
     incident_id: z.string(),
-    cluster_id: z.string().describe('The same for every incident of this agent, root span and error'),
+    cluster_id: z.string().describe('Id shared by all incidents of this agent, root span and error'),
     status,
     severity,
     agent_id: z.string().nullable(),
     root_span_name: z.string().nullable(),
     error: z
       .string()
-      .describe('What the traces failed of, without what differs: # for numbers and ids, "…" for what was quoted'),
-    sample: z.string().describe('One such error as it was sent, its first 500 characters'),
+      .describe('Error of the traces without its variable parts: # for numbers and ids, "…" for quoted text'),
+    sample: z.string().describe('First 500 characters of one such error as it was sent'),
     trace_count: z.int(),
     first_trace_at: z.iso.datetime().describe('Start of the first trace'),
-    last_trace_at: z.iso.datetime().describe('Start of the last trace so far'),
-    opened_at: z.iso.datetime().describe('When the incident was found'),
+    last_trace_at: z.iso.datetime().describe('Start of the latest trace'),
+    opened_at: z.iso.datetime().describe('When the incident was detected'),
     resolved_at: z.iso.datetime().nullable(),
     resolved_by: z
       .string()
       .nullable()
-      .describe('auto after 30 minutes without a trace, else the id of the user or API key; null while open'),
+      .describe('auto after 30 minutes without a trace, otherwise the id of the user or API key; null while open'),
   })
   .meta({ id: 'Incident' });
 export type IncidentItem = z.infer<typeof incidentItem>;
 
 export const incidentDetail = incidentItem
-  .extend({ trace_ids: z.array(z.string()).describe('The newest traces of the incident, at most 20') })
+  .extend({ trace_ids: z.array(z.string()).describe('Ids of the newest traces of the incident, at most 20') })
   .meta({ id: 'IncidentDetail' });
 export type IncidentDetail = z.infer<typeof incidentDetail>;
 
-export const incidentsMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end; in pages by offset too') });
-
-/** Where a page begins: after this incident. Stays where it is while new ones open. */
+/** Position after which a page begins: an incident. It is stable while incidents open. */
 export interface IncidentPlace {
-  /** opened_at, milliseconds. */
+  /** opened_at, milliseconds since the epoch. */
   ms: number;
   incident_id: string;
-  /** Incidents before the page. */
+  /** Number of incidents before the page. */
   before: number;
 }
 
@@ -72,7 +67,7 @@ export function cursorOf({ ms, incident_id, before }: IncidentPlace): string {
   return encodeCursor([ms, incident_id, before]);
 }
 
-/** @throws ApiError invalid_request */
+/** @throws ApiError invalid_request for a cursor that this list did not return */
 export function placeOf(cursor: string): IncidentPlace {
   const [ms, incident_id, before] = decodeCursor(cursor, placeTuple);
   return { ms, incident_id, before };

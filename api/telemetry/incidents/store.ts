@@ -1,8 +1,9 @@
 // The incident slice's stores: reads of ClickHouse, and the records of open incidents in JetStream KV.
 import { z } from 'zod';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { type IncidentRecord, parseIncident } from '../../../schemas/records/incident.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import type { IncidentRecord } from '../../../schemas/records/incident.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
 /** Int64 and UInt64 come as text; these stay below 2^53. */
@@ -82,9 +83,5 @@ export async function openIncidentRecords(
   log: Log,
   onProblem: (problem: string, cause: unknown) => void,
 ): Promise<OpenIncidents> {
-  return WatchedBucket.open(log.nc, await log.bucket('incidents'), {
-    name: 'incidents',
-    parse: parseIncident,
-    onProblem,
-  });
+  return watch(log, 'incidents', onProblem);
 }

@@ -1,22 +1,26 @@
-// Route of sampling: what it is set to, and what it has kept.
+// The route of sampling: its settings and the events that it kept.
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type SamplingDeps, showSampling } from './sampling.ts';
 import { sampling, samplingQuery } from './schema.ts';
 
+const TAG = 'Traces';
+
 export function samplingRoutes(deps: SamplingDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/v1/sampling',
-      operation_id: 'getSampling',
-      summary: 'What sampling is set to, and what it has kept',
-      description:
-        'Errors, slow events, forced traces and the named kinds are always kept. Of the rest a part by the profile is; what is not leaves a summary row, so tokens, costs and budgets are the same with every profile.',
-      tag: 'Traces',
-      permission: 'traces:read',
-      query: samplingQuery,
-      response: sampling,
-      handler: async ({ org_id, query, signal }) => ({ data: await showSampling(deps, org_id, query, signal) }),
-    }),
-  ];
+  return [getSamplingRoute(deps)];
+}
+
+function getSamplingRoute(deps: SamplingDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/sampling',
+    operation_id: 'getSampling',
+    summary: 'Get sampling settings and counts',
+    description:
+      'Returns the sampling profile and how many events it kept. Errors, slow events, forced traces and the named kinds are always kept; of the other events, the profile keeps a fraction. An event that is not kept leaves a summary row, so tokens, costs and budgets are the same under every profile.',
+    tag: TAG,
+    permission: 'traces:read',
+    query: samplingQuery,
+    response: sampling,
+    handler: async ({ org_id, query, signal }) => ({ data: await showSampling(deps, org_id, query, signal) }),
+  });
 }

@@ -1,6 +1,6 @@
-// Shapes of the score endpoints: what they take, and what they answer.
+// Request and response shapes of scores.
 import { z } from 'zod';
-import { limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { offsetQuery } from '../../http/pagination.ts';
 
 const COMMENT_CHARS_MAX = 10_000;
 const CATEGORY_CHARS_MAX = 1000;
@@ -14,7 +14,7 @@ const value = z.union([z.number(), z.boolean(), z.string().min(1).max(CATEGORY_C
 
 export const scoreBody = z.strictObject({
   trace_id: traceId,
-  span_id: z.string().min(1).max(128).nullish().describe('Left out: the trace as a whole is scored'),
+  span_id: z.string().min(1).max(128).nullish().describe('Span to score. Without it, the score is of the whole trace'),
   name: z.string().trim().min(1).max(200).describe('What is scored, such as helpful or stars'),
   value,
   comment: z.string().max(COMMENT_CHARS_MAX).nullish(),
@@ -27,9 +27,8 @@ export const scoresQuery = z
     source: z
       .enum(['user', 'judge'])
       .optional()
-      .describe('Scores of people and applications, or of judges; both unless given'),
-    limit: limitParam,
-    offset: offsetParam,
+      .describe('user lists scores of people and applications, judge those of judges. Defaults to both'),
+    ...offsetQuery,
   })
   .strip();
 export type ScoresQuery = z.output<typeof scoresQuery>;
@@ -39,18 +38,16 @@ export const scoreItem = z
     score_id: z.string().nullable().describe('null for scores of judges'),
     trace_id: z.string(),
     span_id: z.string().nullable(),
-    name: z.string().describe('Of judges, the name of the judge'),
-    value: value.nullable().describe('null where a judge failed'),
+    name: z.string().describe('Name of the score. For judges, the name of the judge'),
+    value: value.nullable().describe('null if the judge failed'),
     data_type: z.enum(['numeric', 'boolean', 'categorical']),
-    comment: z.string().nullable().describe('Of judges, the reason'),
+    comment: z.string().nullable().describe('For judges, the reason'),
     source: z.enum(['user', 'judge']),
     author: z.object({ type: z.enum(['user', 'api_key', 'judge']), id: z.string() }),
     verdict: z.enum(['pass', 'warn', 'fail', 'error']).nullable().describe('Of judges'),
     judge_version: z.int().nullable(),
-    eval_id: z.string().nullable().describe('Eval that asked for it; null for live traffic and for users'),
+    eval_id: z.string().nullable().describe('Eval that created the score. null for live traffic and for users'),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'Score' });
 export type ScoreItem = z.infer<typeof scoreItem>;
-
-export const scoresMeta = pageMeta;

@@ -1,28 +1,29 @@
-// Shapes of the endpoints of sessions and end users: what they take, and what they answer.
+// Request and response shapes of sessions and end users.
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
 const ID_CHARS_MAX = 1024;
+/** Maximum characters of a cursor, which holds an id. */
+const CURSOR_CHARS_MAX = 3000;
 const idParam = z.string().min(1).max(ID_CHARS_MAX).optional();
 
 export const groupsQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(3000).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(CURSOR_CHARS_MAX),
     session_id: idParam.describe('Traces of this session only'),
     user_id: idParam.describe('Traces of this end user only'),
     agent_id: idParam.describe('Traces of this agent only'),
-    since: timeParam.optional().describe('Traces that started then or later'),
-    until: timeParam.optional().describe('Traces that started then or earlier'),
+    since: timeParam.optional().describe('Traces that started at or after this time'),
+    until: timeParam.optional().describe('Traces that started at or before this time'),
   })
   .strip();
 export type GroupsQuery = z.output<typeof groupsQuery>;
 
 const sums = {
   traces: z.int().min(0),
-  failed_traces: z.int().min(0).describe('Of them, those whose outcome is error or timeout'),
+  failed_traces: z.int().min(0).describe('Number of these traces whose outcome is error or timeout'),
   spans: z.int().min(0),
   cost_usd: z.number(),
   input_tokens: z.int().min(0),
@@ -35,12 +36,10 @@ export const sessionItem = z.object({ session_id: z.string(), ...sums }).meta({ 
 export type SessionItem = z.infer<typeof sessionItem>;
 export const userItem = z.object({ user_id: z.string(), ...sums }).meta({ id: 'EndUser' });
 
-export const groupsMeta = pageMeta.extend({
-  has_more: z.boolean().optional().describe('In offset mode'),
-  next_cursor: z.string().nullable().describe('null at the end'),
-});
-
-/** Where a page ended: the last item's time and id, and how many items were before the next one. */
+/**
+ * Position after which a page begins: the time and id of the last item, and the number of items
+ * before the page.
+ */
 const place = z.object({ ms: z.int(), id: z.string(), before: z.int().min(0) });
 type Place = z.infer<typeof place>;
 export const cursorOf = (at: Place): string => encodeCursor(at);

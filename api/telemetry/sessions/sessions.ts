@@ -2,6 +2,7 @@
 // end user that its first span with one names.
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
+import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
 import { cursorOf, type GroupsQuery, placeOf, type SessionItem } from './schema.ts';
 import { type Group, type GroupFilters, readGroups, readGroupTotal } from './store.ts';
 
@@ -11,7 +12,7 @@ export interface SessionsDeps {
 
 interface GroupList<Item> {
   data: Item[];
-  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
+  meta: CursorMeta;
 }
 
 /** What is shown of a session or an end user beside its id. */
@@ -27,7 +28,6 @@ export async function listGroups<Item>(
   { org_id, by, query, signal }: { org_id: string; by: 'session' | 'user'; query: GroupsQuery; signal: AbortSignal },
   item: (id: string, sums: Sums) => Item,
 ): Promise<GroupList<Item>> {
-  const { limit } = query;
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const narrowing = {
     session_id: query.session_id,
@@ -46,22 +46,16 @@ export async function listGroups<Item>(
   const from = place === null ? { skip: query.offset } : { skip: 0, from_last_ms: place.ms, from_id: place.id };
   const [[counted], groups] = await Promise.all([
     readGroupTotal(clickhouse, filters, { signal }),
-    readGroups(clickhouse, { ...filters, ...from, rows: limit + 1 }, { signal }),
+    readGroups(clickhouse, { ...filters, ...from, rows: query.limit + 1 }, { signal }),
   ]);
-  const shown = groups.slice(0, limit);
-  const last = shown.at(-1);
-  const more = groups.length > limit && last !== undefined;
-  const before = place?.before ?? query.offset;
-  return {
-    data: shown.map((group) => item(group.id, sumsOf(group))),
-    meta: {
-      total: counted?.total ?? 0,
-      page: Math.floor(before / limit) + 1,
-      per_page: limit,
-      ...(place === null ? { has_more: more } : {}),
-      next_cursor: more ? cursorOf({ ms: last.last_ms, id: last.id, before: before + shown.length }) : null,
-    },
-  };
+  const page = cursorPage(groups, {
+    limit: query.limit,
+    total: counted?.total ?? 0,
+    before: place?.before ?? query.offset,
+    byCursor: place !== null,
+    cursorAfter: (last, before) => cursorOf({ ms: last.last_ms, id: last.id, before }),
+  });
+  return { data: page.data.map((group) => item(group.id, sumsOf(group))), meta: page.meta };
 }
 
 function sumsOf({ traces, failed_traces, spans, input_tokens, output_tokens, cost, first_ms, last_ms }: Group): Sums {

@@ -1,5 +1,6 @@
-// Shapes of the span search: what it takes, and what it answers.
+// Request and response shapes of the span search.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
 import { limitParam } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
@@ -7,7 +8,7 @@ import { timeParam } from '../../http/time_param.ts';
 const QUERY_CHARS_MAX = 1000;
 const QUERY_WORDS_MAX = 32;
 
-/** A float as clients write it: 0.00001 is 1e-05 to Python, 1e-7 to JavaScript. */
+/** A float as clients write it: 0.00001 is 1e-05 in Python, 1e-7 in JavaScript. */
 const costParam = z
   .string()
   .regex(/^(?:\d{1,20}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,2})?$/i, { error: 'takes a number of USD, 0 or more' })
@@ -22,14 +23,17 @@ export const searchQuery = z.object({
     .refine((words) => words.length <= QUERY_WORDS_MAX, {
       error: `takes at most ${String(QUERY_WORDS_MAX)} different words`,
     })
-    .meta({ type: 'string', description: 'Words; any of them may match, and the best match comes first' }),
+    .meta({
+      type: 'string',
+      description: 'Words to search for. A span matches with any of them, and the best match comes first',
+    }),
   model: z.string().min(1).optional(),
-  outcome: z.enum(['success', 'error', 'timeout']).optional(),
+  outcome: outcome.optional(),
   min_cost_usd: costParam.optional(),
   max_cost_usd: costParam.optional(),
   since: timeParam
     .optional()
-    .describe('Spans that started then or later; the counts of the ranking are those of this time too'),
+    .describe('Spans that started at or after this time. The ranking counts documents in this period too'),
   limit: limitParam,
 });
 export type SearchQuery = z.output<typeof searchQuery>;
@@ -40,15 +44,15 @@ export const searchHit = z.object({
   prompt: z.string(),
   response: z.string(),
   model: z.string(),
-  score: z.number().describe('BM25 over prompt and response together'),
+  score: z.number().describe('BM25 score over prompt and response as one document'),
 });
 export type SearchHit = z.infer<typeof searchHit>;
 
 export const searchMeta = z.object({
-  candidates: z.int().describe('Spans that were scored'),
+  candidates: z.int().describe('Number of spans that were scored'),
   truncated: z
     .boolean()
     .describe(
-      'Whether common words were looked for among the newest spans only, or fewer hits are shown as their texts are more than one answer holds',
+      'Whether common words were searched in the newest spans only, or the response has fewer hits because their texts exceed its maximum size',
     ),
 });

@@ -1,6 +1,7 @@
 // Two traces side by side. In: two ids and the fields that are asked for. Out: one row a field. Both are read at the same time,
 // each with one read for its sums, and one more for its scores or its texts only where those are asked for.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { compareTraces, type ComparedTrace } from '../../../pipeline/domain/traces/compare.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
@@ -32,7 +33,7 @@ const readCompared = defineQuery({
     input_tokens: count,
     output_tokens: count,
     cost_usd: z.number(),
-    outcome: z.enum(['success', 'error', 'timeout']),
+    outcome,
     root_span_name: z.string(),
     root_agent_id: z.string(),
     first_agent_id: z.string(),

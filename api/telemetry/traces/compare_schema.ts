@@ -1,4 +1,4 @@
-// Shapes of comparing two traces and of replaying one.
+// Request and response shapes of the comparison and the replay of traces.
 import { z } from 'zod';
 import { COMPARE_FIELDS, DEFAULT_FIELDS, isCompareField } from '../../../pipeline/domain/traces/compare.ts';
 import { REPLAY_CALLS_MAX } from '../../../pipeline/domain/traces/replay.ts';
@@ -19,7 +19,9 @@ export const compareBody = z.strictObject({
     .max(FIELDS_MAX)
     .transform((fields) => (fields.length === 0 ? [...DEFAULT_FIELDS] : [...new Set(fields)]))
     .default([...DEFAULT_FIELDS])
-    .describe(`Of ${COMPARE_FIELDS.join(', ')}, judge_score.<name of a judge>; left out: all but prompt and response`),
+    .describe(
+      `Fields to compare, of ${COMPARE_FIELDS.join(', ')}, judge_score.<name of a judge>. Defaults to all but prompt and response`,
+    ),
 });
 export type CompareBody = z.output<typeof compareBody>;
 
@@ -34,12 +36,15 @@ export const comparison = z
         field: z.string(),
         baseline: value,
         candidate: value,
-        delta: z.number().nullable().describe('candidate - baseline; null where one of them is no number'),
-        delta_percent: z.number().nullable().describe('Of the baseline; null where that is 0 and the candidate is not'),
+        delta: z.number().nullable().describe('candidate minus baseline; null if one of them is not a number'),
+        delta_percent: z
+          .number()
+          .nullable()
+          .describe('delta in percent of the baseline; null if the baseline is 0 and the candidate is not'),
         differs: z
           .boolean()
           .describe(
-            "Numbers: the change is beyond the policy's compare_threshold_percent. Everything else: it is not the same",
+            'For numbers, whether the change exceeds compare_threshold_percent of the policy. For other values, whether they differ',
           ),
       }),
     ),
@@ -51,7 +56,7 @@ export const replayBody = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'false renders the prompts and calls no model; true calls the models, and stores what they answer as a new trace',
+      'false renders the prompts and calls no model. true calls the models and stores their answers as a new trace',
     ),
 });
 
@@ -66,9 +71,9 @@ export const replayed = z
           prompt_name: z
             .string()
             .nullable()
-            .describe('null where the span names no prompt: it is asked what it was asked'),
+            .describe('null if the span names no prompt; the call then gets its original input'),
           prompt_version: z.string().nullable(),
-          model: z.string().describe("The prompt's, else the span's"),
+          model: z.string().describe('Model of the prompt, or else of the span'),
           old_prompt: z.string(),
           new_prompt: z.string(),
           old_response: z.string(),

@@ -2,9 +2,11 @@
 // Rows of a trace may stand in pairs that have not met yet; here signs are added up, so each trace shows once.
 // A page reads a short stretch of time first and widens it only while the page is not full, so that it costs the same
 // however many traces there are and however deep it lies.
+import type { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
+import { cursorPage } from '../../http/list_pages.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
-import { cursorOf, type ListPosition, type ListQuery, positionOf, type TraceItem } from './schema.ts';
+import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf, type TraceItem } from './schema.ts';
 import { type ListFilters, readHours, readPage, readPosition, readTotal, type TraceRow } from './store.ts';
 
 export interface ListDeps {
@@ -15,14 +17,7 @@ export interface ListDeps {
 
 export interface TraceList {
   data: TraceItem[];
-  meta: {
-    total: number;
-    page: number;
-    per_page: number;
-    has_more?: boolean;
-    next_cursor: string | null;
-    truncated?: true;
-  };
+  meta: z.infer<typeof listMeta>;
 }
 
 const DAY_MS = 86_400_000;
@@ -71,19 +66,14 @@ function filtersOf(orgId: string, query: ListQuery): ListFilters {
 
 /** `rows` holds one more than the page where there is one. */
 function answer(rows: readonly TraceRow[], total: number, before: number, query: ListQuery): TraceList {
-  const shown = rows.slice(0, query.limit);
-  const last = shown.at(-1);
-  const more = rows.length > query.limit;
-  return {
-    data: shown.map(itemOf),
-    meta: {
-      total,
-      page: Math.floor(before / query.limit) + 1,
-      per_page: query.limit,
-      ...(query.cursor === undefined ? { has_more: more } : {}),
-      next_cursor: more && last !== undefined ? cursorOf({ ...placeOf(last), before: before + shown.length }) : null,
-    },
-  };
+  const page = cursorPage(rows, {
+    limit: query.limit,
+    total,
+    before,
+    byCursor: query.cursor !== undefined,
+    cursorAfter: (last, upTo) => cursorOf({ ...placeOf(last), before: upTo }),
+  });
+  return { data: page.data.map(itemOf), meta: page.meta };
 }
 
 const placeOf = (row: TraceRow): { ms: number; key: string } => ({ ms: row.started_ms, key: row.trace_key });

@@ -1,12 +1,12 @@
-// Routes of traces: the list, and one trace as tree, timeline and file.
-import { STREAMED, defineRoute, type Route } from '../../http/route.ts';
+// Routes of traces: list, tree, timeline, export, comparison and replay.
+import { z } from 'zod';
+import { defineRoute, type Route, STREAMED } from '../../http/route.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
 import { type CompareDeps, compareTwo } from './compare.ts';
 import { compareBody, comparison, replayBody, replayed } from './compare_schema.ts';
 import { type ExportDeps, exportTrace } from './export.ts';
 import { type ListDeps, listTraces } from './list.ts';
 import { type ReplayDeps, replayTrace } from './replay.ts';
-import { z } from 'zod';
 import {
   exportBody,
   exportFile,
@@ -20,125 +20,148 @@ import {
 } from './schema.ts';
 import { readTimelineOf, readTree } from './tree.ts';
 
-export function traceRoutes(deps: ListDeps & ExportDeps & CompareDeps & ReplayDeps): Route[] {
-  const { clickhouse } = deps;
+const TAG = 'Traces';
+
+export type TracesDeps = ListDeps & ExportDeps & CompareDeps & ReplayDeps;
+
+export function traceRoutes(deps: TracesDeps): Route[] {
   return [
-    ...comparingRoutes(deps),
-    defineRoute({
-      method: 'get',
-      path: '/v1/traces',
-      operation_id: 'listTraces',
-      summary: 'Traces, newest first',
-      description:
-        'By offset, or by cursor: next_cursor is in the meta of both, so a client can begin with either. A page by cursor stays where it is while new traces arrive.',
-      tag: 'Traces',
-      permission: 'traces:read',
-      query: listQuery,
-      response: z.array(traceItem),
-      meta: listMeta,
-      handler: ({ org_id, query, signal }) => listTraces(deps, org_id, query, signal),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/traces/:trace_id/tree',
-      operation_id: 'getTraceTree',
-      summary: 'The spans of a trace as a tree',
-      description: 'The first 1000 spans; an export gives all of a larger trace.',
-      tag: 'Traces',
-      permission: 'traces:read',
-      resource: { type: 'trace', param: 'trace_id' },
-      params: traceParams,
-      response: tree,
-      meta: treeMeta,
-      errors: ['trace_not_found'],
-      handler: ({ org_id, params, signal }) => readTree(clickhouse, org_id, params.trace_id, signal),
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/traces/:trace_id/timeline',
-      operation_id: 'getTraceTimeline',
-      summary: 'The spans of a trace on tracks, by time',
-      tag: 'Traces',
-      permission: 'traces:read',
-      resource: { type: 'trace', param: 'trace_id' },
-      params: traceParams,
-      response: timeline,
-      meta: treeMeta,
-      errors: ['trace_not_found'],
-      handler: ({ org_id, params, signal }) => readTimelineOf(clickhouse, org_id, params.trace_id, signal),
-    }),
-    defineRoute({
-      method: 'post',
-      path: '/v1/traces/:trace_id/export',
-      operation_id: 'exportTrace',
-      summary: 'A whole trace as a file',
-      description: WRITTEN_AS_READ,
-      tag: 'Traces',
-      permission: 'traces:export',
-      audit: null,
-      resource: { type: 'trace', param: 'trace_id' },
-      params: traceParams,
-      body: exportBody,
-      example: { format: 'ndjson', anonymize_pii: true },
-      response: exportFile,
-      media: ['application/json', 'application/x-ndjson'],
-      errors: ['trace_not_found'],
-      handler: async ({ org_id, params, body, res, signal }) => {
-        const { anonymize_pii, ...asked } = body;
-        const redactor = anonymize_pii ? deps.exporterOf(org_id) : null;
-        await deps.written.run(org_id, signal, () =>
-          exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal),
-        );
-        return STREAMED;
-      },
-    }),
+    compareTracesRoute(deps),
+    replayTraceRoute(deps),
+    listTracesRoute(deps),
+    getTraceTreeRoute(deps),
+    getTraceTimelineRoute(deps),
+    exportTraceRoute(deps),
   ];
 }
 
-function comparingRoutes(deps: CompareDeps & ReplayDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'post',
-      path: '/v1/traces/compare',
-      operation_id: 'compareTraces',
-      summary: 'Two traces side by side',
-      description:
-        "Says of each field whether the candidate differs: numbers beyond the policy's compare_threshold_percent, everything else when it is not the same. judge_score is the mean of the newest scores that judges gave the trace, live or in evals, judge_score.<name> what one of them gave.",
-      tag: 'Traces',
-      permission: 'traces:read',
-      audit: null,
-      body: compareBody,
-      example: {
-        baseline_trace_id: 'trc_0011223344556677',
-        candidate_trace_id: 'trc_8899aabbccddeeff',
-        fields: ['duration_ms', 'cost_usd'],
-      },
-      response: comparison,
-      errors: ['trace_not_found'],
-      handler: ({ org_id, body, signal }) => compareTwo(deps, org_id, body, signal),
-    }),
-    defineRoute({
-      method: 'post',
-      path: '/v1/traces/:trace_id/replay',
-      operation_id: 'replayTrace',
-      summary: 'A trace against the prompts of today',
-      description:
-        'A model call that names its prompt (attributes.prompt_name, attributes.prompt_variables) is asked the current version of it, any other what it was asked. Without commit the prompts are rendered and no model is called. With commit the models are called, and what they answer is stored as a new trace whose spans have attributes.replay_of and attributes.replay_of_span; that needs the permission gateway:invoke too. A call that cannot be made (its prompt, its variables, its model or its texts are gone) is 422 replay_failed, and nothing is stored.',
-      tag: 'Traces',
-      permission: 'traces:read',
-      audit: { action: 'trace.replay', target: 'trace', param: 'trace_id' },
-      resource: { type: 'trace', param: 'trace_id' },
-      params: traceParams,
-      body: replayBody,
-      example: { commit: false },
-      response: replayed,
-      errors: ['trace_not_found', 'replay_failed', 'upstream_unavailable', 'rate_limited', 'payment_required'],
-      handler: async ({ credential, params, body, signal, audit }) => {
-        const data = await replayTrace(deps, { credential, trace_id: params.trace_id, commit: body.commit }, signal);
-        if (data.new_trace_id === null) audit.nothing();
-        else audit.changes({ new_trace_id: data.new_trace_id, calls: data.spans.length });
-        return { data };
-      },
-    }),
-  ];
+function compareTracesRoute(deps: TracesDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/traces/compare',
+    operation_id: 'compareTraces',
+    summary: 'Compare two traces',
+    description:
+      'Returns the requested fields of both traces and whether the candidate differs: a number differs if it changes by more than `compare_threshold_percent` of the policy, any other value if it is not equal. `judge_score` is the mean of the newest score of each judge on the trace, live or in evals; `judge_score.<name>` is the newest score of one judge.',
+    tag: TAG,
+    permission: 'traces:read',
+    audit: null,
+    body: compareBody,
+    example: {
+      baseline_trace_id: 'trc_0011223344556677',
+      candidate_trace_id: 'trc_8899aabbccddeeff',
+      fields: ['duration_ms', 'cost_usd'],
+    },
+    response: comparison,
+    errors: ['trace_not_found'],
+    handler: ({ org_id, body, signal }) => compareTwo(deps, org_id, body, signal),
+  });
+}
+
+function replayTraceRoute(deps: TracesDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/traces/:trace_id/replay',
+    operation_id: 'replayTrace',
+    summary: 'Replay a trace',
+    description:
+      'Replays a trace with the current prompt versions. A model call that names its prompt (`attributes.prompt_name`, `attributes.prompt_variables`) gets the current version of that prompt; any other call gets its original input.\n\nWithout `commit` the prompts are rendered and no model is called. With `commit` the models are called and their answers stored as a new trace whose spans have `attributes.replay_of` and `attributes.replay_of_span`; this also needs the permission `gateway:invoke`. If the prompt, its variables, the model or the texts of a call no longer exist, the request fails with 422 `replay_failed` and nothing is stored.',
+    tag: TAG,
+    permission: 'traces:read',
+    resource: { type: 'trace', param: 'trace_id' },
+    audit: { action: 'trace.replay', target: 'trace', param: 'trace_id' },
+    params: traceParams,
+    body: replayBody,
+    example: { commit: false },
+    response: replayed,
+    errors: ['trace_not_found', 'replay_failed', 'upstream_unavailable', 'rate_limited', 'payment_required'],
+    handler: async ({ credential, params, body, signal, audit }) => {
+      const data = await replayTrace(deps, { credential, trace_id: params.trace_id, commit: body.commit }, signal);
+      if (data.new_trace_id === null) audit.nothing();
+      else audit.changes({ new_trace_id: data.new_trace_id, calls: data.spans.length });
+      return { data };
+    },
+  });
+}
+
+function listTracesRoute(deps: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces',
+    operation_id: 'listTraces',
+    summary: 'List traces',
+    description:
+      'Returns traces, newest first, by offset or by cursor: `next_cursor` is in `meta` of both, so a client can start with either. Pages by cursor are stable while new traces arrive.',
+    tag: TAG,
+    permission: 'traces:read',
+    query: listQuery,
+    response: z.array(traceItem),
+    meta: listMeta,
+    handler: ({ org_id, query, signal }) => listTraces(deps, org_id, query, signal),
+  });
+}
+
+function getTraceTreeRoute({ clickhouse }: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces/:trace_id/tree',
+    operation_id: 'getTraceTree',
+    summary: 'Get the tree of a trace',
+    description:
+      'Returns the spans of a trace as a tree, at most the first 1,000. Export a larger trace to get all of its spans.',
+    tag: TAG,
+    permission: 'traces:read',
+    resource: { type: 'trace', param: 'trace_id' },
+    params: traceParams,
+    response: tree,
+    meta: treeMeta,
+    errors: ['trace_not_found'],
+    handler: ({ org_id, params, signal }) => readTree(clickhouse, org_id, params.trace_id, signal),
+  });
+}
+
+function getTraceTimelineRoute({ clickhouse }: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces/:trace_id/timeline',
+    operation_id: 'getTraceTimeline',
+    summary: 'Get the timeline of a trace',
+    description: 'Returns the spans of a trace on tracks, by start time.',
+    tag: TAG,
+    permission: 'traces:read',
+    resource: { type: 'trace', param: 'trace_id' },
+    params: traceParams,
+    response: timeline,
+    meta: treeMeta,
+    errors: ['trace_not_found'],
+    handler: ({ org_id, params, signal }) => readTimelineOf(clickhouse, org_id, params.trace_id, signal),
+  });
+}
+
+function exportTraceRoute({ clickhouse, exporterOf, written }: TracesDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/traces/:trace_id/export',
+    operation_id: 'exportTrace',
+    summary: 'Export a trace',
+    description: `Returns all spans of a trace as a file, streamed in the requested format. ${WRITTEN_AS_READ}`,
+    tag: TAG,
+    permission: 'traces:export',
+    resource: { type: 'trace', param: 'trace_id' },
+    audit: null,
+    params: traceParams,
+    body: exportBody,
+    example: { format: 'ndjson', anonymize_pii: true },
+    response: exportFile,
+    media: ['application/json', 'application/x-ndjson'],
+    errors: ['trace_not_found'],
+    handler: async ({ org_id, params, body, res, signal }) => {
+      const { anonymize_pii, ...asked } = body;
+      const redactor = anonymize_pii ? exporterOf(org_id) : null;
+      await written.run(org_id, signal, () =>
+        exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal),
+      );
+      return STREAMED;
+    },
+  });
 }

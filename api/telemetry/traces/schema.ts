@@ -1,6 +1,8 @@
-// Shapes of the trace endpoints: what they take, and what they answer.
+// Request and response shapes of traces.
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { outcome } from '../../../schemas/formats/fields.ts';
+import { cursorMeta, cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { listParam } from '../../http/route.ts';
 import { timeParam } from '../../http/time_param.ts';
 import { parseSearch } from './search_text.ts';
@@ -9,7 +11,6 @@ const SEARCH_CHARS_MAX = 1000;
 const SEARCH_WORDS_MAX = 32;
 const DURATION_MAX_MS = 1_000_000_000_000;
 
-const outcome = z.enum(['success', 'error', 'timeout']);
 const durationParam = z
   .string()
   .regex(/^\d{1,12}$/, { error: 'takes whole milliseconds' })
@@ -26,20 +27,18 @@ const searchParam = z
   .meta({
     type: 'string',
     description:
-      'Words that must all occur in the prompt and response of one span, whatever their case; "quoted phrases" match as phrases',
+      'Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases',
   });
 
 export const listQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(),
     agent_id: z.string().min(1).optional(),
     outcome: outcome.optional(),
     min_duration_ms: durationParam.optional(),
     max_duration_ms: durationParam.optional(),
-    since: timeParam.optional().describe('Traces that started then or later'),
-    until: timeParam.optional().describe('Traces that started then or earlier'),
+    since: timeParam.optional().describe('Traces that started at or after this time'),
+    until: timeParam.optional().describe('Traces that started at or before this time'),
     search: searchParam.optional(),
     tags: listParam(z.string()).optional().describe('Traces with any of these tags'),
     session_id: z.string().min(1).optional(),
@@ -50,7 +49,7 @@ export type ListQuery = z.output<typeof listQuery>;
 
 export const traceItem = z.object({
   trace_id: z.string(),
-  root_span_name: z.string().nullable().describe('null while no root has come'),
+  root_span_name: z.string().nullable().describe('null until the root has arrived'),
   agent_id: z.string().nullable(),
   outcome,
   duration_ms: z.int(),
@@ -66,21 +65,20 @@ export const traceItem = z.object({
 });
 export type TraceItem = z.infer<typeof traceItem>;
 
-export const listMeta = pageMeta.partial({ has_more: true }).extend({
-  next_cursor: z.string().nullable().describe('null at the end'),
+export const listMeta = cursorMeta.extend({
   truncated: z
     .literal(true)
     .optional()
-    .describe('A search for phrases looked at the newest traces only, and total counts those'),
+    .describe('A search for phrases covered the newest traces only; total counts those'),
 });
 
-/** Where a page of the list begins: after this trace. Stays where it is while new traces arrive. */
+/** Position after which a page begins: a trace. It is stable while new traces arrive. */
 export interface ListPosition {
-  /** started_at, milliseconds. */
+  /** started_at, milliseconds since the epoch. */
   ms: number;
-  /** trace_key; too large for a number. */
+  /** trace_key; a string, since it exceeds the safe integers. */
   key: string;
-  /** Traces before the page. */
+  /** Number of traces before the page. */
   before: number;
 }
 
@@ -90,7 +88,7 @@ export function cursorOf({ ms, key, before }: ListPosition): string {
   return encodeCursor([ms, key, before]);
 }
 
-/** @throws ApiError invalid_request */
+/** @throws ApiError invalid_request for a cursor that this list did not return */
 export function positionOf(cursor: string): ListPosition {
   const [ms, key, before] = decodeCursor(cursor, positionTuple);
   return { ms, key, before };
@@ -104,33 +102,35 @@ export const spanItem = z.object({
   event_id: z.string(),
   name: z.string(),
   source_format: z.string(),
-  model: z.string().describe('Empty where no model was called'),
+  model: z.string().describe('Empty if no model was called'),
   outcome,
   duration_ms: z.int(),
   input_tokens: z.int(),
   output_tokens: z.int(),
   cost_usd: z.number(),
-  prompt: z.string().optional().describe('On LLM spans, and on others that have one'),
-  response: z.string().optional().describe('On LLM spans, and on others that have one'),
+  prompt: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
+  response: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime(),
-  attributes: z.record(z.string(), z.unknown()).describe('As sent, and span_kind: llm, tool, event or app'),
+  attributes: z.record(z.string(), z.unknown()).describe('Attributes as sent, and span_kind: llm, tool, event or app'),
   tags: z.array(z.string()),
-  sampled: z.boolean().describe('false where sampling kept the numbers only'),
+  sampled: z.boolean().describe('false if sampling kept only a summary'),
   children: z.array(z.string()),
 });
 export type SpanItem = z.infer<typeof spanItem>;
 
 export const tree = z.object({
   trace_id: z.string(),
-  root_span_id: z.string().nullable().describe('null while no root has come'),
+  root_span_id: z.string().nullable().describe('null until the root has arrived'),
   spans: z
     .array(spanItem)
-    .describe('By parent_span_id, the root first, then by start; children are those in this answer'),
+    .describe(
+      'Ordered by parent_span_id, the root first, then by start time. children are the ids of children in this response',
+    ),
 });
 export const treeMeta = z.object({
-  total: z.int().describe('Spans of the trace'),
-  truncated: z.boolean().describe('Whether the answer holds fewer spans or texts than the trace'),
+  total: z.int().describe('Number of spans of the trace'),
+  truncated: z.boolean().describe('Whether the response has fewer spans or texts than the trace'),
 });
 
 export const timeline = z.object({
@@ -142,7 +142,7 @@ export const timeline = z.object({
         z.object({
           span_id: z.string(),
           name: z.string(),
-          start_ms: z.int().describe("From the trace's start"),
+          start_ms: z.int().describe('Milliseconds from the start of the trace'),
           end_ms: z.int(),
           model: z.string().optional(),
           outcome,
@@ -161,10 +161,10 @@ export const exportBody = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'Replaces what the PII policy looks for (all kinds where none is set) with [EMAIL], [PHONE], [CARD], [IP], [SSN] or the label of an own pattern, whether or not events are redacted when they come',
+      'Replaces what the PII policy matches (all kinds if none is set) with [EMAIL], [PHONE], [CARD], [IP], [SSN] or the label of a custom pattern, whether or not events are redacted on arrival',
     ),
 });
 export type ExportBody = z.output<typeof exportBody>;
 export const exportFile = z
   .object({ trace_id: z.string(), spans: z.array(spanItem) })
-  .describe('ndjson: one span a line');
+  .describe('One span per line with format ndjson');

@@ -1,8 +1,8 @@
 // The trace endpoints' reads of ClickHouse: each query of sql/queries/traces with the shapes of its parameters and rows.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
-const outcome = z.enum(['success', 'error', 'timeout']);
 /** Int64 and UInt64 come as text; these stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 const millis = count;

@@ -12,32 +12,8 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
+import { serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
 import { httpHandlersXml } from './http_rules.ts';
-
-/** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
-export const ANALYST_VIEWS = [
-  'analyst_spans',
-  'analyst_traces',
-  'analyst_usage',
-  'analyst_costs_daily',
-  'analyst_texts',
-  'analyst_scores',
-  'analyst_feedback',
-] as const;
-
-/** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */
-const ENGINES = [
-  'MergeTree',
-  'ReplacingMergeTree',
-  'SummingMergeTree',
-  'AggregatingMergeTree',
-  'CollapsingMergeTree',
-  'VersionedCollapsingMergeTree',
-  'Join',
-  'Memory',
-  'View',
-  'MaterializedView',
-] as const;
 
 /** Users that log in over HTTP, each with a password. */
 const LOGIN_USERS = ['app', 'analyst', ORG_ANALYST] as const;
@@ -150,27 +126,29 @@ export function usersXml({
   const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>
     `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${filters}${grants(granted)}</${name}>`;
   const orgDatabase = orgDatabaseOf(database);
-  const app = [
-    `ALL ON \`${database}\`.*`,
-    `ALL ON \`${orgDatabase}\`.*`,
-    ...(moreDatabases === undefined ? [] : [`ALL ON ${moreDatabases}.*`]),
-    'CREATE DATABASE ON *.*',
-    'SELECT ON system.*',
-    'SELECT ON INFORMATION_SCHEMA.*',
-    // input() of an insert is a temporary table to the access check.
-    'CREATE TEMPORARY TABLE ON *.*',
-    'KILL QUERY ON *.*',
-    'SYSTEM FLUSH LOGS ON *.*',
-    'BACKUP ON *.*',
-    'SET DEFINER ON app',
-    `SET DEFINER ON ${ORG_READER}`,
-    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
-  ];
-  const views = (of: string): string[] => ANALYST_VIEWS.map((view) => `SELECT ON \`${of}\`.\`${view}\``);
-  const tables = ORG_TABLES.map((table) => `SELECT ON \`${database}\`.\`${table}\``);
+  const app = serviceGrants([
+    `\`${database}\``,
+    `\`${orgDatabase}\``,
+    ...(moreDatabases === undefined ? [] : [moreDatabases]),
+  ]);
   const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
-  <profiles>
+  ${profilesXml(memoryMaxBytes)}
+  <users>
+    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
+    ${user('app', appPassword, 'default', app)}
+    ${user('analyst', analystPassword, 'analyst', viewGrants(database))}
+    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', viewGrants(orgDatabase))}
+    ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tableGrants(database), `<databases><${database}>${rows}</${database}></databases>`)}
+  </users>
+  <quotas><default/></quotas>
+</clickhouse>
+`;
+}
+
+/** Returns the `<profiles>` section: the settings of each kind of user. */
+function profilesXml(memoryMaxBytes: number): string {
+  return `<profiles>
     <default>
       <implicit_select>0</implicit_select>
       <async_insert>0</async_insert>
@@ -205,17 +183,7 @@ export function usersXml({
       <profile>default</profile>
       ${orgProfile(Math.floor(memoryMaxBytes / 4))}
     </org_analyst>
-  </profiles>
-  <users>
-    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
-    ${user('app', appPassword, 'default', app)}
-    ${user('analyst', analystPassword, 'analyst', views(database))}
-    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', views(orgDatabase))}
-    ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tables, `<databases><${database}>${rows}</${database}></databases>`)}
-  </users>
-  <quotas><default/></quotas>
-</clickhouse>
-`;
+  </profiles>`;
 }
 
 /** Settings of analysts of orgs, and which of them a request may give within which bounds. */

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { reserveOf } from '../../platform/disk_watch.ts';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
-import { giveWay } from '../process/priority.ts';
+import { lowerPriority } from '../process/priority.ts';
 import { serverXml, usersXml } from './config.ts';
 import { ENGINE_HEADER } from './http_rules.ts';
 import type { Launch } from './launcher.ts';
@@ -39,7 +39,7 @@ export interface ClickHouseOptions {
   /** The engine may read and change everything in its folder: give it one of its own. */
   logFile: string;
   memoryMaxBytes: number;
-  /** See giveWay; unset: 0. */
+  /** See lowerPriority; unset: 0. */
   nice?: number;
 }
 
@@ -81,7 +81,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
     env: { ...pick(process.env, ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']), UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
-  giveWay(child.pid, options.nice ?? 0);
+  lowerPriority(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
   // The engine reads these files at its start only. They hold hashes of passwords.

@@ -20,7 +20,7 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const FETCH_MS_MAX = 120_000;
 
 /** The folder of fetched tools in the project. */
-export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../.tools');
+export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../../.tools');
 
 /**
  * The path of a usable nats-server: fetched earlier, on PATH, or fetched now.

@@ -5,7 +5,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { exitOf, stopChild } from './child.ts';
 import type { Running } from './supervised_process.ts';
-import { giveWay } from './priority.ts';
+import { lowerPriority } from './priority.ts';
 
 const readyShape = z.object({ ready: z.literal(true), port: z.number().int().optional() });
 /** A child whose start takes long says so again and again. */
@@ -22,7 +22,7 @@ export interface NodeMainOptions {
   /** So long it may say nothing before it is ready; however long it says that it is starting. */
   readyMsMax: number;
   stopMsMax: number;
-  /** See giveWay; unset: 0. */
+  /** See lowerPriority; unset: 0. */
   nice?: number;
 }
 
@@ -51,7 +51,7 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
     env: { ...env, MILLRACE_SUPERVISED: '1' },
   });
   closeSync(log);
-  giveWay(child.pid, options.nice ?? 0);
+  lowerPriority(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
   const late = Promise.withResolvers<'late'>();
@@ -74,7 +74,7 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
     child.kill('SIGKILL');
     throw new Error(`${name} was not ready and said nothing for ${readyMsMax / 1000} s (see ${logFile})`);
   }
-  if (first === 'ended') throw new Error(`${name} did not start: ${lastWord(logFile, from)} (see ${logFile})`);
+  if (first === 'ended') throw new Error(`${name} did not start: ${lastErrorLine(logFile, from)} (see ${logFile})`);
   return {
     pid: child.pid ?? 0,
     port: first.port ?? null,
@@ -87,7 +87,7 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
 const recordShape = z.object({ msg: z.string().default(''), err: z.object({ message: z.string() }).optional() });
 
 /** The last thing that a process said about why it ended: one line of its log, read as a record where it is one. */
-export function lastWord(logFile: string, from: number): string {
+export function lastErrorLine(logFile: string, from: number): string {
   const lines = readFileSync(logFile)
     .subarray(from)
     .toString('utf8')

@@ -6,7 +6,7 @@ import { setPriority } from 'node:os';
  * Lets a child that has just been started, as the leader of a session of its own (detached), give way to others by a nice value above 0.
  * Threads have the priority of the one that makes them, so it has to be set before there are any. Where it cannot be set all go on as equals.
  */
-export function giveWay(pid: number | undefined, nice: number): void {
+export function lowerPriority(pid: number | undefined, nice: number): void {
   if (pid === undefined || nice === 0) return;
   const tries = [
     () => {

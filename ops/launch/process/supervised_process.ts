@@ -18,7 +18,7 @@ export interface Running {
   exited: Promise<Exit>;
 }
 
-export interface KeptOptions {
+export interface SupervisedProcessOptions {
   name: string;
   runDir: string;
   /** Starts it; signal: stop() was called before it was up. */
@@ -31,14 +31,14 @@ export interface KeptOptions {
   onGiveUp: (line: string) => void;
 }
 
-export class Kept {
-  readonly #options: KeptOptions;
+export class SupervisedProcess {
+  readonly #options: SupervisedProcessOptions;
   readonly #deaths: number[] = [];
   readonly #stopped = new AbortController();
   #booting: Promise<Running> | null = null;
   #running: Running | null = null;
 
-  constructor(options: KeptOptions) {
+  constructor(options: SupervisedProcessOptions) {
     this.#options = options;
   }
 

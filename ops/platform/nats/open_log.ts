@@ -13,13 +13,8 @@ import {
 } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import {
-  type BucketName,
-  BUCKETS,
-  type BucketSpec,
-  streamConfigs,
-  type StreamLimits,
-} from '../../../schemas/streams.ts';
+import { type BucketName, BUCKETS, type BucketSpec } from '../../../schemas/buckets.ts';
+import { streamConfigs, type StreamLimits } from '../../../schemas/streams.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
 /** Handles on JetStream that a process needs. */
@@ -146,19 +141,22 @@ async function remakeInMemory(nc: NatsConnection, make: (name: BucketName) => Pr
   }
 }
 
+/** Revisions of a key that a bucket keeps: the newest alone. */
+const REVISIONS_KEPT = 1;
+
 /** Makes a bucket, or brings the bounds of one that exists to what they are now. */
 async function openBucket(
   name: string,
-  { ttlHours, history, bytesMax, whenFull, inMemory }: BucketSpec,
+  { ttlHours, bytesMax, whenFull, inMemory }: BucketSpec,
   { kvm, jsm, replicas }: { kvm: Kvm; jsm: JetStreamManager; replicas: number },
 ): Promise<KV> {
   const kv = await kvm.create(name, {
-    history,
+    history: REVISIONS_KEPT,
     replicas,
     storage: inMemory === true ? StorageType.Memory : StorageType.File,
     // Direct reads are answered by any replica, also by one that is behind: whoever lost a write must read what won.
     allow_direct: replicas === 1,
-    ...(ttlHours > 0 ? { ttl: ttlHours * 3_600_000 } : {}),
+    ...(ttlHours === undefined ? {} : { ttl: ttlHours * 3_600_000 }),
     ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
   });
   const stream = `KV_${name}`;

@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { ReportProblem } from '../report_problem.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
 const RETRY_MS = 250;
@@ -30,7 +31,7 @@ export interface WatchedBucketOptions<T> {
   /** Text of a stored value to its type. A value that throws is reported and left out; it takes no neighbour with it. */
   parse: (text: string) => T;
   /** Told of values that parse refused, and of watches that broke and are being made anew. */
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class WatchedBucket<T> {

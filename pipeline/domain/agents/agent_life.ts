@@ -1,5 +1,6 @@
-// The life of an agent: registered, brought up to date, archived, deprecated when nothing is heard of it, and back.
-// Pure: records in, records out. Times in records are ISO 8601, arguments are milliseconds since the epoch.
+// Transitions of an agent's record: registered, updated, archived, deprecated after a silence,
+// revived. Pure: records in, records out. Times in records are ISO 8601; arguments are milliseconds
+// since the epoch.
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentRecord, Framework } from '../../../schemas/records/agent.ts';
 
@@ -8,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 export type AgentStatus = 'registered' | 'archived' | 'deprecated';
 
-/** What a registration says of an agent. Undefined leaves a field as it is, null empties it. */
+/** The fields of a registration. An undefined field stays as it is; null clears it. */
 export interface GivenAgent {
   name: string;
   framework?: Framework | null | undefined;
@@ -24,7 +25,7 @@ interface NewAgent {
   register_token_hash: string;
 }
 
-/** The record of an agent that registers for the first time. */
+/** Returns the record of an agent that registers for the first time. */
 export function newAgent(identity: NewAgent, given: GivenAgent, now: number): AgentRecord {
   const at = new Date(now).toISOString();
   return {
@@ -44,14 +45,17 @@ export function newAgent(identity: NewAgent, given: GivenAgent, now: number): Ag
   };
 }
 
-/** The record after the agent registered again, archived or deprecated no more; null when that changes nothing. */
+/**
+ * Returns the record after the agent registered again, which ends an archival or a deprecation;
+ * null when nothing changes.
+ */
 export function registeredAgain(agent: AgentRecord, given: GivenAgent, now: number): AgentRecord | null {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const next: AgentRecord = { ...agent, ...said, archived_at: null, deprecated_at: null };
   return isDeepStrictEqual(next, agent) ? null : { ...next, updated_at: new Date(now).toISOString() };
 }
 
-/** The record after the agent was archived; null when it is archived already. */
+/** Returns the record of the archived agent; null when it is archived already. */
 export function archived(agent: AgentRecord, now: number): AgentRecord | null {
   if (agent.archived_at !== null) return null;
   const at = new Date(now).toISOString();
@@ -59,8 +63,9 @@ export function archived(agent: AgentRecord, now: number): AgentRecord | null {
 }
 
 /**
- * What an agent is now.
- * @param lastSeen when an event of it was received last, 0 for never: one after the deprecation takes that back
+ * Returns the agent's current status.
+ * @param lastSeen when the agent's latest event was received, 0 if none was: an event after the
+ * deprecation revives the agent
  */
 export function statusOf(agent: AgentRecord, lastSeen: number): AgentStatus {
   if (agent.archived_at !== null) return 'archived';
@@ -68,9 +73,10 @@ export function statusOf(agent: AgentRecord, lastSeen: number): AgentStatus {
 }
 
 /**
- * What drift detection makes of an agent: `deprecate` when neither a registration nor an event was heard for INACTIVE_DAYS,
- * `revive` when a deprecated one was heard since, null when it stays as it is. Archived ones stay.
- * @param now as of when
+ * Returns the change that drift detection makes: `deprecate` when the agent neither registered nor
+ * sent an event for INACTIVE_DAYS, `revive` when a deprecated agent did so since, null when nothing
+ * changes. Archived agents stay archived.
+ * @param now the instant of the decision
  */
 export function driftOf(agent: AgentRecord, lastSeen: number, now: number): 'deprecate' | 'revive' | null {
   if (agent.archived_at !== null) return null;
@@ -80,12 +86,15 @@ export function driftOf(agent: AgentRecord, lastSeen: number, now: number): 'dep
   return !inactive || lastSeen > Date.parse(agent.deprecated_at) ? 'revive' : null;
 }
 
-/** The record after drift detection gave the agent up. Registrations stay as they were. */
+/**
+ * Returns the record of the agent that drift detection deprecated. Its registrations stay as they
+ * are.
+ */
 export function deprecated(agent: AgentRecord, now: number): AgentRecord {
   return { ...agent, deprecated_at: new Date(now).toISOString() };
 }
 
-/** The record after a deprecated agent was heard of again. */
+/** Returns the record of a deprecated agent that registered or sent an event again. */
 export function revived(agent: AgentRecord): AgentRecord {
   return { ...agent, deprecated_at: null };
 }

@@ -1,5 +1,6 @@
-// The platform events and the mail that an alert of a budget is. Pure: ids and texts follow from the alert, so that an alert
-// that is told twice, after a crash, has the same ids and is known to be one.
+// Builds the platform events and the mail of a budget alert. Pure: ids and texts follow from the
+// alert alone, so an alert that is sent twice after a crash has the same ids and receivers can drop
+// the duplicate.
 import { createHash } from 'node:crypto';
 import type { DueAlert } from './alerts.ts';
 
@@ -10,20 +11,24 @@ export interface AlertPlace {
   period_start: string;
 }
 
-/** A platform event before it is encoded: payload holds the fields of the catalog, event included. */
+/**
+ * A platform event before it is encoded. `payload` holds the fields of the event catalog, including
+ * `event`.
+ */
 export interface AlertEvent {
   event_id: string;
   event: string;
   payload: Record<string, unknown>;
 }
 
-/** hex16 over what an alert is: org, period, key. */
+/** 16 hex digits that identify an alert: a hash of organization, period and key. */
 const hexOf = (place: AlertPlace, key: string, of: string): string =>
   createHash('sha256').update(`${place.org_id}\n${place.period_start}\n${key}\n${of}`).digest('hex').slice(0, 16);
 
 /**
- * The events of an alert: both spellings of a threshold or of a crossed soft limit, or the crossing of a hard limit, which is at no percentage that
- * a threshold may have. None for a soft limit of which a threshold tells.
+ * Returns the events of an alert. A threshold and a crossed soft limit have two event names each. A
+ * crossed hard limit has an event of its own, since no threshold may have its percentage. A soft
+ * limit that coincides with a threshold has none: the threshold's event reports it.
  */
 export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] {
   const event = (name: string, payload: Record<string, unknown>): AlertEvent => ({
@@ -40,7 +45,7 @@ export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] 
       event('budget.hard_exceeded', { org_id, resource, used, hard_limit: limits.hard_limit, ...agent, period_start }),
     ];
   const common = { resource, percent, used, ...limits, severity };
-  // No request caused it: the landing of many did.
+  // Alerts follow from many landings, so no single client request can be named.
   const request_id = `req_${hexOf(place, alert.key, 'request')}`;
   return [
     event('cost.threshold_breach', { ...common, org_id, ...agent, cause }),
@@ -48,7 +53,7 @@ export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] 
   ];
 }
 
-/** The mail of a threshold to the owner of the org. */
+/** Returns the mail to the organization's owner that reports a reached threshold. */
 export function mailOfAlert(alert: DueAlert, place: AlertPlace): { mail_id: string; subject: string; text: string } {
   const limit = alert.limits.hard_limit ?? alert.limits.soft_limit;
   const projected = alert.cause === 'projected';

@@ -1,5 +1,6 @@
-// Which alerts of a budget are due: thresholds that the use of the period has reached, or will have reached at its end if it
-// goes on as it has, and limits that were crossed. Pure: what was told before comes in, what is to be told goes out.
+// Decides which budget alerts are due: thresholds that the period's use has reached, thresholds
+// that it will reach by the end of the period at the current rate, and crossed limits. Pure: the
+// alerts sent so far come in, the alerts to send go out.
 import type {
   AlertThreshold,
   BudgetRecord,
@@ -14,34 +15,45 @@ import { amountOf, limitedAgents, limitsOfAgent, percentageOf, statusOf, type Us
 import type { Period } from './period.ts';
 
 const DAY_MS = 86_400_000;
-/** Keys that are remembered of one period: twice what all limits of an org and its agents can come to at a time. */
+/**
+ * Maximum keys remembered for one period: twice the number that all limits of an organization and
+ * its agents can produce.
+ */
 const TOLD_MAX = 10_000;
-/** Periods of an org that are remembered. */
+/** Maximum periods remembered for an organization. */
 const PERIODS_MAX = 6;
-/** Percentages that differ by less are one: they are quotients. */
+/** Percentages closer than this are equal: they are quotients of binary fractions. */
 const PERCENT_TOLERANCE = 1e-9;
 
-/** cumulative: the use has reached it. projected: the daily run-rate reaches it before the period ends. */
+/**
+ * `cumulative`: use has reached the threshold. `projected`: use reaches it before the period ends,
+ * at the average daily rate so far.
+ */
 export type AlertCause = 'cumulative' | 'projected';
 
 export interface DueAlert {
-  /** Told once in a period under this key. */
+  /** Identifies the alert within its period; each key is sent once. */
   key: string;
-  /** threshold: one that the org has configured. soft, hard: a limit was crossed. */
+  /**
+   * `threshold`: a threshold that the organization configured. `soft`, `hard`: a limit was crossed.
+   */
   kind: 'threshold' | 'soft' | 'hard';
   cause: AlertCause;
   resource: ResourceName;
-  /** Set where the limit is an agent's own. */
+  /** The agent whose own limit this is; null for the organization's limit. */
   agent_id: string | null;
-  /** Of the limit; the configured one, or where the crossed limit stands. */
+  /** Percentage of the limit: the configured threshold, or the position of the crossed limit. */
   percent: number;
-  /** Now, in the unit of the limits. */
+  /** Current use, in the unit of the limits. */
   used: number;
-  /** At the end of the period if it goes on as it has; the same as `used` for a cumulative alert. */
+  /** Use at the end of the period at the current rate; equals `used` for a cumulative alert. */
   projected: number;
   limits: Limits;
   severity: Severity;
-  /** Of a soft limit: a threshold that stands where it does is told now, and says the same. */
+  /**
+   * Set on a crossed soft limit that coincides with a threshold which is sent in the same run and
+   * reports the same.
+   */
   by_threshold?: true;
 }
 
@@ -54,7 +66,7 @@ export interface BudgetNow {
   now: number;
 }
 
-/** Alerts of what has been used. */
+/** Returns the alerts that current use triggers. */
 export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): DueAlert[] {
   const { record, used } = budget;
   const due: DueAlert[] = [];
@@ -73,7 +85,7 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
   );
 }
 
-/** Whether a threshold stands where the crossed soft limit of the org does. */
+/** Returns true when the threshold coincides with the crossed soft limit of the organization. */
 function saysTheSame(threshold: DueAlert, crossing: DueAlert): boolean {
   return (
     threshold.kind === 'threshold' &&
@@ -84,7 +96,10 @@ function saysTheSame(threshold: DueAlert, crossing: DueAlert): boolean {
   );
 }
 
-/** Alerts of what will have been used at the end of the period, at the daily run-rate so far. */
+/**
+ * Returns the alerts that use at the end of the period will trigger, at the average daily rate so
+ * far.
+ */
 export function projectedAlerts(budget: BudgetNow, told: ReadonlySet<string>): DueAlert[] {
   const due = RESOURCES.flatMap((resource) => {
     const amount = amountOf(budget.used, resource);
@@ -94,19 +109,28 @@ export function projectedAlerts(budget: BudgetNow, told: ReadonlySet<string>): D
   return untoldOf(due, told).filter((alert) => isUntold(reached(alert), told));
 }
 
-/** The alerts that have not fired, each once: a threshold may be configured twice. */
+/**
+ * Keeps alerts that were not sent yet, once each: an organization may configure the same threshold
+ * twice.
+ */
 function untoldOf(due: readonly DueAlert[], told: ReadonlySet<string>): DueAlert[] {
   const byKey = new Map<string, DueAlert>();
   for (const alert of due) if (isUntold(alert, told)) byKey.set(alert.key, alert);
   return [...byKey.values()];
 }
 
-/** An older version kept thresholds without their severity: what it has fired in this period does not fire again. */
+/**
+ * Earlier versions stored threshold keys without a severity. A threshold that such a version sent
+ * in this period is not sent again.
+ */
 function isUntold({ key, kind, severity }: DueAlert, told: ReadonlySet<string>): boolean {
   return !told.has(key) && !(kind === 'threshold' && told.has(key.slice(0, -`:${severity}`.length)));
 }
 
-/** The use at the end of the period at the run-rate so far. A rate is taken over one day at least: the first hours say little. */
+/**
+ * Returns the use at the end of the period at the rate so far. The rate is taken over at least one
+ * day, as the first hours say little.
+ */
 export function projectionOf(amount: number, period: Period, now: number): number {
   const elapsed = Math.max(DAY_MS, now - period.start);
   return (amount / elapsed) * (period.end - period.start);
@@ -143,7 +167,10 @@ function thresholds(
     }));
 }
 
-/** A limit that is moved and crossed again is told again: its value is part of the key. */
+/**
+ * The key contains the limit's value, so a limit that is changed and crossed again triggers a new
+ * alert.
+ */
 function crossings(resource: ResourceName, agent_id: string | null, amount: number, limits: Limits): DueAlert[] {
   const status = statusOf(amount, limits);
   if (status === 'ok') return [];
@@ -169,19 +196,22 @@ function crossings(resource: ResourceName, agent_id: string | null, amount: numb
   return due;
 }
 
-/** What was told, and what crossed, in a period. */
+/** Returns the alerts sent and the limits crossed in a period. */
 export function stateIn(state: BudgetState | null | undefined, periodStart: number): PeriodState | null {
   return state?.periods[new Date(periodStart).toISOString()] ?? null;
 }
 
-/** What one look has told. */
+/** The alerts that one evaluation sent. */
 export interface Told {
   keys: readonly string[];
-  /** Hard limits that were crossed, by scope. */
+  /** Crossed hard limits, by scope. */
   crossed: PeriodState['crossings'];
 }
 
-/** What the alerts leave behind. @param costUsd what the org's use has cost by now, decimal text */
+/**
+ * Returns what to remember of the alerts that were sent.
+ * @param costUsd cost of the organization's use so far, decimal text
+ */
 export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string): Told {
   const at = new Date(now).toISOString();
   const hard = alerts.filter(({ kind }) => kind === 'hard');
@@ -196,7 +226,10 @@ export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string
   };
 }
 
-/** The state after something was told in a period; of more periods than are kept, the earliest are forgotten. */
+/**
+ * Returns the state after alerts were sent in a period. Beyond PERIODS_MAX periods the earliest are
+ * dropped.
+ */
 export function toldState(
   state: BudgetState | null,
   { org_id, periodStart, told }: { org_id: string; periodStart: number; told: Told },

@@ -1,11 +1,12 @@
-// The rules of budgets: status and percentage of a resource, and whether an event may come in. Pure.
+// Rules of budgets: status and percentage of a resource, and the hard limit that rejects an event.
+// Pure.
 import type { BudgetRecord, Limits, ResourceName } from '../../../schemas/records/budget.ts';
 import { agentScope, RESOURCES } from '../../../schemas/records/budget.ts';
 
 const BYTES_PER_MB = 1_000_000;
 const MICROS_PER_SECOND = 1_000_000;
 
-/** What was used, in whole units, so that sums are exact. */
+/** Use of each resource in whole base units, so that sums are exact. */
 export interface Used {
   tokens: number;
   storage_bytes: number;
@@ -18,7 +19,7 @@ export const nothingUsed = (): Used => ({ tokens: 0, storage_bytes: 0, sandbox_m
 export const isNothing = ({ tokens, storage_bytes, sandbox_micros, cost_pico_usd }: Used): boolean =>
   tokens === 0 && storage_bytes === 0 && sandbox_micros === 0 && cost_pico_usd === 0n;
 
-/** Adds `more` to `used`, or takes it away. */
+/** Adds `more` to `used` in place, or subtracts it when `sign` is -1. */
 export function addUsed(used: Used, more: Used, sign: 1 | -1 = 1): void {
   used.tokens += sign * more.tokens;
   used.storage_bytes += sign * more.storage_bytes;
@@ -26,7 +27,7 @@ export function addUsed(used: Used, more: Used, sign: 1 | -1 = 1): void {
   used.cost_pico_usd += sign === 1 ? more.cost_pico_usd : -more.cost_pico_usd;
 }
 
-/** Of one resource, in the unit of its limits. */
+/** Returns the use of one resource in the unit of its limits. */
 export function amountOf(used: Used, resource: ResourceName): number {
   if (resource === 'tokens') return used.tokens;
   return resource === 'storage_mb' ? used.storage_bytes / BYTES_PER_MB : used.sandbox_micros / MICROS_PER_SECOND;
@@ -34,27 +35,30 @@ export function amountOf(used: Used, resource: ResourceName): number {
 
 export type BudgetStatus = 'ok' | 'soft_exceeded' | 'hard_exceeded';
 
-/** A limit is exceeded from the moment that the use has reached it. */
+/** Returns the status of a resource. A limit counts as exceeded as soon as use equals it. */
 export function statusOf(amount: number, { soft_limit, hard_limit }: Limits): BudgetStatus {
   if (hard_limit !== null && amount >= hard_limit) return 'hard_exceeded';
   return soft_limit !== null && amount >= soft_limit ? 'soft_exceeded' : 'ok';
 }
 
-/** Of the hard limit, of the soft one where there is no hard one, 0 where there is none. A limit of 0 is used up: 100. */
+/**
+ * Returns use as a percentage of the hard limit, else of the soft limit; 0 without a limit. A limit
+ * of 0 is used up: 100.
+ */
 export function percentageOf(amount: number, { soft_limit, hard_limit }: Limits): number {
   const limit = hard_limit ?? soft_limit;
   if (limit === null) return 0;
   return limit === 0 ? 100 : (amount * 100) / limit;
 }
 
-/** Whether the record limits or watches anything at all. */
+/** Returns true when the record limits any resource. */
 export function isBudgeted(record: BudgetRecord): boolean {
   return RESOURCES.some((name) => isLimited(record[name])) || Object.values(record.agents).some(isLimited);
 }
 
 const isLimited = ({ soft_limit, hard_limit }: Limits): boolean => soft_limit !== null || hard_limit !== null;
 
-/** Whether anything can be refused. */
+/** Returns true when any hard limit is set, so that events can be rejected. */
 export function hasHardLimit(record: BudgetRecord): boolean {
   return (
     RESOURCES.some((name) => record[name].hard_limit !== null) ||
@@ -62,30 +66,31 @@ export function hasHardLimit(record: BudgetRecord): boolean {
   );
 }
 
-/** A hard limit that stands in the way of an event. */
+/** A hard limit that rejects an event. */
 export interface Blocked {
-  /** How a crossing is named: the resource, or agent:<id> for an agent's own tokens. */
+  /** Name of the crossed limit: the resource, or agent:<id> for an agent's own tokens. */
   scope: string;
   resource: ResourceName;
-  /** Set where the limit is the agent's own. */
+  /** The agent whose own limit this is; null for the organization's limit. */
   agent_id: string | null;
   hard_limit: number;
 }
 
-/** An agent's own limits on tokens; null where the org's hold for it. */
+/** Returns an agent's own limits on tokens; null where the organization's limits apply to it. */
 export function limitsOfAgent(record: BudgetRecord, agent_id: string): Limits | null {
   const own = agent_id === '' ? undefined : record.agents[agentScope(agent_id)];
   return own !== undefined && isLimited(own) ? own : null;
 }
 
-/** Agents that have limits of their own. */
+/** Returns the agents that have limits of their own. */
 export function limitedAgents(record: BudgetRecord): string[] {
   return Object.keys(record.agents).map((scope) => scope.slice(agentScope('').length));
 }
 
 /**
- * The first hard limit that an event of the agent runs into; null when it may come in. An agent's own limit on tokens
- * takes the place of the org's; the other resources are the org's alone.
+ * Returns the first hard limit that rejects an event of the agent; null when the event is admitted.
+ * An agent's own limit on tokens replaces the organization's; the other resources are limited for
+ * the organization alone.
  */
 export function blockedBy(
   record: BudgetRecord,

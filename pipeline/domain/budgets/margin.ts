@@ -1,38 +1,48 @@
-// Where a limit is so near that no process may let something in by what it alone knows. Pure.
+// Decides when a limit is so near that an API process may no longer admit events by its own
+// knowledge. Pure.
 //
-// A process knows what the others let in a moment late. It may decide alone while what is left of a limit is more than all of
-// them together could let in before they know of each other. That is bounded from two sides:
-// - By time: a limit that would take DRAIN_MS or longer to use up whole loses at most (age + UNTOLD_MS) / DRAIN_MS of itself in
-//   the time that this process is behind. The age of its knowledge is not assumed: it is measured by its own messages, which
-//   come back to it behind everything that the server had before them. A process that was paused, or is cut off, is old.
-// - By amount: in a burst from nothing, every process lets in at once as much as has been sent to it. Each is taken to let in
-//   BURST requests of the size of the one in question, and twice what this process has under way, which is more where more
-//   senders than that are at work.
+// A process learns with a short delay what the other processes admit. It may decide alone while the
+// remainder of a limit exceeds what all processes together could admit within that delay. Two
+// bounds apply:
+// - Time: a limit that takes DRAIN_MS or longer to use up loses at most (age + UNTOLD_MS) /
+//   DRAIN_MS of itself during the delay. The age of the process's knowledge is measured, not
+//   assumed: its own messages return to it behind everything that the server received before them.
+//   A process that was paused or is cut off measures a high age.
+// - Amount: in a burst from nothing, every process admits at once whatever it receives. Each
+//   process is assumed to admit BURST requests of the size of the one in question, plus twice what
+//   this process has in flight, which is more when more senders are active.
 import type { BudgetRecord } from '../../../schemas/records/budget.ts';
 import { amountOf, limitsOfAgent, type Used } from './budget.ts';
 
-/** The time in which a limit is used up at the fastest, bursts aside: 1,000,000 tokens in 250 ms are 4,000,000 a second. */
+/**
+ * Shortest time in which a limit is used up, bursts aside: 1,000,000 tokens in 250 ms are 4,000,000
+ * a second.
+ */
 const DRAIN_MS = 250;
-/** What the others have let in and not handed over yet: what they do between two turns of their event loops. */
+/**
+ * Time in which other processes admit events before they publish that: one turn of their event
+ * loops.
+ */
 const UNTOLD_MS = 25;
-/** Requests that a process may let in before the others know of the first. */
+/** Requests that a process may admit before the others learn of the first. */
 const BURST = 64;
 const AHEAD = 2;
 
-/** How far this process's knowledge reaches. */
+/** What this process knows of the others, and how old that knowledge is. */
 export interface View {
-  /** Live API processes, this one among them. With one there is nothing that it does not know. */
+  /** Number of live API processes, including this one. A single process knows everything. */
   processes: number;
-  /** Of the newest moment from which it surely knows everything, milliseconds. */
+  /** Age in milliseconds of the newest moment up to which this process's knowledge is complete. */
   age_ms: number;
-  /** What each process may let in at once: see burstOf. */
+  /** Use that each process may admit at once; see burstOf. */
   burst: Used;
 }
 
 /**
- * What each process may let in at once.
- * @param underWay what this one let in or asks for elsewhere and has not ended
- * @param asked what is to be let in now
+ * Returns the use that each process may admit at once.
+ * @param underWay use that this process has admitted or asked another process for, and that has not
+ * ended
+ * @param asked use of the request in question
  */
 export function burstOf(underWay: Used, asked: Used): Used {
   return {
@@ -43,7 +53,10 @@ export function burstOf(underWay: Used, asked: Used): Used {
   };
 }
 
-/** Whether `limit`, of which `used` is used, is to be decided in one place. All in one unit. */
+/**
+ * Returns true when one process has to decide about `limit`, of which `used` is used. All amounts
+ * are in one unit.
+ */
 export function isNear(
   limit: number,
   used: number,
@@ -55,8 +68,9 @@ export function isNear(
 }
 
 /**
- * Whether an event of the agent that may come in comes near a hard limit. What an agent with limits of its own uses is not
- * refused by the org's limit on tokens, but brings it nearer for all the others.
+ * Returns true when an admissible event of the agent comes near a hard limit. An agent with limits
+ * of its own is never rejected by the organization's limit on tokens, but its use counts towards
+ * it.
  */
 export function isNearAny(
   record: BudgetRecord,

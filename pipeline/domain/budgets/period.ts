@@ -1,24 +1,27 @@
-// The period that a budget counts in: a calendar month or a fiscal year, in UTC. Pure.
+// The period of a budget: a calendar month or a fiscal year, in UTC. Pure.
 
 export type PeriodKind = 'month' | 'fiscal_year';
 
 export interface PeriodRule {
   period: PeriodKind;
-  /** 1 to 12; the month in which a fiscal year begins. */
+  /** Month in which a fiscal year begins, 1 to 12. */
   fiscal_year_start_month: number;
 }
 
 export interface Period {
   kind: PeriodKind;
-  /** First instant of it, milliseconds since the epoch. */
+  /** First instant of the period, milliseconds since the epoch. */
   start: number;
-  /** First instant after it. */
+  /** First instant after the period. */
   end: number;
 }
 
 export const MONTHLY: PeriodRule = Object.freeze({ period: 'month', fiscal_year_start_month: 1 });
 
-/** The period that holds an instant. Both ends are midnights UTC, so an hour of the day lies in exactly one period. */
+/**
+ * Returns the period that contains an instant. Both ends are midnights UTC, so every hour lies in
+ * exactly one period.
+ */
 export function periodAt(rule: PeriodRule, at: number): Period {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];

@@ -1,5 +1,5 @@
-// What one event used: the sums over its spans, as the rows have them, so that what is metered, what is let in and what is
-// stored are the same amounts. Pure.
+// Computes the use of one event as sums over its spans, exactly as the stored rows have them, so
+// that metered, admitted and stored amounts are equal. Pure.
 import type { Usage } from '../../stage.ts';
 import { dayOf } from '../time/days.ts';
 import { decimalToScaled } from '../pricing/money.ts';
@@ -10,7 +10,10 @@ const HOUR_MS = 3_600_000;
 /** Decimals of seconds in the store. */
 const SECONDS_DECIMALS = 6;
 
-/** The sums over an event's spans, in the hour (UTC) of its receipt; whose it is and on which day it began, its own span says. */
+/**
+ * Returns the sums over an event's spans, in the hour (UTC) of its receipt. The event's own span
+ * gives agent, model and day.
+ */
 export function usageOf(event: { org_id: string; received_at: number; spans: readonly Span[] }): Usage {
   const own = event.spans[0];
   const usage: Usage = {
@@ -38,7 +41,7 @@ export function usageOf(event: { org_id: string; received_at: number; spans: rea
   return usage;
 }
 
-/** Usage of nothing at a place where use is counted, for what only corrects it. */
+/** Returns a usage of zero with the given keys, for corrections, which only adjust its amounts. */
 export function noUsage(
   where: Pick<Usage, 'org_id' | 'agent_id' | 'hour' | 'day' | 'model' | 'department' | 'realm'>,
 ): Usage {

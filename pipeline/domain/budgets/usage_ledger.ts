@@ -1,22 +1,26 @@
-// What each budgeted org has used in its period, in memory: the sum of what has landed, plus what has been let in and has
-// not landed yet. In: sums read from the store, reports of landings, reservations. Out: totals at any moment. Pure: it reads
-// no clock and no store.
+// The use of each organization with a budget in its current period, in memory: the sum of what has
+// landed plus what is reserved. In: sums read from the store, landing reports, reservations. Out:
+// totals at any moment. Pure: it reads no clock and no store.
 //
-// Every row of usage has a place (partition, log_seq) and all rows of one landing in a partition share it. So a report that
-// arrives twice, or that the store's sums hold already, is known by its place and counted once. Each report names the one
-// before it, so the ledger notices a lost report with the next one: from then on the account counts no reports until its sums
-// have been read again. A reservation whose place in the log is known ends with the sums that carry this place, whether a
-// report or a read of the store brought them. So use that has landed and is still reserved is counted once at every moment,
-// and an account never holds less than what was admitted here.
+// Every usage row has a place (partition, log_seq), which all rows of one landing in a partition
+// share. A report that arrives twice, or that the store's sums already include, is recognised by
+// its place and counted once. Each report names its predecessor, so the next report reveals a lost
+// one: from then on the account ignores reports until its sums have been read again. A reservation
+// whose place in the ingest log is known ends when the sums include that place, whether a report or
+// a read of the store brought them. So use that has landed and is still reserved is counted once at
+// every moment, and an account never holds less than what was admitted here.
 import { addUsed, nothingUsed, type Used } from './budget.ts';
 import { type AskedUse, LettingIn, mergedUses, type Reservation, Reserves } from './usage_reserves.ts';
 
 export type { AskedUse, Reservation } from './usage_reserves.ts';
 
-/** Reports that may come in while an org's sums are being read; beyond it they are read once more. */
+/**
+ * Maximum reports buffered while an organization's sums are being read; beyond it they are read
+ * once more.
+ */
 const PENDING_MAX = 10_000;
 
-/** Use of one org and agent in an hour (UTC), as one landing wrote it. */
+/** Use of one organization and agent in one hour (UTC), as one landing wrote it. */
 export interface UsageRow extends Used {
   org_id: string;
   agent_id: string;
@@ -24,34 +28,37 @@ export interface UsageRow extends Used {
   hour: number;
 }
 
-/** A landing in one partition, or only how far it is. */
+/** Report of a landing in one partition; without rows it reports progress only. */
 export interface LandedReport {
   partition: number;
-  /** Of the ownership under which it landed; a later owner has a greater one. */
+  /** Epoch of the ownership under which the rows landed; a later owner has a greater one. */
   epoch: number;
   /** JetStream sequence up to which the partition has landed. */
   landed_through: number;
-  /** Place of the rows of the report before this one of the same epoch; 0 before the first. */
+  /** Place of the rows of the previous report of the same epoch; 0 for the first. */
   after: number;
   /** Place of the rows, as the store has it. */
   log_seq: number;
   rows: readonly UsageRow[];
 }
 
-/** Sums of the store for one org and period, by partition and agent. */
+/** Sums of the store for one organization and period, by partition and agent. */
 export interface StoredSum extends Used {
   partition: number;
   /** Greatest log_seq among the rows. */
   log_seq: number;
-  /** Empty for all agents that have no limits of their own. */
+  /** Empty for the sum of all agents without limits of their own. */
   agent_id: string;
 }
 
-/** What an account counts: the hours of a period, and apart the tokens of agents that have limits of their own. */
+/**
+ * What an account counts: the hours of a period and, separately, the tokens of agents with limits
+ * of their own.
+ */
 export interface AccountScope {
   /** First instant of the period, milliseconds. */
   from: number;
-  /** First instant after it. */
+  /** First instant after the period. */
   until: number;
   agents: ReadonlySet<string>;
 }
@@ -60,13 +67,13 @@ interface Account {
   scope: AccountScope;
   /** Null until the store's sums of the period have been read. */
   settled: Settled | null;
-  /** Also when it needs to be read again: holds what was let in. */
+  /** Reservations; kept while the sums are read again. */
   reserves: Reserves;
   /** By partition: place up to which rows are counted. */
   through: Map<number, number>;
-  /** Reports since a read of the store began; null while none is under way. */
+  /** Reports received since a read of the store began; null while none is in progress. */
   pending: LandedReport[] | null;
-  /** A read that is under way may lack what was lost since it began. */
+  /** True when a report was lost during a read of the store, whose result may lack it. */
   torn: boolean;
 }
 
@@ -84,8 +91,8 @@ export class UsageLedger {
   #gap = false;
 
   /**
-   * Keeps an org's account for a period; what it held of another one is forgotten.
-   * @returns whether it has to be read from the store
+   * Opens an organization's account for a period and drops its account for another one.
+   * @returns true when its sums have to be read from the store
    */
   open(org_id: string, scope: AccountScope): boolean {
     const known = this.#accounts.get(org_id);
@@ -118,19 +125,21 @@ export class UsageLedger {
     this.#lettingIn.releaseSummed(account.reserves);
   }
 
-  /** Whether the store's sums of the org are in. */
+  /** Returns true once the store's sums of the organization have been read. */
   isSettled(org_id: string): boolean {
     return this.#accounts.get(org_id)?.settled != null;
   }
 
-  /** Whether a report was lost since this was asked last: every account has to be read again then. */
+  /**
+   * Returns whether a report was lost since the last call: then every account has to be read again.
+   */
   takeGap(): boolean {
     const gap = this.#gap;
     this.#gap = false;
     return gap;
   }
 
-  /** A read of the org's sums begins: reports are remembered until it ends. */
+  /** Marks the start of a read of the organization's sums: reports are buffered until it ends. */
   beginRead(org_id: string): void {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return;
@@ -138,16 +147,18 @@ export class UsageLedger {
     account.torn = false;
   }
 
-  /** The read has failed: all stays as it is. */
+  /** Marks a read as failed; the account stays as it was. */
   abandonRead(org_id: string): void {
     const account = this.#accounts.get(org_id);
     if (account !== undefined) account.pending = null;
   }
 
   /**
-   * Takes the sums of what `scope` names, as they were read from the store.
-   * @param logBase what the store adds to JetStream sequences of this log; null while no row of this log has landed
-   * @returns false when the read has to be repeated: the scope has changed, a report was lost, or too much came in meanwhile
+   * Sets the sums of `scope` as read from the store.
+   * @param logBase what the store adds to the JetStream sequences of this log; null while no row of
+   * this log has landed
+   * @returns false when the read has to be repeated: the scope changed, a report was lost, or too
+   * many reports arrived meanwhile
    */
   endRead(org_id: string, scope: AccountScope, sums: readonly StoredSum[], logBase: number | null): boolean {
     const account = this.#accounts.get(org_id);
@@ -163,7 +174,7 @@ export class UsageLedger {
       account.through.set(sum.partition, Math.max(sum.log_seq, account.through.get(sum.partition) ?? 0));
     }
     account.reserves.summed.clear();
-    // Rows of an older log stand at or below the base: no message of this log is among them.
+    // Rows of an older log lie at or below the base: no message of this log is among them.
     if (logBase !== null)
       for (const [partition, log_seq] of account.through) account.reserves.summed.set(partition, log_seq - logBase);
     for (const report of pending) this.#count(org_id, account, report);
@@ -171,13 +182,16 @@ export class UsageLedger {
     return true;
   }
 
-  /** A landing was reported. @returns the orgs whose totals have moved */
+  /**
+   * Counts a reported landing.
+   * @returns the organizations whose totals changed
+   */
   landed(report: LandedReport): string[] {
     const { partition, epoch, landed_through, after, log_seq, rows } = report;
     const heard = this.#heard.get(partition);
     const newest = Math.max(after, rows.length > 0 ? log_seq : 0);
     const repeated = heard?.epoch === epoch && newest <= heard.log_seq && rows.length > 0;
-    // An owner that was paused says late what its follower has said since.
+    // A paused owner may report late what its successor has already reported.
     if (repeated || epoch < (heard?.epoch ?? 0)) return [];
     if (heard?.epoch !== epoch || heard.log_seq !== after) {
       this.#gap = true;
@@ -191,7 +205,7 @@ export class UsageLedger {
       if (account.pending !== null && account.pending.length <= PENDING_MAX) account.pending.push(report);
       if (!account.reserves.held) this.#count(org_id, account, report);
     }
-    // After the rows: at no moment is what has just landed counted in neither.
+    // Released only after the rows are counted, so that landed use is counted at every moment.
     this.#lettingIn.landed(partition, landed_through);
     return moved;
   }
@@ -210,7 +224,7 @@ export class UsageLedger {
     }
   }
 
-  /** What the org has used, let in or landed, in its period. */
+  /** Returns the organization's use in its period: landed plus reserved. */
   used(org_id: string): Used {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return nothingUsed();
@@ -219,7 +233,7 @@ export class UsageLedger {
     return total;
   }
 
-  /** Tokens of an agent that has limits of its own, likewise. */
+  /** Returns the tokens, landed plus reserved, of an agent with limits of its own. */
   agentTokens(org_id: string, agent_id: string): number {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return 0;
@@ -227,25 +241,30 @@ export class UsageLedger {
   }
 
   /**
-   * Makes the messages that the log holds up to a JetStream sequence the business of countLogged alone: a reservation that is
-   * confirmed at or below it ends at once.
+   * Leaves the messages up to a JetStream sequence to countLogged alone: a reservation confirmed at
+   * or below it ends at once.
    */
   beginBacklog(through: number): void {
     this.#lettingIn.beginBacklog(through);
   }
 
-  /** Counts the use in a message of the log that was stored before this process began, until it has landed. */
+  /**
+   * Counts the use of a message stored in the log before this process began, until it has landed.
+   */
   countLogged(org_id: string, uses: readonly AskedUse[], seq: number): void {
     const account = this.#accounts.get(org_id);
     if (account !== undefined) this.#lettingIn.logged(account.reserves, account.scope.agents, { uses, seq });
   }
 
-  /** The same use in as few rows as the org's account counts it by. */
+  /** Returns the same use in the fewest rows that the organization's account distinguishes. */
   merged(org_id: string, uses: readonly AskedUse[]): AskedUse[] {
     return mergedUses(this.#accounts.get(org_id)?.scope.agents ?? new Set(), uses);
   }
 
-  /** Counts what is let in now, until it has landed or is cancelled. Exactly one of the two functions has to be called. */
+  /**
+   * Reserves use until it has landed or is cancelled. The caller must confirm or cancel the
+   * reservation, exactly once.
+   */
   reserve(org_id: string, uses: readonly AskedUse[]): Reservation {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return { uses: [], cancel: () => undefined, confirm: () => undefined };

@@ -1,13 +1,18 @@
-// Reservations: use that was admitted and has not landed yet, by organization, hour and agent. A reservation ends when the sums
-// that its account holds carry its message of the log, whichever of a report and a read of the store brought them. Pure: part of
-// the usage ledger.
-// Bounds: one sum for each organization, hour, agent with limits and slot of the log, and SLOTS_MAX slots a partition.
+// Reservations: use that was admitted and has not landed yet, by organization, hour and agent. A
+// reservation ends when the account's sums include its message of the ingest log, whether a report
+// or a read of the store brought them. Pure; part of the usage ledger.
+//
+// Bounds: one sum for each organization, hour, agent with limits and slot of the log, and SLOTS_MAX
+// slots a partition.
 import { addUsed, isNothing, nothingUsed, type Used } from './budget.ts';
 
-/** Slots of one partition. A slot is one message of the log; beyond the bound neighbours become one, which is released at once. */
+/**
+ * Maximum slots of one partition. A slot is one message of the log; beyond the bound, neighbours
+ * merge and are released together.
+ */
 export const SLOTS_MAX = 4096;
 
-/** An event that asks to be let in. */
+/** The use of an event that asks for admission. */
 export interface AskedUse extends Used {
   agent_id: string;
   partition: number;
@@ -15,27 +20,36 @@ export interface AskedUse extends Used {
   hour: number;
 }
 
-/** What was let in, until it has landed. */
+/** Use that was admitted, until it has landed. */
 export interface Reservation {
-  /** What is counted, by partition, hour and agent with limits. */
+  /** The counted use, by partition, hour and agent with limits. */
   readonly uses: readonly AskedUse[];
-  /** The log has it: by partition, the JetStream sequence. */
+  /**
+   * Reports that the ingest log stored the messages. @param positions JetStream sequence by
+   * partition
+   */
   confirm: (positions: ReadonlyMap<number, number>) => void;
-  /** It did not come in after all. */
+  /** Releases the reservation: the events were not stored. */
   cancel: () => void;
 }
 
-/** Hours from `from` until `until`. */
+/** The hours from `from` up to, but not including, `until`. */
 interface Hours {
   from: number;
   until: number;
 }
 
-/** What was let in of one org. */
+/** The reserved use of one organization. */
 export class Reserves {
-  /** While set, a report of a landing releases nothing: the account does not count reports. A new account is read first. */
+  /**
+   * While true, landing reports release nothing, since the account ignores reports. A new account
+   * is read first.
+   */
   held = true;
-  /** By partition: JetStream sequence up to which the sums of the store, as they were read last, carry the organization's use. */
+  /**
+   * By partition: JetStream sequence up to which the store's sums, as last read, include the
+   * organization's use.
+   */
   readonly summed = new Map<number, number>();
   /** By hour. */
   readonly #hours = new Map<number, Used>();
@@ -68,7 +82,7 @@ function addIn<K>(sums: Map<K, Used>, key: K, use: Used, sign: 1 | -1): void {
   else sums.set(key, sum);
 }
 
-/** By partition, and there by hour and agent; agents that are not counted apart are one. */
+/** By partition, then by hour and agent; agents that are not counted separately are summed. */
 type Sums = Map<number, Map<string, AskedUse>>;
 
 function summed(agents: ReadonlySet<string>, asked: readonly AskedUse[]): Sums {
@@ -83,7 +97,7 @@ function summed(agents: ReadonlySet<string>, asked: readonly AskedUse[]): Sums {
 
 const flat = (byPartition: Sums): AskedUse[] => [...byPartition.values()].flatMap((sums) => [...sums.values()]);
 
-/** The same use in as few rows as it is counted by. */
+/** Returns the same use in the fewest rows that the account distinguishes. */
 export const mergedUses = (agents: ReadonlySet<string>, asked: readonly AskedUse[]): AskedUse[] =>
   flat(summed(agents, asked));
 
@@ -93,7 +107,7 @@ interface Slot {
   uses: Map<Reserves, Map<string, AskedUse>>;
 }
 
-/** Hour and agent; the partition is the slot's. */
+/** Key of hour and agent; the slot belongs to one partition. */
 const keyOf = ({ hour, agent_id }: Pick<AskedUse, 'hour' | 'agent_id'>): string => `${String(hour)} ${agent_id}`;
 
 export class LettingIn {
@@ -103,13 +117,16 @@ export class LettingIn {
   readonly #waiting = new Map<number, Slot[]>();
   #backlogThrough = 0;
 
-  /** From now on the messages up to this JetStream sequence are counted by `logged` alone: see UsageLedger.beginBacklog. */
+  /**
+   * From now on `logged` alone counts the messages up to this JetStream sequence; see
+   * UsageLedger.beginBacklog.
+   */
   beginBacklog(through: number): void {
     this.#backlogThrough = through;
     for (const partition of this.#waiting.keys()) this.#release(partition, through, () => true);
   }
 
-  /** Counts the use in a message that the log holds, until it has landed. */
+  /** Counts the use of a message in the log until it has landed. */
   logged(
     reserves: Reserves,
     agents: ReadonlySet<string>,
@@ -122,7 +139,10 @@ export class LettingIn {
     }
   }
 
-  /** @param agents those that are counted apart */
+  /**
+   * Reserves use.
+   * @param agents agents that are counted separately
+   */
   reserve(reserves: Reserves, agents: ReadonlySet<string>, asked: readonly AskedUse[]): Reservation {
     const byPartition = summed(agents, asked);
     const uses = flat(byPartition);
@@ -142,7 +162,7 @@ export class LettingIn {
     };
   }
 
-  /** Whether the account counts what a message used as landed. */
+  /** Returns true when the account counts a message's use as landed. */
   #isSummed({ held, summed: read }: Reserves, partition: number, seq: number): boolean {
     return seq <= (read.get(partition) ?? 0) || (!held && seq <= (this.#landed.get(partition) ?? 0));
   }
@@ -150,7 +170,7 @@ export class LettingIn {
   #await(partition: number, seq: number, reserves: Reserves, sums: Map<string, AskedUse>): void {
     const queue = this.#waiting.get(partition) ?? [];
     this.#waiting.set(partition, queue);
-    // Confirmations come nearly in the order of the log.
+    // Confirmations arrive nearly in the order of the log, so the search starts at the end.
     let at = queue.length;
     while (at > 0 && (queue[at - 1]?.seq ?? 0) > seq) at--;
     let slot = queue[at - 1];
@@ -162,14 +182,14 @@ export class LettingIn {
     if (queue.length > SLOTS_MAX) this.#waiting.set(partition, coarser(queue));
   }
 
-  /** A partition has landed up to a sequence. */
+  /** Records that a partition has landed up to a sequence. */
   landed(partition: number, through: number): void {
     if (through <= (this.#landed.get(partition) ?? 0)) return;
     this.#landed.set(partition, through);
     this.#release(partition, through, ({ held }) => !held);
   }
 
-  /** Releases what an account counts as landed, now that it has been read or closed. */
+  /** Releases what an account counts as landed, after its sums were read or it was closed. */
   releaseSummed(reserves: Reserves): void {
     for (const partition of this.#waiting.keys()) {
       const reported = reserves.held ? 0 : (this.#landed.get(partition) ?? 0);
@@ -177,7 +197,7 @@ export class LettingIn {
     }
   }
 
-  /** Ends the reservations up to a message of the log, of the accounts that count it as landed. */
+  /** Ends the reservations up to a message of the log for the accounts that count it as landed. */
   #release(partition: number, through: number, counts: (reserves: Reserves) => boolean): void {
     const queue = this.#waiting.get(partition) ?? [];
     const first = queue.findIndex(({ seq }) => seq > through);
@@ -194,7 +214,10 @@ export class LettingIn {
   }
 }
 
-/** At most half of SLOTS_MAX slots, each of an equal stretch of the log, and released with the last message in it. */
+/**
+ * Merges the queue into at most half of SLOTS_MAX slots, each an equal stretch of the log, released
+ * with its last message.
+ */
 function coarser(queue: readonly Slot[]): Slot[] {
   const range = (queue.at(-1)?.seq ?? 0) - (queue[0]?.seq ?? 0);
   const width = 2 ** Math.ceil(Math.log2(Math.max(1, range / (SLOTS_MAX / 2 - 1))));

@@ -1,9 +1,10 @@
-// app: what a browser or a mobile app reports. Named by its event type; url and whatever else it has join the attributes.
-// Session and user are columns (span.ts).
+// Decoder of the format `app`: events that a browser or mobile app reports. The span is named after
+// its event type; url and all other fields join the attributes. Session and user become columns
+// (span.ts).
 import type { AppEvent } from '../../../schemas/formats/app.ts';
 import { addOthers, EVENT_FIELDS, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
 
-/** An app's request and response are attributes, as anything else that it says. */
+/** An app's request and response are attributes like any other field. */
 const APP_FIELDS = new Set(
   [...EVENT_FIELDS]
     .filter((field) => field !== 'request' && field !== 'response')

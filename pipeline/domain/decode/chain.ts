@@ -1,5 +1,6 @@
-// chain: a run of a LangChain-style chain. One LLM span named after the chain, and one tool child for each intermediate step
-// ([action, observation]: the prompt is the action, the response the observation).
+// Decoder of the format `chain`: one run of a LangChain-style chain. It becomes one LLM span named
+// after the chain, with one tool child for each intermediate step [action, observation]: the action
+// is the prompt, the observation the response.
 import type { ChainEvent } from '../../../schemas/formats/chain.ts';
 import { chainStepSpanId } from '../traces/ids.ts';
 import { UNPRICED } from '../pricing/pricing.ts';
@@ -54,7 +55,7 @@ export function decodeChain(event: ChainEvent): Draft {
   };
 }
 
-/** Adds what the generations say to attributes and gives their text. */
+/** Adds the fields of the generations to the attributes and returns their text. */
 function readGenerations(response: NonNullable<ChainEvent['response']>, attributes: Record<string, unknown>): string {
   const texts: string[] = [];
   const reasons: string[] = [];
@@ -75,10 +76,11 @@ function readGenerations(response: NonNullable<ChainEvent['response']>, attribut
 }
 
 /**
- * The tool children of a chain's span. Steps have no times of their own: they share the chain's time evenly, in order.
- * They carry no storage, tokens or cost, so that the event is counted once.
+ * Returns the tool children of a chain's span. Steps have no times of their own: they share the
+ * chain's duration evenly, in order. They carry no storage, tokens or cost, so that the event is
+ * counted once.
  * @param body compact JSON of the event
- * @param tokensMax of a prompt; null for no limit
+ * @param tokensMax maximum tokens of a prompt; null for no limit
  */
 export function stepSpans(steps: Draft['steps'], chain: Span, body: string, tokensMax: number | null): Span[] {
   const share = (chain.ended_at - chain.started_at) / Math.max(1, steps.length);
@@ -109,8 +111,9 @@ export function stepSpans(steps: Draft['steps'], chain: Span, body: string, toke
 }
 
 /**
- * The tool that an action names: by its JSON (`{"tool": …}`), by its first word. What names none is a text, which is kept, redacted and forgotten as
- * the prompt that it is; names outlive it.
+ * Returns the tool that an action names, in its JSON (`{"tool": …}`) or as its first word, else
+ * `tool`. A text without a name is not used as one: it is a prompt, which redaction and retention
+ * apply to, whereas names outlive both.
  */
 function stepName(action: string): string {
   return TOOL_NAME.exec(action)?.[1] ?? (action.startsWith('{') ? nameInJson(action) : undefined) ?? 'tool';
@@ -123,7 +126,7 @@ function nameInJson(action: string): string | undefined {
     const name = parsed['tool'] ?? parsed['name'] ?? parsed['action'];
     return typeof name === 'string' && name !== '' ? name.slice(0, STEP_NAME_MAX) : undefined;
   } catch {
-    // No JSON: a text that names no tool.
+    // The text is not JSON and names no tool.
     return undefined;
   }
 }

@@ -1,5 +1,6 @@
-// chatcompletion: an OpenAI-style chat completion. The prompt is the messages as sent, the response the text of the choices;
-// tool calls, request parameters and what the response says besides stay in attributes.
+// Decoder of the format `chatcompletion`: an OpenAI-style chat completion. The prompt is the
+// messages as sent, the response the text of the choices; tool calls, request parameters and the
+// remaining response fields stay in the attributes.
 import type { ChatcompletionEvent } from '../../../schemas/formats/chatcompletion.ts';
 import {
   addAll,
@@ -80,7 +81,10 @@ function toolCallsOf(message: Message): readonly unknown[] {
   return isFields(legacy) ? [{ type: 'function', function: legacy }] : [];
 }
 
-/** OpenAI counts cached tokens within prompt_tokens. Also reads the names that compatible vendors use. */
+/**
+ * Returns the usage as OpenAI reports it: prompt_tokens includes cached tokens. Also reads the
+ * names that compatible vendors use.
+ */
 export function openAiUsage(usage: Fields): ReportedUsage {
   const prompt = isFields(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
   const completion = isFields(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};

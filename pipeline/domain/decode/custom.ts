@@ -1,7 +1,8 @@
-// custom: a free-form step. A tool or a model call where span_kind or event_type says so, else an event.
-// Fields beside the known ones join the attributes, so that a sender may write `input` or `model` at either place. What a step
-// took and gave (prompt or input, response or output; JSON where it is no text) becomes its prompt and response, so that it
-// can be read in the tree and searched; it stays in the attributes too, as sent.
+// Decoder of the format `custom`: a free-form step. It becomes a tool or a model call where
+// span_kind or event_type says so, else an event. Unknown fields join the attributes, so that a
+// sender may write `input` or `model` in either place. A step's input and output (prompt or input,
+// response or output; as JSON if not text) become its prompt and response, which the tree shows and
+// search finds; they stay in the attributes as sent.
 import type { CustomEvent } from '../../../schemas/formats/custom.ts';
 import { customKind, OTHER_EVENT_TYPE } from './kinds.ts';
 import { anthropicUsage } from './messages.ts';
@@ -30,7 +31,7 @@ export function decodeCustom(event: CustomEvent): Draft {
   const kind = customKind(attributes['span_kind'], [event.event_type, attributes['event_type']]);
   if (event.event_type !== name) {
     addAttribute(attributes, 'event_type', event.event_type);
-    // The sender's attribute of that name says something else: both are kept.
+    // The sender's own attribute of that name has another value: both are kept.
     if (attributes['event_type'] !== event.event_type) addAttribute(attributes, OTHER_EVENT_TYPE, event.event_type);
   }
   const messages = attributes['messages'];
@@ -57,7 +58,7 @@ function textOf(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** The first attribute of these that is a text short enough for a name. */
+/** Returns the first of these attributes that is a text short enough for a name. */
 export function firstString(attributes: Fields, keys: readonly string[]): string {
   for (const key of keys) {
     const value = attributes[key];
@@ -66,7 +67,10 @@ export function firstString(attributes: Fields, keys: readonly string[]): string
   return '';
 }
 
-/** Usage of a model call in attributes.usage or the attributes themselves, in OpenAI's, Anthropic's or OpenTelemetry's names. */
+/**
+ * Returns the usage of a model call from attributes.usage or from the attributes themselves, in the
+ * names of OpenAI, Anthropic or OpenTelemetry.
+ */
 export function customUsage(attributes: Fields): ReportedUsage {
   const from = isFields(attributes['usage']) ? attributes['usage'] : attributes;
   if (tokenNumber(from['prompt_tokens']) !== null) return openAiUsage(from);

@@ -1,6 +1,7 @@
-// The first step of every event: raw JSON in one of the formats becomes canonical spans.
-// In: an event as it was accepted. Out: its spans (one; a chain also has a child for each step), priced, within the store's
-// bounds, or what is wrong with it. It reads no clock: the same event gives the same spans, in whatever process.
+// The first step of every event: raw JSON in one of the formats becomes canonical spans. In: an
+// accepted event. Out: its spans (one; a chain also has a child for each step), priced and within
+// the store's bounds, or the reason why it is invalid. It reads no clock: the same event gives the
+// same spans in every process.
 import type { SourceFormat } from '../../../schemas/codec.ts';
 import { checkEvent, type EventOf, type IngestFormat } from '../../../schemas/formats/formats.ts';
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
@@ -21,7 +22,7 @@ import { type RawEvent, spanOf, type SpanDeps } from './span.ts';
 
 type Read = { ok: true; event: Fields; draft: Draft } | Refusal;
 
-/** Checks a value against its format and gives what the format's decoder finds in it. */
+/** Returns a reader that validates a value against its format and decodes it. */
 function reader<F extends IngestFormat>(format: F, decode: (event: EventOf<F>) => Draft): (value: unknown) => Read {
   return (value) => {
     const checked = checkEvent(format, value);
@@ -40,8 +41,9 @@ const READERS: Readonly<Partial<Record<SourceFormat, (value: unknown, receivedAt
 };
 
 /**
- * The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it.
- * @param redaction of this event; one that begins here unless given
+ * Returns the spans of an event, its own span first, or the reason why it is invalid. Personal data
+ * is redacted by the organization's policy.
+ * @param redaction redaction in progress for this event; by default a new one begins
  */
 export function spansOf(
   deps: SpanDeps,
@@ -51,7 +53,7 @@ export function spansOf(
 ): Span[] | string {
   const readAs = Object.hasOwn(READERS, raw.format) ? READERS[raw.format] : undefined;
   if (readAs === undefined) return `no decoder for the format ${raw.format}`;
-  // Ids are made from the body as it was received; what is stored of it holds no unpaired surrogates.
+  // Ids are hashes of the body as received; the stored values contain no unpaired surrogates.
   const sound = wellFormedJson(raw.body);
   const read = readAs(sound === raw.body ? value : JSON.parse(sound), raw.received_at);
   if (!read.ok) return `${read.path}: ${read.message}`;

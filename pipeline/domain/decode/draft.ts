@@ -1,11 +1,12 @@
-// What a format's decoder finds in an event, before it becomes a span: names, texts, usage as the vendor counted it.
-// Decoders fill it and nothing else; ids, times, estimates, price and bounds are the same for all formats (span.ts).
+// The result of a format's decoder, before it becomes a span: names, texts, and usage as the vendor
+// counts it. Decoders fill a draft and nothing else; ids, times, estimates, price and bounds are
+// the same for all formats (span.ts).
 import { TOKENS_MAX } from '../../../schemas/formats/fields.ts';
 import type { SpanKind } from '../traces/span.ts';
 
 /**
- * Tokens as reported. input_tokens holds all input: uncached, read from a cache and written to one (vendors that report
- * cached tokens apart have them added). null: not reported.
+ * Tokens as reported; null where not reported. input_tokens is all input: uncached, read from a
+ * cache and written to one. Decoders of vendors that report cached tokens separately add them.
  */
 export interface ReportedUsage {
   input_tokens: number | null;
@@ -20,23 +21,29 @@ export interface ReportedUsage {
 export interface Draft {
   kind: SpanKind;
   name: string;
-  /** As requested; empty where the span is no model call. */
+  /** Model as requested; empty for spans that are not model calls. */
   model: string;
-  /** As answered, where it differs in name; found where the requested name has no price (deployment names). */
+  /**
+   * Model as answered, where its name differs. Its price applies when the requested name (a
+   * deployment's name) has none.
+   */
   answered_model: string;
-  /** Vendor whose prices are looked at first. */
+  /** Vendor whose prices are looked up first. */
   provider: string | null;
-  /** The conversation; its JSON text becomes the prompt. null: prompt_text is the prompt. */
+  /** The conversation; its JSON text becomes the prompt. When null, prompt_text is the prompt. */
   messages: readonly unknown[] | null;
   prompt_text: string;
   response: string;
   usage: ReportedUsage;
-  /** Whether there is an answer whose tokens can be estimated; a call that failed without one used nothing that is known. */
+  /**
+   * True when there is an answer whose tokens can be estimated. A call that failed without one has
+   * no known usage.
+   */
   answered: boolean;
   attributes: Record<string, unknown>;
-  /** [action, observation] of each intermediate step: a tool child each. */
+  /** [action, observation] of each intermediate step; each becomes a tool child. */
   steps: readonly (readonly [string, string])[];
-  /** What it says of usage and cost is said of its children too, and counted there. */
+  /** True when the span repeats usage and cost of its children, where they are counted. */
   repeats_usage?: boolean;
 }
 
@@ -56,20 +63,25 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A fresh object with the event's attributes: what decoders add never replaces what the sender wrote. */
+/**
+ * Returns a new object with the event's attributes, to which decoders add without replacing what
+ * the sender wrote.
+ */
 export function ownAttributes(event: Fields): Record<string, unknown> {
   const given = event['attributes'];
   return isFields(given) ? { ...given } : {};
 }
 
-/** Adds an attribute unless the value is absent or the sender has one of that name. */
+/** Adds an attribute unless the value is absent or the sender set one of that name. */
 export function addAttribute(attributes: Record<string, unknown>, key: string, value: unknown): void {
   // Assigning to __proto__ would change the object instead of adding to it.
   if (value === undefined || value === null || key === '__proto__' || Object.hasOwn(attributes, key)) return;
   attributes[key] = value;
 }
 
-/** Adds all fields of an object but the known ones, their names prefixed, so that nothing a sender wrote is lost. */
+/**
+ * Adds all unknown fields of an object with prefixed names, so that nothing a sender wrote is lost.
+ */
 export function addOthers(
   attributes: Record<string, unknown>,
   from: Fields,
@@ -81,7 +93,7 @@ export function addOthers(
   }
 }
 
-/** Fields that every format has; they have their place on the span, or are read from there. */
+/** Fields that every format has: they become columns of the span, or decoders read them by name. */
 export const EVENT_FIELDS: ReadonlySet<string> = new Set([
   'trace_id',
   'parent_span_id',
@@ -96,12 +108,15 @@ export const EVENT_FIELDS: ReadonlySet<string> = new Set([
   'response',
 ]);
 
-/** Adds items, as many as a sender likes: spread as arguments of push, some hundred thousand end in a RangeError. */
+/**
+ * Appends any number of items: spread as arguments of push, some hundred thousand end in a
+ * RangeError.
+ */
 export function addAll<T>(to: T[], items: Iterable<T>): void {
   for (const item of items) to.push(item);
 }
 
-/** The text of a message's content: a string, or the text of its parts joined. */
+/** Returns the text of a message's content: the string itself, or the joined text of its parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
@@ -113,7 +128,7 @@ export function contentText(content: unknown): string {
   return text;
 }
 
-/** A token count wherever a sender may have put one: a number that the store holds, or null. */
+/** Returns a token count that the store can hold, rounded; null for any other value. */
 export function tokenNumber(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && value <= TOKENS_MAX ? Math.round(value) : null;
 }

@@ -1,5 +1,6 @@
-// gateway: a call through the gateway that is no chat completion: a response (OpenAI's Responses API) or embeddings.
-// The prompt is the input as sent, the response the text of the output; of embeddings the vectors are not kept.
+// Decoder of the format `gateway`: a gateway call other than a chat completion, that is, a response
+// (OpenAI's Responses API) or embeddings. The prompt is the input as sent, the response the text of
+// the output; embedding vectors are not stored.
 import { gatewayEvent, type GatewayEvent } from '../../../schemas/formats/gateway.ts';
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import {
@@ -32,7 +33,7 @@ const RESPONSE_FIELDS = new Set([
 const USAGE_FIELDS = new Set(['input_tokens', 'output_tokens', 'total_tokens', 'prompt_tokens']);
 const OWN_FIELDS = new Set([...EVENT_FIELDS, 'operation']);
 
-/** Reads an event of the log. */
+/** Reads an event of the ingest log. */
 export function readGateway(value: unknown): { ok: true; event: Fields; draft: Draft } | Refusal {
   const checked = gatewayEvent.safeParse(value);
   if (!checked.success) {
@@ -78,7 +79,9 @@ function decodeGateway(event: GatewayEvent): Draft {
   };
 }
 
-/** The conversation: instructions first. null where the input is a text, or a list of texts. */
+/**
+ * Returns the conversation, instructions first; null when the input is a text or a list of texts.
+ */
 function messagesOf(request: Fields): readonly unknown[] | null {
   const { input, instructions } = request;
   const system =
@@ -115,7 +118,7 @@ function refusalOr(content: unknown): string {
     .join('');
 }
 
-/** An embedding answers no text: it has no output tokens. */
+/** Embeddings return no text, so they have no output tokens. */
 function usageOf(operation: GatewayEvent['operation'], usage: Fields | null): ReportedUsage {
   if (operation === 'embeddings')
     return {

@@ -1,18 +1,24 @@
-// What kind of span a custom event is, and which of the named kinds of the sampling rules an event belongs to.
-// In: what senders write, in any case and with any of - _ or a space. Out: members of closed sets.
+// Classifies events: the span kind of a custom event, and the named kind of an event in the
+// sampling rules. In: words as senders write them, in any case, with any of - _ or a space. Out:
+// members of closed sets.
 import type { SpanKind } from '../traces/span.ts';
 
-/** Events that every sampling profile keeps. */
+/** Kinds of events that every sampling profile keeps. */
 export type NamedKind = 'loop' | 'tool_error' | 'stumble' | 'judge' | 'stat_gate' | 'mcp_auth';
 
-/** The attribute that holds a custom event's event_type where its attributes have an event_type of their own. */
+/**
+ * Attribute that holds a custom event's event_type when its attributes contain another event_type.
+ */
 export const OTHER_EVENT_TYPE = 'event.event_type';
 
 const NAMED = /(?:^|[^a-z0-9])(loop|tool[-_ ]error|stumble|judge|stat[-_ ]gate|mcp[-_ ]auth)(?![a-z0-9])/i;
-/** Cheap test that most names fail: the letters that every named kind has. */
+/** Cheap pre-test that rejects most names: every named kind contains one of these. */
 const MAYBE_NAMED = /loop|tool.error|stumble|judge|stat.gate|mcp.auth/i;
 
-/** The named kind that a name or event type stands for, as a word of its own in it (`agent.loop`, `MCP-Auth failed`), or null. */
+/**
+ * Returns the named kind that a name or event type contains as a word of its own (`agent.loop`,
+ * `MCP-Auth failed`), or null.
+ */
 export function namedKindOf(text: string): NamedKind | null {
   if (!MAYBE_NAMED.test(text)) return null;
   const found = NAMED.exec(text)?.[1];
@@ -40,14 +46,17 @@ const TOOL = new Set([
   'function_call',
 ]);
 
-/** Lower case, with _ for every - . : / and space: `Tool-Call` and `tool.call` become `tool_call`. */
+/**
+ * Returns the text in lower case with _ for every - . : / and space: `Tool-Call` and `tool.call`
+ * become `tool_call`.
+ */
 function normalized(text: string): string {
   return text.toLowerCase().replace(/[-.:/ ]+/g, '_');
 }
 
 /**
- * The kind of a custom event: llm or tool where attributes.span_kind says so, else where its event type does (`tool`,
- * `tool_call`, `tool.search`, `llm`, …), else event.
+ * Returns the kind of a custom event: llm or tool where attributes.span_kind says so, else by its
+ * event type (`tool`, `tool_call`, `tool.search`, `llm`, …), else event.
  */
 export function customKind(spanKind: unknown, eventTypes: readonly unknown[]): SpanKind {
   if (typeof spanKind === 'string') {

@@ -1,5 +1,6 @@
-// messages: an Anthropic-style messages call. The prompt is the messages with the system prompt as their first, the response
-// the text blocks joined; tool_use blocks, request parameters and the rest of the response stay in attributes.
+// Decoder of the format `messages`: an Anthropic-style messages call. The prompt is the messages
+// preceded by the system prompt, the response the joined text blocks; tool_use blocks, request
+// parameters and the remaining response fields stay in the attributes.
 import type { MessagesEvent } from '../../../schemas/formats/messages.ts';
 import {
   addAttribute,
@@ -43,7 +44,7 @@ export function decodeMessages(event: MessagesEvent): Draft {
   };
 }
 
-/** Adds what the response says to attributes and gives its text. */
+/** Adds the response's fields to the attributes and returns its text. */
 function readResponse(response: Response, attributes: Record<string, unknown>): string {
   let text = '';
   let reasoning = '';
@@ -64,7 +65,10 @@ function readResponse(response: Response, attributes: Record<string, unknown>): 
   return text;
 }
 
-/** Anthropic counts cache reads and writes beside input_tokens: all three together are the input. */
+/**
+ * Returns the usage as Anthropic reports it: cache reads and writes come in addition to
+ * input_tokens, and all three together are the input.
+ */
 export function anthropicUsage(usage: Fields): ReportedUsage {
   const uncached = tokenNumber(usage['input_tokens']);
   const read = tokenNumber(usage['cache_read_input_tokens']) ?? 0;

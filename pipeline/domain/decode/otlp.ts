@@ -1,6 +1,8 @@
-// otlp: a span of OpenTelemetry. In: the body of the log, {resource, scope, span}. Out: what all formats have, and a draft.
-// The span keeps its own name; what its attributes say besides stays in them, with resource, scope, events, links and status message.
-// What became prompt and response, and what repeats them, leaves the attributes, so that it is kept, redacted and forgotten as such.
+// Decoder of the format `otlp`: an OpenTelemetry span. In: the body in the ingest log, {resource,
+// scope, span}. Out: the fields that all formats have, and a draft. The span keeps its own name;
+// its other attributes stay, joined by resource, scope, events, links and status message.
+// Attributes that became prompt and response, or that repeat them, are removed, so that redaction
+// and retention apply to them as texts.
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
 import type { SpanKind } from '../traces/span.ts';
@@ -39,7 +41,7 @@ const TAGS = [
   'traceloop.association.properties.tags',
 ];
 const KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer'];
-/** Attributes of events that hold what was said. */
+/** Attributes of span events that hold messages. */
 const SAID = new Set([
   'content',
   'message',
@@ -52,7 +54,10 @@ const SAID_BY = /^gen_ai\.(system|user|assistant|tool)\.message$|^gen_ai\.(choic
 const DETAILS = 'gen_ai.client.inference.operation.details';
 const DETAILS_SAID = new Set(['gen_ai.system_instructions', 'gen_ai.input.messages', 'gen_ai.output.messages']);
 
-/** Reads an event of the log. `receivedAt` in milliseconds since the epoch. */
+/**
+ * Reads an event of the ingest log.
+ * @param receivedAt milliseconds since the epoch
+ */
 export function readOtlp(value: unknown, receivedAt: number): { ok: true; event: Fields; draft: Draft } | Refusal {
   if (!isFields(value) || !isFields(value['span'])) return { ok: false, path: 'span', message: 'takes an object' };
   const { span } = value;
@@ -72,7 +77,7 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
   const kind = otlpKind(given);
   const said = conversationOf(given, events, kind === 'llm');
   const attributes = attributesOf(given, said);
-  // The answer as the vendor sent it has gone with its text; by what the vendor finds it stays.
+  // The vendor's raw answer is removed with its text; the id by which the vendor finds it stays.
   if (kind === 'llm')
     addAttribute(attributes, 'gen_ai.response.id', firstText([fieldsOf(parsedText(given['output.value']))], ['id']));
   addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, ['gen_ai.agent.name']));
@@ -114,7 +119,7 @@ function draftOf(
   };
 }
 
-/** The span's own attributes but those that became prompt and response, or repeat them. */
+/** Returns the span's own attributes except those that became prompt or response or repeat them. */
 function attributesOf(
   given: Fields,
   { used, tool_calls, finish_reasons, reasoning, rest }: Conversation,
@@ -143,7 +148,10 @@ interface Parts {
   events: readonly unknown[];
 }
 
-/** Adds what a span has besides its attributes; under another name where an attribute has that one. */
+/**
+ * Adds the span's fields besides its attributes, under another name where an attribute has the same
+ * one.
+ */
 function addEnvelope(attributes: Record<string, unknown>, { value, resource, ofResource, span, events }: Parts): void {
   const add = (name: string, what: unknown) => {
     addAttribute(attributes, Object.hasOwn(attributes, name) ? `otel.${name}` : name, what);
@@ -162,7 +170,7 @@ function addEnvelope(attributes: Record<string, unknown>, { value, resource, ofR
     addAttribute(attributes, `otel.${key}`, span[key]);
 }
 
-/** An event without the texts that became prompt and response. */
+/** Returns a span event without the texts that became prompt and response. */
 function withoutSaid(event: unknown): unknown {
   if (!isFields(event) || typeof event['name'] !== 'string' || !isFields(event['attributes'])) return event;
   const said = SAID_BY.test(event['name']) ? SAID : event['name'] === DETAILS ? DETAILS_SAID : null;

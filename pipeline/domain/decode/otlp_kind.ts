@@ -1,12 +1,12 @@
-// What an OTLP span is: a call of a model, a tool, or anything else; whose model; what it used. By the OpenTelemetry conventions for
-// generative AI (old and new names), OpenInference, OpenLLMetry and the Vercel AI SDK.
-// Guarantees: usage is read from the call of the model alone. What stands above it (an agent's run, a workflow, ai.generateText)
-// repeats it, and is an event here.
+// Classifies an OTLP span (model call, tool, or anything else) and reads its vendor, model and
+// usage, by the OpenTelemetry conventions for generative AI (old and new names), OpenInference,
+// OpenLLMetry and the Vercel AI SDK. Usage is read from model calls alone: a span above them (an
+// agent's run, a workflow, ai.generateText) repeats their usage and is an event here.
 import type { SpanKind } from '../traces/span.ts';
 import { firstString } from './custom.ts';
 import { NO_USAGE, tokenNumber, type Fields, type ReportedUsage } from './draft.ts';
 
-/** gen_ai.operation.name of one call of a model. */
+/** Values of gen_ai.operation.name that denote one model call. */
 const CALLS = new Set([
   'chat',
   'chat_completion',
@@ -19,7 +19,10 @@ const CALLS = new Set([
   'embedding',
 ]);
 const EMBEDDINGS = new Set(['embeddings', 'embedding']);
-/** The Vercel AI SDK's own names: ai.generateText.doGenerate is a call, ai.generateText is not. */
+/**
+ * The Vercel AI SDK's own names: ai.generateText.doGenerate is a model call, ai.generateText is
+ * not.
+ */
 const AI_SDK_CALL = /^ai\.\w+\.do[A-Z]\w*$/;
 
 function textOf(attributes: Fields, key: string): string {
@@ -42,14 +45,14 @@ export function otlpKind(attributes: Fields): SpanKind {
   const traceloop = textOf(attributes, 'traceloop.span.kind');
   if (traceloop !== '') return traceloop === 'tool' ? 'tool' : 'event';
   if (textOf(attributes, 'gen_ai.tool.name') !== '') return 'tool';
-  // Before the conventions had operations, a call of a model was whatever named a vendor and a model.
+  // Before the conventions had operations, a model call was a span that named a vendor and a model.
   const vendor = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system']);
   return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== ''
     ? 'llm'
     : 'event';
 }
 
-/** The model that was asked for, or that answered where nothing says which was. */
+/** Returns the requested model, or the answering one when the request names none. */
 export function otlpModel(attributes: Fields): string {
   return firstString(attributes, [
     'gen_ai.request.model',
@@ -68,7 +71,7 @@ export function otlpAnsweredModel(attributes: Fields): string {
   return firstString(attributes, ANSWERED);
 }
 
-/** Vendors whose name differs from the price table's. */
+/** Vendors whose names differ from the price table's. */
 const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^(az|azure)\b/, 'azure'],
   [/^(aws|amazon)\b/, 'aws'],
@@ -79,7 +82,7 @@ const VENDORS: readonly (readonly [RegExp, string])[] = [
 
 const VENDOR = ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'ai.model.provider'];
 
-/** The vendor, without what an SDK adds to its name (openai.chat); null where none is named. */
+/** Returns the vendor without an SDK's suffix (openai.chat); null when none is named. */
 export function otlpProvider(attributes: Fields): string | null {
   const named = firstString(attributes, VENDOR);
   if (named === '') return null;
@@ -128,7 +131,7 @@ const WRITTEN = [
 const AUDIO_IN = ['llm.token_count.prompt_details.audio'];
 const AUDIO_OUT = ['llm.token_count.completion_details.audio'];
 
-/** Attributes that a call's usage, vendor and answered model are read from. */
+/** Attributes from which a call's usage, vendor and answered model are read. */
 export const OTLP_COUNTING: readonly string[] = [
   ...INPUT,
   ...OUTPUT,
@@ -140,7 +143,7 @@ export const OTLP_COUNTING: readonly string[] = [
   ...ANSWERED,
 ];
 
-/** What a call used. */
+/** Returns the usage of a model call. */
 export function otlpUsage(attributes: Fields): ReportedUsage {
   const input = firstTokens(attributes, INPUT);
   const output = firstTokens(attributes, OUTPUT);
@@ -148,7 +151,8 @@ export function otlpUsage(attributes: Fields): ReportedUsage {
   const written = firstTokens(attributes, WRITTEN) ?? 0;
   return {
     ...NO_USAGE,
-    // The conventions count cached tokens within the input. What has more of them than input was counted as Anthropic does.
+    // The conventions count cached tokens within the input. A span with more cached tokens than
+    // input counts as Anthropic does.
     input_tokens: input !== null && cached + written > input ? input + cached + written : input,
     output_tokens: output ?? (input !== null && isEmbedding(attributes) ? 0 : null),
     cached_input_tokens: cached,
@@ -158,7 +162,7 @@ export function otlpUsage(attributes: Fields): ReportedUsage {
   };
 }
 
-/** An embedding answers no text: it has no output tokens. */
+/** Embeddings return no text, so they have no output tokens. */
 function isEmbedding(attributes: Fields): boolean {
   return (
     EMBEDDINGS.has(textOf(attributes, 'gen_ai.operation.name').toLowerCase()) ||
@@ -170,7 +174,7 @@ function isEmbedding(attributes: Fields): boolean {
 
 const RUNS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'agent_step']);
 
-/** Whether a span stands above calls of models, so that what it says of usage and cost is theirs. */
+/** Returns true when a span stands above model calls, so that its usage and cost repeat theirs. */
 export function otlpRepeats(attributes: Fields, kind: SpanKind): boolean {
   if (kind !== 'event') return false;
   return (

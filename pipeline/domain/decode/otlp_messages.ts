@@ -1,20 +1,21 @@
-// What was asked and answered in an OTLP span, wherever its instrumentation puts it: the messages of the GenAI conventions (as
-// JSON or structured, in attributes or in an event; before that one event a message; before that gen_ai.prompt.N), OpenInference's
-// llm.input_messages.N, the Vercel AI SDK's ai.prompt, and plain inputs and outputs.
-// In: attributes and events. Out: the conversation, the answer's text, its tool calls, and which attributes became them, or say them again:
-// many spans speak more than one convention.
+// Finds the prompt and the answer of an OTLP span wherever its instrumentation puts them: the
+// messages of the GenAI conventions (JSON or structured, in attributes or in an event; earlier one
+// event a message; earlier still gen_ai.prompt.N), OpenInference's llm.input_messages.N, the Vercel
+// AI SDK's ai.prompt, and plain inputs and outputs. In: attributes and events. Out: the
+// conversation, the answer's text, its tool calls, and the attributes that became them or repeat
+// them, since many spans use more than one convention.
 import { addAll, contentText, isFields, type Fields } from './draft.ts';
 import { itemsUnder, parsedList, parsedText, textOf, textsWithin } from './otlp_parts.ts';
 
 export interface Conversation {
-  /** null: `prompt` is the prompt. */
+  /** When null, `prompt` is the prompt. */
   messages: unknown[] | null;
   prompt: string;
   response: string;
   tool_calls: unknown[];
   finish_reasons: string[];
   reasoning: string;
-  /** Messages of the answer with those of their parts that are neither text nor tool call nor reasoning. */
+  /** Messages of the answer, reduced to parts that are neither text nor tool call nor reasoning. */
   rest: unknown[];
   /** Names of the attributes that became prompt or response, and of those that repeat them. */
   used: ReadonlySet<string>;
@@ -49,7 +50,10 @@ const INSTRUCTIONS = 'gen_ai.system_instructions';
 const INPUT_MESSAGES = 'gen_ai.input.messages';
 const OUTPUT_MESSAGES = 'gen_ai.output.messages';
 
-/** Plain texts, by what they are: of tools, of whole runs, of whatever names its input. The first that is there is taken. */
+/**
+ * Attributes with plain texts: of tools, of whole runs, of any span that names its input. The first
+ * one present is used.
+ */
 const INPUTS = [
   'gen_ai.tool.call.arguments',
   'ai.toolCall.args',
@@ -71,23 +75,27 @@ const OUTPUTS = [
   'traceloop.entity.output',
   OUTPUT_MESSAGES,
 ];
-/** Texts that were embedded, one by one. */
+/** Embedded texts, one attribute each. */
 const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
 
-/** Of a tool's call, and no input or output of a model. */
+/** Attributes of a tool call; they are never the input or output of a model. */
 const OF_TOOLS = new Set([
   'gen_ai.tool.call.arguments',
   'ai.toolCall.args',
   'gen_ai.tool.call.result',
   'ai.toolCall.result',
 ]);
-/** What a model was asked, and what it answered, in whatever convention. */
+/** Attributes that hold a model's prompt or answer, in any convention. */
 const SAYS_ASKED =
   /^(?:gen_ai\.(?:system_instructions|input\.messages|prompt(?:\.\d+(?:\..+)?)?)|llm\.(?:input_messages|prompts)\.\d+(?:\..+)?|ai\.(?:prompt(?:\.messages)?|values?)|input\.value|traceloop\.entity\.input|embedding\.embeddings\.\d+\.embedding\.text)$/s;
 const SAYS_ANSWERED =
   /^(?:gen_ai\.(?:output\.messages|completion(?:\.\d+(?:\..+)?)?)|llm\.output_messages\.\d+(?:\..+)?|ai\.response\.(?:text|object)|output\.value|traceloop\.entity\.output)$/s;
 
-/** @param isCall whether the span is one call of a model: then whatever says what was asked, or answered, says it of that call */
+/**
+ * Returns the conversation of a span.
+ * @param isCall true when the span is one model call: then every attribute that holds a prompt or
+ * an answer belongs to that call
+ */
 export function conversationOf(attributes: Fields, events: readonly unknown[], isCall: boolean): Conversation {
   const asked = askedOf(attributes, events);
   const answered = answeredOf(attributes, events);
@@ -101,7 +109,7 @@ export function conversationOf(attributes: Fields, events: readonly unknown[], i
   return { ...asked, ...answered, used };
 }
 
-/** What a message says, without what it is. */
+/** Returns the content of a message without its role and type. */
 function saidIn(message: unknown): unknown[] {
   if (!isFields(message)) return [message];
   const content = message['content'] ?? message['parts'];
@@ -109,8 +117,9 @@ function saidIn(message: unknown): unknown[] {
 }
 
 /**
- * Those of the attributes that say what was said already. Beside a call of a model they do by their names. Elsewhere, where an input may be
- * another one, they do when they hold all the texts that were said, or none but those.
+ * Returns the attributes that repeat texts already found. In a model call their names decide. In
+ * other spans, where an input may be another text, an attribute repeats when it contains all the
+ * texts found, or none but those.
  */
 function repeating(attributes: Fields, keys: readonly string[], said: readonly unknown[], isCall: boolean): string[] {
   if (keys.length === 0) return [];
@@ -124,13 +133,13 @@ function repeating(attributes: Fields, keys: readonly string[], said: readonly u
   });
 }
 
-// --- asked ---
+// --- prompt ---
 
 function askedOf(attributes: Fields, events: readonly unknown[]): Asked {
   return withInstructions(attributes, messagesIn(attributes) ?? askedInEvents(events) ?? askedPlainly(attributes));
 }
 
-/** The same behind the instructions, where these stand apart. */
+/** Returns the same prompt preceded by the instructions, when these are given separately. */
 function withInstructions(attributes: Fields, asked: Asked): Asked {
   const text = textOf(attributes[INSTRUCTIONS]);
   const parts = parsedList(attributes[INSTRUCTIONS]) ?? (text === '' ? [] : [text]);
@@ -187,13 +196,16 @@ function askedPlainly(attributes: Fields): Asked {
   return { messages: [...system, ...list], prompt: '', used: [key] };
 }
 
-/** A list of messages that is read here, after it was looked for messages, has none; a text that is no list was cut by the exporter. */
+/**
+ * A JSON list that was searched for messages has none left to repeat; a text that does not parse
+ * was truncated by the exporter.
+ */
 function isTold(name: string, value: unknown): boolean {
   if (textOf(value) === '') return false;
   return (name !== INPUT_MESSAGES && name !== OUTPUT_MESSAGES) || parsedList(value) === null;
 }
 
-// --- answered ---
+// --- answer ---
 
 function answeredOf(attributes: Fields, events: readonly unknown[]): Answered {
   const found = [answeredIn(attributes), answeredInEvents(events)].filter((answered) => answered !== null);
@@ -243,7 +255,7 @@ function answeredPlainly(attributes: Fields): Answered {
 
 const CALL_TYPES = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call']);
 
-/** The answer that messages hold. */
+/** Returns the answer that messages contain. */
 function answerOf(messages: readonly unknown[], used: readonly string[]): Answered {
   const texts: string[] = [];
   const tool_calls: unknown[] = [];
@@ -284,7 +296,9 @@ function partText(part: unknown): string {
   return typeof content === 'string' && type !== 'tool_call_response' ? content : '';
 }
 
-/** A text where all parts are text, else the parts, those of text in the vendors' shape. */
+/**
+ * Returns a text when all parts are text, else the parts, with text parts in the vendors' shape.
+ */
 function contentOf(parts: readonly unknown[]): unknown {
   const texts = parts.map((part) =>
     isFields(part) && part['type'] !== undefined && part['type'] !== 'text' ? null : partText(part),
@@ -293,14 +307,14 @@ function contentOf(parts: readonly unknown[]): unknown {
   return parts.map((part, index) => (typeof texts[index] === 'string' ? { type: 'text', text: texts[index] } : part));
 }
 
-/** A message of the conventions, {role, parts}, as {role, content}. */
+/** Converts a message of the conventions, {role, parts}, to {role, content}. */
 function messageOf(message: unknown): unknown {
   if (!isFields(message) || !Array.isArray(message['parts'])) return message;
   const { parts, ...rest } = message;
   return { ...rest, content: contentOf(parts as unknown[]) };
 }
 
-/** What an event of a message says: its own attributes, or those in its body. */
+/** Returns the message in a span event: its attributes, or those in its body. */
 function eventMessage(fields: Fields): Record<string, unknown> {
   const { content, tool_calls, id, name } = fields;
   const message: Record<string, unknown> = { content: parsedText(content ?? fields['gen_ai.event.content']) ?? '' };
@@ -311,7 +325,10 @@ function eventMessage(fields: Fields): Record<string, unknown> {
   return message;
 }
 
-/** A message that was spread over attributes: gen_ai.prompt.0.role, llm.input_messages.0.message.contents.0.message_content.text. */
+/**
+ * Builds a message spread over attributes: gen_ai.prompt.0.role,
+ * llm.input_messages.0.message.contents.0.message_content.text.
+ */
 function indexedMessage(item: unknown): unknown {
   const message = isFields(item) && isFields(item['message']) ? item['message'] : item;
   if (!isFields(message)) return { role: 'user', content: message };
@@ -327,7 +344,7 @@ function indexedMessage(item: unknown): unknown {
     out['tool_calls'] = (tool_calls as unknown[]).map((one) =>
       isFields(one) && isFields(one['tool_call']) ? one['tool_call'] : one,
     );
-  // OpenLLMetry wrote the parts of a message as JSON.
+  // OpenLLMetry writes the parts of a message as JSON.
   const parts =
     typeof out['content'] === 'string' && out['content'].startsWith('[{') ? parsedList(out['content']) : null;
   if (parts !== null && contentText(parts) !== '') out['content'] = contentOf(parts);

@@ -1,48 +1,52 @@
-// Structures that instrumentations press into flat attributes: JSON in texts, and lists spread over numbered names.
-// In: attribute values. Out: what they stand for. Whatever they hold, nothing throws and nothing is deeper than its names say.
+// Restores structures that instrumentations flatten into attributes: JSON in texts, and lists
+// spread over numbered names. In: attribute values. Out: the structures. It never throws, and a
+// result is never deeper than the attribute's name.
 import { DEPTH_MAX, deeperThan } from '../text/nesting.ts';
 import { isFields, type Fields } from './draft.ts';
 
-/** Names in the rest of a numbered attribute, of message.tool_calls.0.tool_call.function.name for one. */
+/**
+ * Maximum steps in the rest of a numbered attribute's name, such as
+ * message.tool_calls.0.tool_call.function.name.
+ */
 const STEPS_MAX = 12;
 const NUMBER = /^\d{1,9}$/;
 
-/** The value that a text in JSON stands for; a text that is none, or one that is nested beyond all sense, stands for itself. */
+/** Returns the value of a JSON text; any other text, or one nested too deeply, unchanged. */
 export function parsedText(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
   try {
     const parsed: unknown = JSON.parse(value);
     return deeperThan(parsed, DEPTH_MAX) ? value : parsed;
   } catch {
-    // A text like any other.
+    // The text is not JSON.
     return value;
   }
 }
 
-/** A list, given as one or as JSON; null for anything else. */
+/** Returns a list given as such or as JSON; null for anything else. */
 export function parsedList(value: unknown): unknown[] | null {
   const parsed = parsedText(value);
   if (!Array.isArray(parsed)) return null;
-  // A list of JSON texts stands for what they hold.
+  // Items that are JSON texts are parsed.
   return (parsed as unknown[]).map((item) =>
     typeof item === 'string' && item.startsWith('{') ? parsedText(item) : item,
   );
 }
 
-/** A text as it is, anything else as JSON. */
+/** Returns a text unchanged, any other value as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** Levels of values, and of JSON in their texts, in which texts are looked for. */
+/** Maximum nesting, of values and of JSON within texts, that is searched for texts. */
 const TEXT_LEVELS_MAX = 48;
 
-/** All texts in a value, those in the JSON that a text may be too. */
+/** Returns all texts in a value, including those within texts that are JSON. */
 export function textsWithin(value: unknown, levels = TEXT_LEVELS_MAX): string[] {
   const parsed = parsedText(value);
   if (levels === 0) return [];
-  // A text may be the JSON of a text.
+  // A JSON text may contain another JSON text.
   if (typeof parsed === 'string' && parsed !== value) return textsWithin(parsed, levels - 1);
   if (typeof parsed === 'string') return parsed.trim() === '' ? [] : [parsed.trim()];
   if (typeof parsed !== 'object' || parsed === null) return [];
@@ -56,7 +60,10 @@ interface Items {
 
 type Tree = Map<string, Tree | { leaf: unknown }>;
 
-/** The list that attributes named prefix0…, prefix1… spell out, in the order of the numbers; null where there are none. */
+/**
+ * Returns the list that attributes named prefix0…, prefix1… spell out, in the order of their
+ * numbers; null when there are none.
+ */
 export function itemsUnder(attributes: Fields, prefix: string): Items | null {
   const root: Tree = new Map();
   const keys: string[] = [];
@@ -69,7 +76,7 @@ export function itemsUnder(attributes: Fields, prefix: string): Items | null {
   return keys.length === 0 ? null : { items: listOf(root), keys };
 }
 
-/** Whether there was room: a name that another one goes on from is no leaf. */
+/** Adds a leaf. Returns false when a name continues another one, which then cannot be a leaf. */
 function plant(tree: Tree, steps: readonly string[], leaf: unknown): boolean {
   let at = tree;
   for (const [index, step] of steps.entries()) {
@@ -99,7 +106,7 @@ function valueOf(node: Tree | { leaf: unknown }): unknown {
   return fields;
 }
 
-/** The first attribute of these that is a text. */
+/** Returns the first of these attributes that is a text. */
 export function firstText(from: readonly Fields[], keys: readonly string[]): string | undefined {
   for (const fields of from) {
     for (const key of keys) {
@@ -111,7 +118,7 @@ export function firstText(from: readonly Fields[], keys: readonly string[]): str
   return undefined;
 }
 
-/** Texts of a list, given as one, as JSON or separated by commas; at most `max`. */
+/** Returns at most `max` texts of a list given as such, as JSON, or separated by commas. */
 export function textsOf(value: unknown, max: number): string[] {
   const list = parsedList(value) ?? (typeof value === 'string' && value !== '' ? value.split(',') : []);
   return list.flatMap((item) => (typeof item === 'string' && item.trim() !== '' ? [item.trim()] : [])).slice(0, max);

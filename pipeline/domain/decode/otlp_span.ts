@@ -1,6 +1,6 @@
-// What an OTLP span has to have, whoever sent it: ids, times, amounts that the store can hold. The API asks it before a span goes
-// into the log, decode before it becomes a row.
-// In: a span in the shape of the log (snake_case names, hex ids, digits). Out: the fields that all formats have, or the refusal.
+// Validates an OTLP span: ids, times, and amounts that the store can hold. The API validates a span
+// before it is published, decode before it becomes a row. In: a span in the shape of the ingest log
+// (snake_case names, hex ids, digits). Out: the fields that all formats have, or the rejection.
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { attributes as amounts } from '../../../schemas/formats/fields.ts';
 import { checkTimes } from '../../../schemas/formats/times.ts';
@@ -31,7 +31,7 @@ function refuse(path: string, message: string): Refusal {
   return { ok: false, path, message };
 }
 
-/** Milliseconds of a text of nanoseconds, cut; NaN for anything else. */
+/** Returns the milliseconds of a text of nanoseconds, truncated; NaN for anything else. */
 function millisOf(nanos: unknown): number {
   return typeof nanos === 'string' && DIGITS.test(nanos) ? Number(nanos.slice(0, -NANO_DIGITS)) : NaN;
 }
@@ -40,7 +40,7 @@ const isId = (value: unknown, length: number): value is string =>
   typeof value === 'string' && value.length === length && HEX.test(value);
 
 /**
- * Checks a span.
+ * Validates a span.
  * @param nowMs when it was received, milliseconds since the epoch
  */
 export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpEvent } | Refusal {
@@ -53,7 +53,7 @@ export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpE
   const end = millisOf(span['end_time_unix_nano']);
   if (!(start > 0)) return refuse('startTimeUnixNano', 'is needed');
   if (!(end > 0)) return refuse('endTimeUnixNano', 'is needed');
-  // A clock that was set back during a span is no reason to lose it.
+  // A clock that was set back during a span is no reason to reject it.
   const ended = Math.max(start, end);
   const event: OtlpEvent = {
     trace_id,
@@ -74,7 +74,10 @@ export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpE
   return { ok: true, event };
 }
 
-/** An error by the span's status; a timeout where the error's type or text says so. */
+/**
+ * Returns the outcome: an error by the span's status, or a timeout when the error's type or text
+ * says so.
+ */
 function outcomeOf(span: Fields): TraceOutcome {
   const status = isFields(span['status']) ? span['status'] : {};
   if (status['code'] !== STATUS_ERROR) return 'success';
@@ -88,7 +91,7 @@ function outcomeOf(span: Fields): TraceOutcome {
   return said.some((text) => typeof text === 'string' && TIMEOUT.test(text.slice(0, 1000))) ? 'timeout' : 'error';
 }
 
-/** Attributes of the last exception that the span recorded. */
+/** Returns the attributes of the last exception that the span recorded. */
 export function exceptionOf(span: Fields): Fields {
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
   const found = events.findLast((event) => isFields(event) && event['name'] === 'exception');

@@ -1,5 +1,6 @@
-// From a draft to the canonical span: identity, times, who it belongs to, tokens (estimated where missing), price, bounds.
-// The same for all formats. Whatever comes out fits the columns of the store.
+// Turns a draft into the canonical span: identity, times, ownership, tokens (estimated where
+// missing), price, bounds. The same for all formats; the result always fits the columns of the
+// store.
 import { estimateTokens } from '../text/tokens.ts';
 import { spanIdOf } from '../traces/ids.ts';
 import type { PiiRedactor, Redaction } from '../pii/pii.ts';
@@ -12,24 +13,27 @@ import { addAttribute, contentText, isFields, type Draft, type Fields } from './
 import { redactedDraft } from './redact.ts';
 import { promptText, promptWithin } from './truncate.ts';
 
-/** Ids and labels longer than this stay in attributes and associate nothing: they are no ids. */
+/** Longer ids and labels stay in the attributes and associate nothing. */
 const LABEL_LENGTH_MAX = 512;
-/** What a chat's frame adds to each message. */
+/** Tokens that the frame of a chat adds to each message. */
 const TOKENS_PER_MESSAGE = 4;
 
-/** An event as it was accepted. */
+/** An accepted event. */
 export type RawEvent = IngestEvent;
 
 export interface SpanDeps {
   prices: PriceBook;
   maxPromptTokens(orgId: string): number | null;
-  /** What the org has redacted before anything is stored; null for nothing, and for who stores nothing. */
+  /**
+   * Returns the organization's redactor; null when it redacts nothing, or when the caller stores
+   * nothing.
+   */
   redactorOf(orgId: string): PiiRedactor | null;
 }
 
 /**
- * The span of an event: of its one span, or of a chain's own. `event` has passed its format's checks.
- * What is counted is counted on what was sent; what is shown is what `redaction` leaves of it.
+ * Returns the span of an event, or the chain's own span. `event` has passed its format's
+ * validation. Counts are taken from what was sent; texts are what `redaction` leaves of it.
  */
 export function spanOf(
   deps: SpanDeps,
@@ -62,7 +66,7 @@ export function spanOf(
     org_id: logged.org_id,
     trace_id: logged.trace_id,
     span_id,
-    // A span that names itself as its parent is a root: no reader may walk in a circle.
+    // A span that names itself as its parent is a root, so that no reader follows a cycle.
     parent_span_id: typeof parent === 'string' && parent !== span_id ? parent : '',
     event_hex: logged.event_hex,
     ...times,
@@ -103,7 +107,9 @@ function tagsOf(tags: unknown): string[] {
 
 const OUTCOMES: ReadonlySet<unknown> = new Set<TraceOutcome>(['success', 'error', 'timeout']);
 
-/** The event's outcome; an app event may say it in its attributes; success else. */
+/**
+ * Returns the event's outcome; an app event may set it in its attributes; the default is success.
+ */
 function outcomeOf(event: Fields): TraceOutcome {
   const attributes = event['attributes'];
   const stated = event['outcome'] ?? (isFields(attributes) ? attributes['outcome'] : undefined);
@@ -120,7 +126,10 @@ interface Tokens {
   output: number;
 }
 
-/** Tokens as reported; what an answered model call does not report is estimated and marked. */
+/**
+ * Returns tokens as reported; those that an answered model call does not report are estimated and
+ * marked.
+ */
 function countTokens(draft: Draft, attributes: Record<string, unknown>): Tokens {
   const { input_tokens: input, output_tokens: output } = draft.usage;
   if (draft.kind !== 'llm' || (input !== null && output !== null)) return { input: input ?? 0, output: output ?? 0 };
@@ -137,7 +146,10 @@ function estimatePrompt(draft: Draft): number {
   );
 }
 
-/** What a model reads of a message: its text, the calls of tools that an answer before had, what a tool gave (`output`); LangChain's messages have it in `kwargs`. */
+/**
+ * Returns what a model reads of a message: its text, the tool calls of an earlier answer, a tool's
+ * result (`output`). LangChain's messages have it in `kwargs`.
+ */
 function messageText(message: unknown): string {
   if (!isFields(message)) return contentText(message);
   const { tool_calls: calls, output, kwargs } = message;
@@ -149,7 +161,7 @@ function messageText(message: unknown): string {
   ].join('');
 }
 
-/** A model also writes what it reasons, and the calls of tools. */
+/** A model's output also includes its reasoning and its tool calls. */
 function estimateAnswer({ response, attributes }: Draft): number {
   const reasoning = attributes['gen_ai.response.reasoning'];
   return (
@@ -168,7 +180,7 @@ function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens,
   if (typeof given === 'number' || typeof given === 'string') return givenPrice(given);
   if (draft.kind !== 'llm') return UNPRICED;
   if (draft.model === '') {
-    // Of no model there is no price: tokens that cost nothing have to say so.
+    // Without a model there is no price: a span with tokens must say that its cost is missing.
     if (tokens.input + tokens.output > 0) draft.attributes['price_missing'] = true;
     return UNPRICED;
   }

@@ -1,28 +1,32 @@
-// The prompt's text within the org's max_prompt_tokens.
-// A conversation stays valid JSON: messages are kept from the first on, the one that crosses the limit is cut, the rest goes.
+// Truncates a prompt to the organization's max_prompt_tokens. A conversation stays valid JSON:
+// messages are kept from the first one on, the one that crosses the limit is cut, the rest is
+// dropped.
 import { charsForTokens, estimateTokens } from '../text/tokens.ts';
 import { isFields, type Draft } from './draft.ts';
 
-/** A UTF-16 code unit is at most three bytes, a byte at most one token: a text this much shorter needs no counting. */
+/**
+ * A UTF-16 code unit is at most three bytes, and a byte at most one token: a text this much shorter
+ * needs no counting.
+ */
 const TOKENS_PER_CHAR_MAX = 3;
-/** How often what was cut is counted again; it is some tokens too long then at the most. */
+/** Maximum recounts of a truncated text. After the last one it may be a few tokens too long. */
 const ROUNDS_MAX = 4;
-/** Of one UTF-16 code unit in JSON: \\u0000. */
+/** Length in JSON of one UTF-16 code unit at most: \\u0000. */
 const JSON_CHARS_MAX = 6;
 
 export interface PromptText {
   text: string;
-  /** Without the limit. */
+  /** The text before truncation. */
   whole: string;
   truncated: boolean;
 }
 
-/** The whole prompt of a draft. */
+/** Returns the whole prompt of a draft. */
 export function promptText({ messages, prompt_text }: Pick<Draft, 'messages' | 'prompt_text'>): string {
   return messages === null ? prompt_text : JSON.stringify(messages);
 }
 
-/** The prompt of a draft; `tokensMax` null for no limit. */
+/** Returns the truncated prompt of a draft. @param tokensMax null for no limit */
 export function promptWithin(draft: Pick<Draft, 'messages' | 'prompt_text'>, tokensMax: number | null): PromptText {
   const { messages } = draft;
   const whole = promptText(draft);
@@ -32,7 +36,8 @@ export function promptWithin(draft: Pick<Draft, 'messages' | 'prompt_text'>, tok
   if (tokens <= tokensMax) return { text: whole, whole, truncated: false };
   let chars = charsForTokens(whole, tokens, tokensMax);
   let text = '';
-  // Its first part may have more tokens than all of it has on average: what was cut is counted again.
+  // The kept part may have more tokens per character than the average, so the result is counted
+  // again.
   for (let round = 0; round < ROUNDS_MAX; round++) {
     text = messages === null ? whole.slice(0, chars) : JSON.stringify(messagesWithin(messages, chars));
     const left = estimateTokens(text);
@@ -42,7 +47,7 @@ export function promptWithin(draft: Pick<Draft, 'messages' | 'prompt_text'>, tok
   return { text, whole, truncated: true };
 }
 
-/** Messages whose JSON is about `charsMax` long at most. */
+/** Returns the first messages whose JSON is at most about `charsMax` long. */
 function messagesWithin(messages: readonly unknown[], charsMax: number): unknown[] {
   const kept: unknown[] = [];
   let left = charsMax - 2;
@@ -60,9 +65,12 @@ function messagesWithin(messages: readonly unknown[], charsMax: number): unknown
   return kept;
 }
 
-/** The first part of a message, `charsMax` as JSON at most; undefined where there is no room for any of its text. */
+/**
+ * Returns the first part of a message, at most `charsMax` as JSON; undefined when no text of it
+ * fits.
+ */
 function messageWithin(message: unknown, charsMax: number): unknown {
-  // LangChain also writes [role, text], and a text alone.
+  // LangChain also writes [role, text], or the text alone.
   if (typeof message === 'string') return textWithin(message, charsMax);
   if (Array.isArray(message)) {
     const [role, text] = message as unknown[];
@@ -82,7 +90,7 @@ function messageWithin(message: unknown, charsMax: number): unknown {
   return within === undefined ? undefined : { ...message, content: within };
 }
 
-/** Parts of a content as long as they fit, then the first part of the text of the one that does not. */
+/** Returns the parts that fit, then the beginning of the text of the next one. */
 function partsWithin(parts: readonly unknown[], charsMax: number): unknown[] | undefined {
   const kept: unknown[] = [];
   let left = charsMax - 2;
@@ -105,7 +113,10 @@ function partsWithin(parts: readonly unknown[], charsMax: number): unknown[] | u
   return kept.length === 0 ? undefined : kept;
 }
 
-/** The first part of a text that is `charsMax` as a JSON string at most; undefined where that is nothing. */
+/**
+ * Returns the beginning of a text that is at most `charsMax` long as a JSON string; undefined when
+ * that is empty.
+ */
 function textWithin(text: string, charsMax: number): string | undefined {
   let chars = charsMax - 2;
   if (chars <= 0) return undefined;

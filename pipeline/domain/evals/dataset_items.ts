@@ -1,4 +1,4 @@
-// What an item of a dataset is sent to a model as, and which items are the same. Pure.
+// Turns a dataset item into the messages sent to a model, and defines which items are equal. Pure.
 import type { DatasetItem } from '../../../schemas/records/dataset.ts';
 import type { PromptTemplate } from '../../../schemas/records/prompt.ts';
 import { renderPrompt } from '../text/prompt.ts';
@@ -8,7 +8,7 @@ export interface ItemMessage {
   content: string;
 }
 
-/** JSON of what was read from JSON, with the keys of every object in order: the same for what is the same, however it was written. */
+/** Returns JSON with the keys of every object sorted, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -17,9 +17,10 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * The conversation that an item stands for: the template with the item's input in it, else what the input holds itself as messages,
- * prompt or text, else the input as JSON. {{input}} is the whole input as JSON, unless it has a field of that name.
- * @returns the messages, or why there are none, for people
+ * Returns the conversation of an item: the template with the item's input filled in; without a
+ * template, the input's own messages, prompt or text; else the input as JSON. {{input}} is the
+ * whole input as JSON unless it has a field of that name.
+ * @returns the messages, or the reason in words why there are none
  */
 export function itemMessages(
   { input }: Pick<DatasetItem, 'input'>,

@@ -1,12 +1,17 @@
-// When the mean of an eval has dropped: which eval it is held against, and what is told. Pure.
+// Detects a drop of an eval's mean score: selects the eval to compare with, and builds the event.
+// Pure.
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 
-/** Means are sums of binary fractions: 0.7 - 0.2 is a little under 0.5, and a drop of 0.5 all the same. */
+/**
+ * Means are sums of binary fractions: 0.7 - 0.2 is a little under 0.5 and still counts as a drop of
+ * 0.5.
+ */
 const ROUNDING = 1e-9;
 
 /**
- * The newest complete eval of the same judge that ended before, over stored traces or over the same dataset as this one.
- * @param all evals of any org and judge
+ * Returns the newest complete eval of the same judge that ended before this one and judged the same
+ * subject: stored traces, or the same dataset.
+ * @param all evals of any organization and judge
  */
 export function previousEval(all: Iterable<EvalRecord>, current: EvalRecord, ended_at: string): EvalRecord['previous'] {
   let newest: { ended_at: string; eval_id: string; mean_score: number } | null = null;
@@ -25,16 +30,20 @@ export function previousEval(all: Iterable<EvalRecord>, current: EvalRecord, end
   return newest === null ? null : { eval_id: newest.eval_id, mean_score: newest.mean_score };
 }
 
-/** Whether two evals judge the same kind of thing: stored traces, or the same items of the same dataset. */
+/**
+ * Returns true when two evals judge the same subject: stored traces, or the same items of the same
+ * dataset.
+ */
 export function isSameSubject(a: Pick<EvalRecord, 'dataset'>, b: Pick<EvalRecord, 'dataset'>): boolean {
   if (a.dataset?.dataset_id !== b.dataset?.dataset_id) return false;
   const [one, other] = [a.dataset?.digest, b.dataset?.digest];
-  // Records of before the digest was kept name none: datasets could not be made again then.
+  // Records without a digest predate it; at that time a dataset could not be made again under the
+  // same id.
   return one === undefined || other === undefined || one === other;
 }
 
 export interface RegressionEvent {
-  /** evt_ and the eval's hex digits: the same whenever it is told. */
+  /** evt_ and the eval's hex digits: identical each time the event is sent. */
   event_id: string;
   event: 'judge.regression';
   org_id: string;
@@ -49,8 +58,8 @@ export interface RegressionEvent {
 }
 
 /**
- * What is told of a complete eval; null where its mean has not dropped by the threshold.
- * @param threshold the org's policy: regression_drop, in scores
+ * Returns the event of a complete eval; null when its mean has not dropped by the threshold.
+ * @param threshold the organization's policy `regression_drop`, in scores
  */
 export function regressionOf(
   { org_id, eval_id, judge_id, status, stats, previous }: EvalRecord,
@@ -59,7 +68,7 @@ export function regressionOf(
   const current_mean = stats?.mean_score ?? null;
   if (status !== 'complete' || previous === null || current_mean === null) return null;
   const drop = previous.mean_score - current_mean;
-  // An org that sets 0 is told of every drop, not of evals that are as good as the one before.
+  // With a threshold of 0, every drop is reported, but not an eval that equals the one before.
   if (drop <= ROUNDING || drop < threshold - ROUNDING) return null;
   return {
     event_id: `evt_${eval_id.slice('eval_'.length)}`,

@@ -1,35 +1,37 @@
-// What an error says, apart from what differs each time it is said: numbers, ids and quoted parts become marks, so that two
-// failures for one reason have one text. In: the text of an error as it came. Out: one line of bounded length. Pure, and linear
-// in the length of the text.
+// Normalizes error texts: numbers, ids and quoted parts become marks, so that two failures with one
+// cause have one text. In: an error text as received. Out: one line of bounded length. Pure, and
+// linear in the length of the text.
 
-/** Characters of an error that are looked at. */
+/** Maximum characters of an error that are read. */
 export const ERROR_CHARS_MAX = 2000;
-/** Characters of what is left. */
+/** Maximum characters of the result. */
 export const NORMAL_CHARS_MAX = 300;
 
-/** Fields of an error written as JSON that say what it is, the most telling first. */
+/** Fields of a JSON error that may hold its message, the most specific first. */
 const MESSAGE_FIELDS = ['error_message', 'message', 'error', 'detail', 'title', 'reason'] as const;
-/** How deep such an error may lie in others: {"error": {"error": {"message": …}}}. */
+/** Maximum nesting of such an error: {"error": {"error": {"message": …}}}. */
 const NESTING_MAX = 4;
 
-/** Each with the colon after it, which makes a name of a field out of what is quoted. */
+/**
+ * Quoted parts. A following colon is captured, since it makes the quoted part the name of a field.
+ */
 const QUOTED: readonly RegExp[] = [
   /"(?:[^"\\]|\\.)*"(\s*:)?/g,
   /`[^`]*`(\s*:)?/g,
   /[“„][^”“„]*[”“](\s*:)?/g,
-  // Not the apostrophe of a word: can't, user's.
+  // The apostrophe within a word (can't, user's) does not count.
   /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])(\s*:)?/gu,
 ];
 
 const UNITS = 'ns|us|µs|ms|s|sec|secs|m|min|mins|h|hr|hrs|kb|mb|gb|tb|kib|mib|gib|x|px|rpm|rps|tpm|th|st|nd|rd';
-/** Stands for a number or an id: which of the two an id of hex digits looks like is chance. */
+/** Replaces a number or an id: whether an id of hex digits looks like a number is chance. */
 const VALUE = '#';
 const QUOTE = '"…"';
 
-/** In this order: what is found by one is not looked at by those after it. */
+/** Applied in this order: later rules do not see what an earlier one replaced. */
 const RULES: readonly (readonly [pattern: RegExp, mark: string])[] = [
   [/[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu, VALUE],
-  // What a URL asks for differs from call to call; host and path say what was called.
+  // The query of a URL differs from call to call; host and path identify what was called.
   [/(?<=\b[a-z][a-z0-9+.-]{1,10}:\/\/[^\s?#<>]{1,500})[?#][^\s<>)\]}]*/gi, ''],
   [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?/g, VALUE],
   // 1,204.5 · -3 · 12:30 · 10.0.0.7:8080 · 2026-05-14, alone or with a unit.
@@ -40,17 +42,18 @@ const RULES: readonly (readonly [pattern: RegExp, mark: string])[] = [
     ),
     VALUE,
   ],
-  // Whatever else mixes letters and digits is an id: usr_8f3, HAT030, gpt-4o, v1.2.3.
+  // Any other mix of letters and digits is an id: usr_8f3, HAT030, gpt-4o, v1.2.3.
   [/(?<![\p{L}\p{N}_])(?=[\p{L}_-]{0,64}\p{N})[\p{L}\p{N}_]+(?:[.-](?=\p{N})[\p{L}\p{N}_]+|-[\p{L}\p{N}_]+)*/gu, VALUE],
   [/#{2,}/g, VALUE],
   [/\s+/gu, ' '],
-  // How many there are differs too.
+  // The length of a list differs too.
   [/(#|"…")(?:(?:, ?| |; ?)\1)+/g, '$1'],
 ];
 
 /**
- * An error without what differs each time.
- * @returns one line of at most NORMAL_CHARS_MAX characters, with # where a number or an id stood and "…" where something was quoted; empty for no text
+ * Returns an error text without the parts that differ between occurrences.
+ * @returns one line of at most NORMAL_CHARS_MAX characters, with # for a number or an id and "…"
+ * for a quoted part; empty for an empty text
  */
 export function normalizeError(raw: string): string {
   const said = messageOf(raw.slice(0, ERROR_CHARS_MAX).toWellFormed().trim());
@@ -65,13 +68,13 @@ export function normalizeError(raw: string): string {
   return text.trim().slice(0, NORMAL_CHARS_MAX).toWellFormed();
 }
 
-/** A text that is quoted as a whole is no quotation. */
+/** Removes quotes around the whole text. */
 function unquoted(text: string): string {
   const inner = /^(["'`])([^"'`]*)\1$/.exec(text)?.[2];
   return inner === undefined ? text : inner.trim();
 }
 
-/** What an error that was written as JSON says; any other text as it is. */
+/** Returns the message of an error written as JSON; any other text unchanged. */
 function messageOf(text: string): string {
   if (!/^[[{"]/.test(text)) return text;
   try {

@@ -1,5 +1,5 @@
-// The states of an incident, and what is seen and told of each. In: a record and what has happened. Out: the next record, its row
-// for readers, its events. Pure.
+// States of an incident, and the row and events of each. In: a record and what happened. Out: the
+// next record, its row for readers, its events. Pure.
 import type { IncidentRecord, IncidentTraces } from '../../../schemas/records/incident.ts';
 import { RESOLVED_BY_TIME } from '../../../schemas/records/incident.ts';
 import type { IncidentRow } from '../../../sql/stores/incidents.ts';
@@ -7,7 +7,7 @@ import { incidentEventId, incidentIdOf, severityOf, type Spell } from './inciden
 
 /** A platform event of an incident. */
 export interface IncidentEvent {
-  /** The same whenever it is told. */
+  /** Identical each time the event is sent, so that receivers can drop duplicates. */
   event_id: string;
   event: 'incident.created' | 'incident.resolved';
   org_id: string;
@@ -20,7 +20,11 @@ export type IncidentKind = Pick<
   'org_id' | 'cluster_id' | 'agent_id' | 'root_span_name' | 'error' | 'sample'
 >;
 
-/** @param now when it is found, milliseconds @param after_ms see the record */
+/**
+ * Returns the record of a new incident.
+ * @param now when it was found, milliseconds
+ * @param after_ms see the record
+ */
 export function openedIncident(
   kind: IncidentKind,
   spell: Spell,
@@ -47,12 +51,19 @@ export function openedIncident(
   };
 }
 
-/** An open incident that has moved on; readers are shown a new state only when it began earlier. */
+/**
+ * Returns an open incident with its new time range. The version grows, and so readers see a new
+ * state, only when it now begins earlier.
+ */
 export function movedIncident(record: IncidentRecord, { from_ms, last_ms }: Spell): IncidentRecord {
   return { ...record, from_ms, last_ms, version: record.version + (from_ms === record.from_ms ? 0 : 1) };
 }
 
-/** @param at when it is resolved, milliseconds @param until_ms traces that failed later are none of its */
+/**
+ * Returns the record of the resolved incident.
+ * @param at when it is resolved, milliseconds
+ * @param until_ms traces that fail later do not belong to it
+ */
 export function closedIncident(
   record: IncidentRecord,
   { trace_count, first_trace_ms, last_trace_ms }: IncidentTraces,
@@ -62,7 +73,7 @@ export function closedIncident(
   return { ...record, version: record.version + 1, closed };
 }
 
-/** What readers see of a state. */
+/** Returns the row that readers see. */
 export function incidentRow(record: IncidentRecord): IncidentRow {
   const { org_id, incident_id, cluster_id, agent_id, root_span_name, error, sample, version, from_ms, opened, closed } =
     record;
@@ -92,7 +103,7 @@ export function createdEvent(record: IncidentRecord): IncidentEvent {
   return eventOf('incident.created', record, record.opened, {});
 }
 
-/** null while the incident is open. */
+/** Returns the event of a resolved incident; null while it is open. */
 export function resolvedEvent(record: IncidentRecord): IncidentEvent | null {
   const { closed } = record;
   if (closed === null) return null;

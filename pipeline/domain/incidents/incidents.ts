@@ -1,16 +1,16 @@
-// When failing traces are an incident. In: the times of the failing traces of one cluster. Out: when an incident began, how
-// far it has come, and when it was over. Pure: the same traces give the same incident, in whatever order and however often
-// they are looked at.
+// Decides when failing traces form an incident. In: the times of the failing traces of one cluster.
+// Out: when an incident began, how long it has lasted, and when it ended. Pure: the same traces
+// give the same incident, in any order and however often they are evaluated.
 import { hash } from 'node:crypto';
 import { normalizeError } from './error_text.ts';
 
-/** So many failing traces … */
+/** Failing traces within WINDOW_MS that open an incident. */
 export const OPEN_TRACES = 5;
-/** … within this long open an incident. */
+/** Time within which OPEN_TRACES failing traces open an incident. */
 export const WINDOW_MS = 15 * 60_000;
-/** An incident is over when this long has passed without another one. */
+/** An incident ends after this time without another failing trace. */
 export const QUIET_MS = 30 * 60_000;
-/** From so many traces on an incident is critical. */
+/** An incident with at least this many traces is critical. */
 export const CRITICAL_TRACES = 50;
 
 export const SEVERITIES = ['warning', 'critical'] as const;
@@ -26,41 +26,53 @@ export function severityOf(traces: number): Severity {
 
 /** What failing traces of one cluster have in common. */
 export interface Cluster {
-  /** clu_ and 16 hex digits; the same in every org. */
+  /** clu_ and 16 hex digits; the same in every organization. */
   cluster_id: string;
-  /** The error without what differs each time. */
+  /** The normalized error text. */
   error: string;
 }
 
-/** The cluster of a failing trace, from its agent, the name of its root span and the text of its error as it came. */
+/**
+ * Returns the cluster of a failing trace, from its agent, the name of its root span and its error
+ * text as received.
+ */
 export function clusterOf(agent_id: string, root_span_name: string, error_text: string): Cluster {
   const error = normalizeError(error_text);
   return { cluster_id: `clu_${hex16([agent_id, root_span_name, error])}`, error };
 }
 
-/** inc_ and 16 hex digits, from what is an incident's alone: its cluster and the trace that it began with. */
+/**
+ * Returns inc_ and 16 hex digits, derived from the incident's cluster and the time of its first
+ * trace.
+ */
 export function incidentIdOf(org_id: string, cluster_id: string, from_ms: number): string {
   return `inc_${hex16([org_id, cluster_id, from_ms])}`;
 }
 
-/** The same whenever the event is told. */
+/** Returns the event's id, which is identical each time the event is sent. */
 export function incidentEventId(event: 'incident.created' | 'incident.resolved', incident_id: string): string {
   return `evt_${hex16([event, incident_id])}`;
 }
 
-/** From when until when an incident's traces failed so far, milliseconds. */
+/** The time range in which an incident's traces failed so far, milliseconds. */
 export interface Spell {
   from_ms: number;
   last_ms: number;
 }
 
-/** How an incident has moved on. */
+/** How an open incident changed. */
 export interface Progress extends Spell {
-  /** So long has passed after last_ms without a trace that what comes later is none of it. */
+  /**
+   * True when QUIET_MS passed after last_ms without a trace, so that later traces do not belong to
+   * it.
+   */
   ended: boolean;
 }
 
-/** The spells of times that rise: each begins with the first of OPEN_TRACES within WINDOW_MS and ends before QUIET_MS without any. */
+/**
+ * Splits rising times into spells: each begins with the first of OPEN_TRACES within WINDOW_MS and
+ * ends before QUIET_MS without a trace.
+ */
 function spellsOf(times: readonly number[]): Spell[] {
   const spells: Spell[] = [];
   let open: Spell | null = null;
@@ -83,8 +95,8 @@ function spellsOf(times: readonly number[]): Spell[] {
 }
 
 /**
- * From when on times have to be known to see what new ones change: where five of them may lie within WINDOW_MS for the first
- * time, and after what is known of an incident that is open.
+ * Returns the earliest time that must be known to see what new traces change: where OPEN_TRACES of
+ * them may lie within WINDOW_MS for the first time, and after what is known of an open incident.
  * @param earliest the earliest of the new times
  */
 export function lookFrom(open: Spell | null, earliest: number): number {
@@ -93,14 +105,18 @@ export function lookFrom(open: Spell | null, earliest: number): number {
   return Math.min(open.last_ms, mayBeginEarlier ? Math.min(earliest, open.from_ms) - WINDOW_MS : Infinity);
 }
 
-/** The first incident that failing traces are; null where they are none. @param times rising, one a trace */
+/**
+ * Returns the first incident that the failing traces form; null when they form none.
+ * @param times rising, one a trace
+ */
 export function firstSpell(times: readonly number[]): Spell | null {
   return spellsOf(times)[0] ?? null;
 }
 
 /**
- * How an open incident has moved on by more traces of its cluster: earlier ones that came late may have begun it, later ones
- * carry it on or lie beyond its end. What lies apart from it before its beginning changes nothing.
+ * Returns how more traces of its cluster change an open incident: earlier ones that arrived late
+ * may have begun it, later ones continue it or lie after its end. Traces separate from it and
+ * before its beginning change nothing.
  * @param times rising, one a trace
  */
 export function progressOf(open: Spell, times: readonly number[]): Progress {
@@ -115,12 +131,12 @@ export function progressOf(open: Spell, times: readonly number[]): Progress {
   return { from_ms, last_ms, ended: false };
 }
 
-/** The spell that holds an instant. */
+/** Returns the spell that contains an instant. */
 function spellAt(times: readonly number[], at: number): Spell | null {
   return spellsOf(times).find(({ from_ms, last_ms }) => from_ms <= at && at <= last_ms) ?? null;
 }
 
-/** Whether an incident is over as of an instant. */
+/** Returns true when an incident has ended as of `now`. */
 export function isQuiet({ last_ms }: Pick<Spell, 'last_ms'>, now: number): boolean {
   return now - last_ms >= QUIET_MS;
 }

@@ -1,11 +1,14 @@
-// The fields of a trace that judges can name, as texts. Pure.
+// The fields of a trace that judges can name, read as texts. Pure.
 import type { JudgedTrace } from './judged_trace.ts';
 
 export interface FieldReader {
   readonly name: string;
-  /** Whether it is a prompt, a response or an attribute: what sampling and retention may take away. */
+  /** True for a prompt, a response or an attribute: what sampling and retention may remove. */
   readonly is_text: boolean;
-  /** The field's text; empty where the trace has none. Tags are in lines; what is no text is its JSON. */
+  /**
+   * Returns the field's text; empty where the trace has none. Tags are one a line; other values are
+   * JSON.
+   */
   text(trace: JudgedTrace): string;
 }
 
@@ -27,10 +30,13 @@ const TEXTS: Readonly<Record<string, Read>> = {
 };
 const ATTRIBUTES = 'attributes.';
 
-/** Names as they are documented. */
+/** The names as documented. */
 export const FIELD_NAMES: readonly string[] = [...Object.keys(TEXTS), ...Object.keys(PLAIN), 'attributes.<path>'];
 
-/** The reader of a field; null for what is none. attributes.a.b is the attribute named so, else b of what the attribute a holds. */
+/**
+ * Returns the reader of a field; null for an unknown name. attributes.a.b is the attribute with
+ * that whole name, else b within the attribute a.
+ */
 export function fieldOf(name: string): FieldReader | null {
   const [plain, text] = [own(PLAIN, name), own(TEXTS, name)];
   if (plain !== undefined) return { name, is_text: false, text: plain };
@@ -41,7 +47,10 @@ export function fieldOf(name: string): FieldReader | null {
   return { name, is_text: true, text: ({ attributes }) => textOf(lookUp(attributes, path, parts)) };
 }
 
-/** JSON of values that judges have looked at: many judges look at the same attribute of a trace. */
+/**
+ * JSON of values that judges have read, cached because many judges read the same attribute of a
+ * trace.
+ */
 const jsonOf = new WeakMap<object, string>();
 
 const own = <T>(fields: Readonly<Record<string, T>>, key: string): T | undefined =>

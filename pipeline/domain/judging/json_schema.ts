@@ -1,18 +1,21 @@
-// JSON schemas of judges: compiled once, bounded in size, and safe against the texts and schemas that orgs send. Patterns run with
-// the linear engine; keywords whose time grows faster than the text (uniqueItems) or without end (references) are refused.
-// In: a schema (draft 2020-12, or draft-07 where $schema says so). Out: a check of a parsed value, or a SchemaError.
+// JSON schemas of judges: compiled once, bounded in size, and safe against texts and schemas that
+// organizations send. Patterns run on the linear engine. Keywords whose time grows faster than the
+// text (uniqueItems) or without end (references) are rejected. In: a schema (draft 2020-12, or
+// draft-07 where $schema says so). Out: a check of a parsed value, or a SchemaError.
 import { Ajv, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { compileLinear, PatternError } from '../patterns/linear_regex.ts';
 
-/** Characters of a schema as JSON. */
+/** Maximum characters of a schema as JSON. */
 export const SCHEMA_CHARS_MAX = 16_384;
-/** Objects and arrays in a schema: each is at most one check of each value. */
+/** Maximum objects and arrays in a schema: each costs at most one check of each value. */
 const SCHEMA_NODES_MAX = 500;
 const SCHEMA_DEPTH_MAX = 20;
-/** Instructions of all patterns of a schema together: a text is matched against every one of them. */
+/**
+ * Maximum instructions of all patterns of a schema together: a text is matched against every one.
+ */
 const SCHEMA_PROGRAM_MAX = 250;
-/** Characters of a JSON text that is checked; a longer one fails. */
+/** Maximum characters of a checked JSON text; a longer one fails. */
 export const CHECKED_CHARS_MAX = 262_144;
 
 type RegExpEngine = NonNullable<NonNullable<Options['code']>['regExp']>;
@@ -22,10 +25,13 @@ const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';
 
 export class SchemaError extends Error {}
 
-/** Null when the value is as the schema asks, else the first thing that is not, in short. */
+/** Returns null when the value satisfies the schema, else the first violation in short. */
 export type SchemaCheck = (value: unknown) => string | null;
 
-/** A reference may lead around in circles, and one schema may name another many times over. */
+/**
+ * Rejected keywords: references may form cycles, and one schema may include another many times
+ * over.
+ */
 const REFUSED = new Set([
   '$ref',
   '$dynamicRef',
@@ -36,7 +42,7 @@ const REFUSED = new Set([
   'unevaluatedProperties',
   'unevaluatedItems',
 ]);
-/** What these hold are values or names, not keywords. */
+/** Keywords whose contents are values or names, not keywords. */
 const HOLDS_VALUES = new Set(['const', 'enum', 'default', 'examples']);
 const HOLDS_NAMED = new Set([
   'properties',
@@ -49,14 +55,20 @@ const HOLDS_NAMED = new Set([
 
 export interface CompiledSchema {
   check: SchemaCheck;
-  /** Steps for a character of a JSON text at most: each value may meet each part of the schema, each text each pattern. */
+  /**
+   * Maximum steps for each character of a JSON text: each value may meet each part of the schema,
+   * each text each pattern.
+   */
   weight: number;
 }
 
-/** Characters of a schema that are checked in about a step. */
+/** Characters of a schema that are checked in about one step. */
 const SCHEMA_CHARS_A_STEP = 32;
 
-/** @throws SchemaError when the schema is none, or larger or more than a judge may ask */
+/**
+ * Compiles a schema.
+ * @throws SchemaError when the schema is invalid or exceeds a bound
+ */
 export function compileSchema(schema: unknown): CompiledSchema {
   if (typeof schema === 'boolean') return { check: () => (schema ? null : 'nothing is allowed'), weight: 0 };
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
@@ -66,12 +78,12 @@ export function compileSchema(schema: unknown): CompiledSchema {
     throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
   checkNodes(schema as Record<string, unknown>);
   const ajv = dialectOf(schema);
-  // An id would only name it to others.
+  // An id would only serve references, which are rejected.
   const own = Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id'));
   try {
     const wrong = problemOf(ajv, own);
     if (wrong !== null) throw new SchemaError(`takes a JSON schema: ${wrong}`);
-    // It was held against the schema of schemas already, which is compiled once.
+    // The meta-schema has validated the schema already, and is compiled once.
     const patterns = { size: 0, count: 0 };
     const check = new ajv({
       ...OPTIONS,
@@ -92,7 +104,7 @@ export function compileSchema(schema: unknown): CompiledSchema {
 }
 
 const OPTIONS: Options = {
-  // Keywords that nobody knows are annotations; formats too, as the standard says.
+  // Unknown keywords are annotations, and so are formats, as the standard says.
   strict: false,
   validateFormats: false,
   addUsedSchema: false,
@@ -109,7 +121,7 @@ function dialectOf(schema: object): Dialect {
   throw new SchemaError('$schema: takes draft 2020-12 or draft-07');
 }
 
-/** What is wrong with a schema by the schema of schemas; null for nothing. */
+/** Returns what the meta-schema finds wrong with a schema; null when it is valid. */
 function problemOf(dialect: Dialect, schema: object): string | null {
   const ajv = validators.get(dialect) ?? new dialect(OPTIONS);
   validators.set(dialect, ajv);
@@ -122,7 +134,7 @@ function saidOf(errors: Ajv['errors']): string {
   return `${error.instancePath === '' ? 'the value' : error.instancePath} ${error.message ?? 'is not valid'}`;
 }
 
-/** ajv tells patterns apart by their text. */
+/** A pattern with its text, by which ajv distinguishes patterns. */
 class NamedPattern {
   readonly test: (text: string) => boolean;
   readonly #pattern: string;
@@ -137,7 +149,7 @@ class NamedPattern {
   }
 }
 
-/** What ajv calls in place of RegExp. */
+/** Returns the factory that ajv calls in place of RegExp. */
 function linearRegExp(patterns: { size: number; count: number }): RegExpEngine {
   const make = (pattern: string): { test: (text: string) => boolean } => {
     const compiled = compileLinear(pattern);

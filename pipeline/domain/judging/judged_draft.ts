@@ -1,17 +1,18 @@
-// What judges will see of a trace, gathered span by span while it is open: of each rule of judged_trace.ts the span that leads so
-// far. Pure. Spans may come in any order, and some from memory, some from the store, whose texts are fetched when it is known
-// which are needed; the result is the same.
+// Collects what judges will see of a trace, span by span while it is open: for each rule of
+// judged_trace.ts, the span that leads so far. Pure. Spans may arrive in any order, from memory or
+// from the store, whose texts are fetched once it is known which are needed; the result is the
+// same.
 import type { JudgedTrace } from './judged_trace.ts';
 import type { SpanKind } from '../traces/span.ts';
 import { durationMs, type TraceState } from '../traces/trace_state.ts';
 
-/** Place of a span in the log of its partition: log_seq, log_index, log_sub. */
+/** Position of a span in its partition's ingest log: log_seq, log_index, log_sub. */
 export type SpanPlace = readonly [number, number, number];
 
-/** A text, or null for one that lies in the store and is not empty. */
+/** A text, or null for a non-empty text that is in the store. */
 export type DraftText = string | null;
 
-/** What a draft asks of a span. Times are milliseconds since the epoch. */
+/** The fields of a span that a draft needs. Times are milliseconds since the epoch. */
 export interface DraftSpan {
   place: SpanPlace;
   started_at: number;
@@ -22,13 +23,13 @@ export interface DraftSpan {
   source_format: string;
   prompt: DraftText;
   response: DraftText;
-  /** Null for those that lie in the store. */
+  /** Null when the attributes are in the store. */
   attributes: Readonly<Record<string, unknown>> | null;
-  /** Bytes that the attributes take at most. */
+  /** Maximum bytes that the attributes take. */
   attribute_bytes: number;
 }
 
-/** A span that leads in one respect, with the one text for which it does. */
+/** A span that leads under one rule, with its text for that rule. */
 interface Lead {
   span: Pick<DraftSpan, 'place' | 'started_at' | 'ended_at' | 'model'>;
   text: DraftText;
@@ -45,7 +46,7 @@ interface Head {
   attribute_bytes: number;
 }
 
-/** Gathered so far; every field is null while no span of its kind has come. */
+/** What has been collected so far; a field is null while no span of its kind has arrived. */
 export interface JudgedDraft {
   root: Head | null;
   first: Pick<Head, 'place' | 'started_at' | 'source_format' | 'attributes' | 'attribute_bytes'> | null;
@@ -64,10 +65,10 @@ const comparePlaces = (a: SpanPlace, b: SpanPlace): number => a[0] - b[0] || a[1
 type Started = Pick<DraftSpan, 'place' | 'started_at'>;
 type Ended = Pick<DraftSpan, 'place' | 'ended_at'>;
 
-/** Whether a begins before b; of two that begin at once, the one that came first. */
+/** Returns true when a starts before b; of equal starts, the earlier position wins. */
 const isEarlier = (a: Started, b: Started): boolean =>
   a.started_at < b.started_at || (a.started_at === b.started_at && comparePlaces(a.place, b.place) < 0);
-/** Whether a ends after b; of two that end at once, the one that came last. */
+/** Returns true when a ends after b; of equal ends, the later position wins. */
 const isLater = (a: Ended, b: Ended): boolean =>
   a.ended_at > b.ended_at || (a.ended_at === b.ended_at && comparePlaces(a.place, b.place) > 0);
 
@@ -97,11 +98,14 @@ export function addToDraft(draft: JudgedDraft, span: DraftSpan): void {
 
 const FRAME_BYTES = 800;
 
-/** Bytes of memory that a draft takes at most: two for each character of the texts that lead, and the attributes of root and first. */
+/**
+ * Returns the maximum bytes of memory that a draft takes: two for each character of the leading
+ * texts, plus the attributes of root and first.
+ */
 export function draftBytes({ root, first, call_prompt, any_prompt, call_response, any_response }: JudgedDraft): number {
   const place = root?.place;
   let chars = (root?.prompt?.length ?? 0) + (root?.response?.length ?? 0) + (root?.attribute_bytes ?? 0);
-  // A span leads in more than one respect: its text is there once.
+  // A span that leads under more than one rule has its text counted once.
   if (first !== null && first.place !== place) chars += first.attribute_bytes;
   chars += leadChars(any_prompt, place) + leadChars(any_response, place);
   chars +=
@@ -112,7 +116,7 @@ export function draftBytes({ root, first, call_prompt, any_prompt, call_response
 const leadChars = (lead: Lead | null, ...counted: (SpanPlace | undefined)[]): number =>
   lead === null || counted.includes(lead.span.place) ? 0 : (lead.text?.length ?? 0);
 
-/** A text that judges will see: the text, or the place of the span in the store that has it. */
+/** A text that judges will see: the text itself, or the position of the stored span that has it. */
 export type FoundText = string | { stored: SpanPlace };
 
 export interface DraftFinding {
@@ -120,13 +124,13 @@ export interface DraftFinding {
   response: FoundText;
   model: string;
   source_format: string;
-  /** `stored` where they have to be fetched. */
+  /** `stored` when the attributes have to be fetched. */
   attributes: { stored: SpanPlace } | { known: Readonly<Record<string, unknown>> };
 }
 
 const found = (text: DraftText, place: SpanPlace): FoundText => text ?? { stored: place };
 
-/** What the spans gathered so far come to. */
+/** Returns the result of the spans collected so far. */
 export function findingOf(draft: JudgedDraft): DraftFinding {
   const { root } = draft;
   const head = root ?? draft.first;
@@ -152,7 +156,7 @@ export function findingOf(draft: JudgedDraft): DraftFinding {
   };
 }
 
-/** The trace as judges see it, once every text is at hand. */
+/** Returns the trace as judges see it, once every text has been fetched. */
 export function judgedTraceOf(
   state: TraceState,
   texts: Pick<JudgedTrace, 'prompt' | 'response' | 'model' | 'source_format' | 'attributes'>,

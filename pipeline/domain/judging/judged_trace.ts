@@ -1,18 +1,19 @@
-// What judges see of a trace: one input and one output, and the sums of its spans.
-// The prompt is the root's, else that of the earliest model call, else of the earliest span that has one; the response is the root's, else
-// that of the model call that ended last, else of the span that ended last and has one.
+// What judges see of a trace: one input, one output, and the sums of its spans. The prompt is the
+// root's, else that of the earliest model call, else of the earliest span with a prompt. The
+// response is the root's, else that of the model call that ended last, else of the last-ended span
+// with a response.
 import type { TraceOutcome } from '../traces/span.ts';
 
 export interface JudgedTrace {
   org_id: string;
   trace_id: string;
   agent_id: string;
-  /** Name of the root span; empty while no root has come. */
+  /** Name of the root span; empty while the root is missing. */
   name: string;
-  /** Model of the span that gave the response; empty where none was called. */
+  /** Model of the span that gave the response; empty when no model was called. */
   model: string;
   outcome: TraceOutcome;
-  /** Of the root, else of the first span. */
+  /** Source format of the root, else of the first span. */
   source_format: string;
   tags: readonly string[];
   /** First start, milliseconds since the epoch. */
@@ -23,6 +24,6 @@ export interface JudgedTrace {
   cost_usd: number;
   prompt: string;
   response: string;
-  /** The root's, else those of the first span. */
+  /** Attributes of the root, else of the first span. */
   attributes: Readonly<Record<string, unknown>>;
 }

@@ -1,16 +1,22 @@
-// What an LLM judge is asked, and what its answer says. In: a judge's template and rubric, the texts to be judged, a random nonce.
-// Out: messages and the form of the answer; a score and a reason. Pure.
-// Judged texts are strangers' texts and may hold instructions. They stand between marks that hold the nonce, which nobody could
-// know when they wrote them, so that no text can end its own marks; the system message says that what is between is never to be
-// obeyed. Templates are filled in one pass: a text that looks like a variable stays as it is.
+// Builds the request to an LLM judge and reads its answer. In: a judge's template and rubric, the
+// texts to judge, a random nonce. Out: messages and the answer's format; a score and a reason.
+// Pure.
+//
+// Judged texts come from strangers and may contain instructions. They stand between marks that
+// contain the nonce, which nobody could know when writing them, so no text can end its own marks;
+// the system message says never to obey anything between the marks. Templates are filled in one
+// pass: a text that looks like a variable stays as it is.
 import type { JudgeRubric } from '../../../schemas/records/judge.ts';
 import { renderTemplate, variablesOf } from '../text/template.ts';
 
-/** Of each judged text so much is shown to a model; what is longer loses its middle. */
+/** Maximum characters of each judged text that a model sees; a longer text loses its middle. */
 export const JUDGED_CHARS_MAX = 100_000;
-/** Of a reason so much is kept. */
+/** Maximum characters stored of a reason. */
 export const REASON_CHARS_MAX = 2000;
-/** Characters of an answer that are read: a judgement is a number and a few sentences. A longer answer cannot be used. */
+/**
+ * Maximum characters of an answer. A judgement is a number and a few sentences; a longer answer is
+ * rejected.
+ */
 export const ANSWER_CHARS_MAX = 65_536;
 
 export interface JudgeAsk {
@@ -18,12 +24,12 @@ export interface JudgeAsk {
   rubric: JudgeRubric | null;
 }
 
-/** What is judged. */
+/** The texts to judge. */
 export interface JudgedTexts {
   trace_id: string;
   prompt: string;
   response: string;
-  /** Of a dataset's item; undefined where there is none. */
+  /** Fields of a dataset's item; undefined when a stored trace is judged. */
   input?: unknown;
   expected?: unknown;
 }
@@ -33,7 +39,7 @@ export interface JudgeMessage {
   content: string;
 }
 
-/** Judged texts, by the names that templates have for them. */
+/** Judged texts, by their names in templates. */
 type TextName = 'prompt' | 'response' | 'input' | 'expected';
 
 const DEFAULT_TEMPLATE = 'Judge the response to this prompt.\n\nPrompt:\n{{prompt}}\n\nResponse:\n{{response}}';
@@ -42,8 +48,8 @@ const DATASET_TEMPLATE =
 const TEXT_NAMES: readonly TextName[] = ['prompt', 'response', 'input', 'expected'];
 
 /**
- * The messages that ask for a judgement. Variables that judges do not know stay as they were written.
- * @param nonce random, and in none of the texts: see isSafeNonce
+ * Returns the messages that ask for a judgement. Unknown variables stay as they were written.
+ * @param nonce random, and contained in none of the texts: see isSafeNonce
  */
 export function judgeMessages(
   { prompt_template, rubric }: JudgeAsk,
@@ -67,7 +73,7 @@ export function judgeMessages(
     if (part !== undefined) variables[name] = marked(name, textOf(part), nonce);
   }
   const rendered = renderTemplate(template, variables).text;
-  // A template that names no text would have the model judge nothing.
+  // A template without a text variable would leave the model nothing to judge.
   const blind = !named.some((name) => TEXT_NAMES.some((text) => name === text || name.startsWith(`${text}.`)));
   const rest = blind ? `\n\n${[...shown].map(([name, text]) => `${name}:\n${text}`).join('\n\n')}` : '';
   return [
@@ -76,21 +82,24 @@ export function judgeMessages(
   ];
 }
 
-/** The same with the answer that could not be used, and what was wrong with it. */
+/** Returns the messages extended by the unusable answer and what was wrong with it. */
 export function askAgain(messages: readonly JudgeMessage[], answer: string, problem: string): JudgeMessage[] {
   const correction = `That answer cannot be used: ${problem}. Judge again, by the rules above, and answer with nothing but the JSON object.`;
-  // An answer without any text is refused by some upstreams.
+  // Some upstreams reject an empty answer.
   const said: JudgeMessage[] =
     answer.trim() === '' ? [] : [{ role: 'assistant', content: answer.slice(0, REASON_CHARS_MAX) }];
   return [...messages, ...said, { role: 'user', content: correction }];
 }
 
-/** Whether no judged text holds the nonce, so that none can write the marks itself. */
+/** Returns true when no judged text contains the nonce, so that none can write the marks itself. */
 export function isSafeNonce(judged: JudgedTexts, nonce: string): boolean {
   return [...textsOf(judged).values()].every((text) => !text.includes(nonce));
 }
 
-/** The form of the answer, as upstreams take a JSON schema. Two numbers on a scale are its ends, more are all there are. */
+/**
+ * Returns the JSON schema of the answer. A scale of two numbers gives its ends; more numbers are
+ * all allowed values.
+ */
 export function judgementFormat(rubric: JudgeRubric | null): {
   type: 'json_schema';
   json_schema: { name: string; strict: boolean; schema: Record<string, unknown> };
@@ -122,7 +131,10 @@ export type Judgement = { score: number; reason: string } | { problem: string };
 
 const FENCE = '```';
 
-/** Reads an answer: a JSON object, alone or in a fence. What else is around it is refused, as it may come from the judged text. */
+/**
+ * Reads an answer: a JSON object, alone or in a code fence. Anything around it makes the answer
+ * unusable, as it may come from the judged text.
+ */
 export function readJudgement(answer: string, rubric: JudgeRubric | null): Judgement {
   if (answer.length > ANSWER_CHARS_MAX) return { problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters` };
   let value: unknown;
@@ -141,8 +153,8 @@ export function readJudgement(answer: string, rubric: JudgeRubric | null): Judge
 }
 
 /**
- * Returns what stands between the fences of an answer that is fenced as a whole, and any other answer as it is. It looks for
- * fixed strings at both ends, so its time is linear in the answer.
+ * Returns the content of an answer that is fenced as a whole, and any other answer unchanged. It
+ * looks for fixed strings at both ends, so its time is linear in the answer.
  */
 function unfenced(answer: string): string {
   const text = answer.trim();
@@ -201,7 +213,7 @@ function textsOf({ prompt, response, input, expected }: JudgedTexts): Map<TextNa
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** `input.question` of the item; undefined where there is none. */
+/** Returns a part of the item, such as `input.question`; undefined when there is none. */
 function partOf(judged: JudgedTexts, name: string): unknown {
   return name
     .split('.')
@@ -218,7 +230,10 @@ function marked(name: string, text: string, nonce: string): string {
   return `<text-${nonce} name="${name}">\n${cut(text)}\n</text-${nonce}>${cutNote(text)}`;
 }
 
-/** The beginning and the end of a text that is too long: what was asked last, and how an answer ends, weigh most. */
+/**
+ * Returns the beginning and the end of a text that is too long: the last question and the end of an
+ * answer matter most.
+ */
 function cut(text: string): string {
   if (text.length <= JUDGED_CHARS_MAX) return text;
   const half = JUDGED_CHARS_MAX / 2;

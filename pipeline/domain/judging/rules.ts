@@ -1,6 +1,7 @@
-// Deterministic judges: a rule over a trace, compiled once for each version of a judge. Pure and total: whatever the rule and the
-// trace are, a scorer answers 1 or 0 with a short reason, and its time is linear in the trace.
-// In: the rule of a judge's record. Out: a scorer, or a RuleError that names the parameter that cannot be used.
+// Deterministic judges: a rule over a trace, compiled once for each version of a judge. Pure and
+// total: for any rule and trace a scorer returns 1 or 0 with a short reason, in time linear in the
+// trace. In: the rule of a judge's record. Out: a scorer, or a RuleError that names the invalid
+// parameter.
 import type { JudgeRule, JudgeScope, RuleType } from '../../../schemas/records/judge.ts';
 import { containing } from '../text/contains.ts';
 import { fieldOf, type FieldReader } from './fields.ts';
@@ -13,18 +14,24 @@ export interface RuleScore {
   reason: string;
 }
 
-/** Scores a trace; its parts let the caller pay for a rule before it runs, and run it elsewhere. */
+/**
+ * Scores a trace. Its parts let the caller pay for a rule before it runs, and run it in another
+ * thread.
+ */
 export interface RuleScorer {
   (trace: JudgedTrace): RuleScore;
-  /** The texts that the rule looks at, in the order of its fields; none for a rule that looks at no text. */
+  /**
+   * Returns the texts that the rule reads, in the order of its fields; none for a rule that reads
+   * no text.
+   */
   readonly texts: (trace: JudgedTrace) => readonly string[];
-  /** Steps of the rule on these texts at most: see linear_regex.ts. */
+  /** Returns the rule's maximum steps on these texts; see linear_regex.ts. */
   readonly steps: (texts: readonly string[]) => number;
-  /** Scores by the texts alone. @throws Error for a rule that looks at no text */
+  /** Scores the texts alone. @throws Error for a rule that reads no text */
   readonly ofTexts: (texts: readonly string[]) => RuleScore;
 }
 
-/** `parameter` is the rule's field that is to blame: pattern, schema, fields. */
+/** `parameter` is the rule's invalid field: pattern, schema, fields. */
 export class RuleError extends Error {
   readonly parameter: string;
 
@@ -34,7 +41,7 @@ export class RuleError extends Error {
   }
 }
 
-/** The parameter that each type needs; null for none. */
+/** The parameter that each type requires; null for none. */
 export const PARAMETER_OF = {
   regex_absent: 'pattern',
   regex_present: 'pattern',
@@ -49,7 +56,7 @@ export const PARAMETER_OF = {
   outcome_is: 'outcomes',
 } as const satisfies Record<RuleType, keyof JudgeRule | null>;
 
-/** Types that look at what `fields` names; the others have a field of their own. */
+/** Types that read the fields in `fields`; the others have a field of their own. */
 export const READS_FIELDS: ReadonlySet<RuleType> = new Set([
   'regex_absent',
   'regex_present',
@@ -65,16 +72,16 @@ const REASON_CHARS_MAX = 200;
 const PASSED = { score: 1, reason: '' } as const;
 const failed = (reason: string): RuleScore => ({ score: 0, reason: reason.slice(0, REASON_CHARS_MAX).toWellFormed() });
 
-/** How a rule goes about the texts of its fields. */
+/** The cost and the scoring of a rule on the texts of its fields. */
 interface TextRule {
   steps: (text: string) => number;
   ofTexts: (texts: readonly string[]) => RuleScore;
 }
 
-/** Steps for a character of reading JSON. */
+/** Steps for each character of parsing JSON. */
 const JSON_STEPS = 4;
 
-/** Passes when every field does; the reason names the first that does not. */
+/** Passes when every field passes; the reason names the first that fails. */
 function every(fields: readonly FieldReader[], problem: (text: string) => string | null): TextRule['ofTexts'] {
   return (texts) => {
     for (const [index, field] of fields.entries()) {
@@ -85,7 +92,7 @@ function every(fields: readonly FieldReader[], problem: (text: string) => string
   };
 }
 
-/** Passes when one field does. */
+/** Passes when one field passes. */
 function some(
   fields: readonly FieldReader[],
   holds: (text: string) => boolean,
@@ -141,7 +148,7 @@ function schemaOf(rule: JudgeRule): CompiledSchema {
   }
 }
 
-/** Characters of a text as people count them: code points. */
+/** Returns the number of characters as people count them: code points. */
 function characters(text: string): number {
   let count = text.length;
   for (let at = 0; at < text.length - 1; at += 1) {
@@ -151,13 +158,16 @@ function characters(text: string): number {
   return count;
 }
 
-/** A text has at most as many characters as UTF-16 units, and at least half as many. */
+/**
+ * Avoids counting: a text has at most as many code points as UTF-16 units, and at least half as
+ * many.
+ */
 function isLonger(text: string, max: number): boolean {
   if (text.length <= max) return false;
   return text.length > 2 * max || characters(text) > max;
 }
 
-/** @throws RuleError for a field that there is not */
+/** @throws RuleError for an unknown field */
 function fieldsOf(rule: JudgeRule): FieldReader[] {
   return rule.fields.map((name) => {
     const reader = fieldOf(name);
@@ -166,14 +176,16 @@ function fieldsOf(rule: JudgeRule): FieldReader[] {
   });
 }
 
-/** Returns the texts that a rule looks at, without compiling it. @throws RuleError for a field that there is not */
+/**
+ * Returns the texts that a rule reads, without compiling it. @throws RuleError for an unknown field
+ */
 export const textsOfRule = (rule: JudgeRule, trace: JudgedTrace): string[] =>
   fieldsOf(rule).map((field) => field.text(trace));
 
 /**
- * The scorer of a rule.
- * Of several fields, regex_absent, not_contains, json_valid, json_schema and max_length must hold for all of them, regex_present, contains and
- * equals for any of them. A field that a trace does not have is an empty text.
+ * Compiles a rule into a scorer. With several fields, regex_absent, not_contains, json_valid,
+ * json_schema and max_length must hold for all of them; regex_present, contains and equals for any
+ * one. A field that a trace lacks is an empty text.
  * @throws RuleError
  */
 export function compileRule(rule: JudgeRule): RuleScorer {
@@ -239,12 +251,15 @@ export function compileRule(rule: JudgeRule): RuleScorer {
   }
 }
 
-/** Whether a rule looks at what is stored with full events only: texts and attributes. */
+/** Returns true when a rule reads what is stored with full events only: texts and attributes. */
 export function readsTexts(rule: JudgeRule): boolean {
   return READS_FIELDS.has(rule.type) && rule.fields.some((name) => fieldOf(name)?.is_text !== false);
 }
 
-/** Whether a judge of this scope judges a trace: each list that is given has to have the trace's; tags, any of them. */
+/**
+ * Returns true when a judge of this scope judges the trace: each given list must contain the
+ * trace's value; for tags, any one.
+ */
 export function inScope(scope: JudgeScope, trace: Pick<JudgedTrace, 'source_format' | 'agent_id' | 'tags'>): boolean {
   const { source_format = [], agent_id = [], tags = [] } = scope;
   return (

@@ -1,13 +1,20 @@
-// What bounds the patterns and rules of an org: steps in place, and a runner with a deadline for the rest. In: the runner of the
-// process. Out: bounds of own patterns for a PII policy, and results of rules of judges.
+// Bounds the patterns and rules of an organization: by steps in place, and by a runner with a
+// deadline for longer work. In: the process's runner. Out: bounds of own patterns for a PII policy,
+// and results of judges' rules.
 import type { JudgeRule } from '../../../schemas/records/judge.ts';
 import type { PatternJob, PatternPart, RuleResult } from './jobs.ts';
 import { EVENT_STEPS_MAX, type OwnBounds, type OwnFinds } from '../pii/own_patterns.ts';
 
-/** How long the own patterns of an org may run for one event, and its rules for one trace, in the runner. */
+/**
+ * Maximum time in the runner: for the own patterns of an organization on one event, and for its
+ * rules on one trace.
+ */
 const EVENT_MS = 250;
 const TRACE_MS = 500;
-/** Steps that the rules of an org may take in place for one trace, as EVENT_STEPS_MAX. */
+/**
+ * Maximum steps that an organization's rules may take in place for one trace; compare
+ * EVENT_STEPS_MAX.
+ */
 export const TRACE_STEPS_MAX = EVENT_STEPS_MAX;
 
 export interface RunnerJob {
@@ -17,9 +24,9 @@ export interface RunnerJob {
   onPart: (part: PatternPart) => void;
 }
 
-/** ops/platform/pattern_runner.ts */
+/** Implemented by ops/platform/pattern_runner.ts. */
 export interface Runner {
-  /** Resolves with how the job ended; parts come before. */
+  /** Resolves with how the job ended, after its parts were reported. */
   run(org_id: string, job: RunnerJob): Promise<'done' | 'late' | 'refused' | 'failed' | 'spent'>;
   isSpent(org_id: string): boolean;
   took(org_id: string, ms: number): void;
@@ -27,7 +34,7 @@ export interface Runner {
 
 const sizeOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + 2 * text.length, 0);
 
-/** Bounds of the own patterns of an org. */
+/** Returns the bounds of an organization's own patterns. */
 export function ownBounds(runner: Runner, org_id: string): OwnBounds {
   return {
     steps: () => (runner.isSpent(org_id) ? 0 : EVENT_STEPS_MAX),
@@ -50,13 +57,13 @@ export function ownBounds(runner: Runner, org_id: string): OwnBounds {
   };
 }
 
-/** A rule with the texts that it looks at. */
+/** A rule with the texts that it reads. */
 export interface RuleOnTexts {
   rule: JudgeRule;
   texts: readonly string[];
 }
 
-/** Why a rule said nothing, by how its job ended. */
+/** Reason why a rule has no result, by how its job ended. */
 const UNDONE = {
   done: 'the rule gave no result',
   late: `the judges of the org took more than the ${String(TRACE_MS)} ms that they have for a trace`,
@@ -65,7 +72,10 @@ const UNDONE = {
   spent: 'the patterns and judges of the org took more than their share of time before',
 } as const;
 
-/** Runs rules under the deadline of a trace. @returns for each rule what it says; those that were not done say why */
+/**
+ * Runs rules under the deadline of a trace.
+ * @returns a result for each rule; those that did not finish give the reason
+ */
 export async function runRules(runner: Runner, org_id: string, asked: readonly RuleOnTexts[]): Promise<RuleResult[]> {
   const places = new Map<string, number>();
   const rules = asked.map(({ rule, texts }) => ({

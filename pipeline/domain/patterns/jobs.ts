@@ -1,21 +1,24 @@
-// What runs in the thread of patterns. In: a job. Out: its parts, one for each text or rule, in order. Pure but for what it keeps
-// compiled. No budget of steps holds here: the deadline of the job does.
+// Jobs of the pattern thread. In: a job. Out: its parts in order, one for each text or rule. Pure
+// except for its cache of compiled patterns. No step budget applies here: the job's deadline does.
 import type { JudgeRule } from '../../../schemas/records/judge.ts';
 import type { CustomPattern } from '../../../schemas/records/pii_policy.ts';
 import { compileRule, type RuleScore, type RuleScorer } from '../judging/rules.ts';
 import { type OwnFinds, OwnPatterns } from '../pii/own_patterns.ts';
 
-/** find: own patterns in each text. judge: each rule on its own texts, which are places in `texts`. */
+/**
+ * `find`: own patterns in each text. `judge`: each rule on its own texts, given as indexes into
+ * `texts`.
+ */
 export type PatternJob =
   | { kind: 'find'; patterns: readonly CustomPattern[]; texts: readonly string[] }
   | { kind: 'judge'; rules: readonly { rule: JudgeRule; places: readonly number[] }[]; texts: readonly string[] };
 
-/** A rule that cannot be used, or that failed, says why. */
+/** A rule that is invalid or failed has the reason instead. */
 export type RuleResult = RuleScore | { error: string };
 
 export type PatternPart = { finds: OwnFinds } | { result: RuleResult };
 
-/** Policies and rules that are kept compiled. */
+/** Maximum policies and rules kept compiled. */
 const COMPILED_MAX = 200;
 
 const payAll = (): boolean => true;
@@ -45,7 +48,10 @@ function resultOf(rule: JudgeRule, texts: readonly string[]): RuleResult {
   }
 }
 
-/** What was compiled before, else compiled now; the one that was used longest ago goes when there are too many. */
+/**
+ * Returns the cached value, or compiles it; the least recently used one is evicted when there are
+ * too many.
+ */
 function kept<T>(held: Map<string, T>, key: string, compile: () => T): T {
   const value = held.get(key) ?? compile();
   held.delete(key);

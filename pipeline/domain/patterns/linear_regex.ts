@@ -1,22 +1,27 @@
-// Regular expressions whose time is linear in the text, whatever the pattern: RE2's syntax, which has no look-ahead and no
-// back-references. The one place that knows which engine runs them.
-// In: a pattern of an org. Out: a compiled one, or a PatternError that says in plain words what the engine cannot take.
+// Regular expressions whose time is linear in the text, whatever the pattern: RE2's syntax, without
+// look-around and back-references. The only module that knows which engine runs them. In: a pattern
+// of an organization. Out: a compiled one, or a PatternError that says in plain words what the
+// engine cannot take.
 import { RE2JS, RE2JSException } from 're2js';
 
-/** Characters of a pattern. */
+/** Maximum characters of a pattern. */
 export const PATTERN_LENGTH_MAX = 2000;
-/** Instructions of a compiled pattern. */
+/** Maximum instructions of a compiled pattern. */
 export const PROGRAM_SIZE_MAX = 1000;
 
 /**
- * Steps of one test of a text at most: a deterministic bound on its cost. A step took up to 25 ns where pattern and text were
- * made for each other; usual patterns take some 5 ns a character, whatever their size. The engine's automaton, which tests
- * run on, makes a state for a character in up to 2 µs: 48 steps beside those of the instructions, fewer for patterns so
- * small that they have few states.
+ * Returns the maximum steps of one test of a text: a deterministic bound on its cost. A step took
+ * up to 25 ns for adversarial pairs of pattern and text; usual patterns take some 5 ns a character,
+ * whatever their size. The engine's automaton, which tests run on, builds a state for a character
+ * in up to 2 µs: 48 steps in addition to those of the instructions, fewer for patterns so small
+ * that they have few states.
  */
 export const testSteps = (size: number, chars: number): number => (chars + 1) * Math.min(3 * size, size + 48);
 
-/** Steps of one search for the place of a match in so many characters at most: it runs on no automaton. */
+/**
+ * Returns the maximum steps of one search for the position of a match in `chars` characters; it
+ * does not use the automaton.
+ */
 export const searchSteps = (size: number, chars: number): number => (chars + 1) * (size + 4);
 
 export type PatternFlag = 'i' | 'm' | 's';
@@ -26,7 +31,7 @@ const FLAGS: Record<PatternFlag, number> = { i: RE2JS.CASE_INSENSITIVE, m: RE2JS
 export class PatternError extends Error {}
 
 export interface FoundMatch {
-  /** Places in the text, in UTF-16 units; end is behind the last one. */
+  /** Positions in the text in UTF-16 units; `end` is exclusive. */
   start: number;
   end: number;
   text: string;
@@ -35,20 +40,26 @@ export interface FoundMatch {
 export interface LinearRegex {
   /** Instructions of the compiled pattern. */
   readonly size: number;
-  /** Whether any part of the text matches, in at most testSteps: who calls it bounds those. */
+  /**
+   * Returns true when any part of the text matches, in at most testSteps steps, which the caller
+   * bounds.
+   */
   readonly test: (text: string) => boolean;
   /**
-   * Matches from left to right, none overlapping, none empty. Each search is linear in what is left of the text, so that all of
-   * them take as long as their number times that length at worst: who reads them bounds their number.
+   * Yields the non-empty, non-overlapping matches from left to right. Each search is linear in the
+   * rest of the text, so all of them take up to their number times that length; the caller bounds
+   * their number.
    */
   matches(text: string): Generator<FoundMatch>;
-  /** The text with up to `limit` matches replaced, from left to right. */
+  /** Returns the text with up to `limit` matches replaced, from left to right. */
   replace(text: string, replacement: (match: FoundMatch) => string, limit?: number): string;
 }
 
 /**
- * @param flags i: whatever the case; m: ^ and $ match at lines; s: . matches line ends too
- * @throws PatternError when the pattern is no pattern, has look-around or back-references, or is too long or too large
+ * Compiles a pattern.
+ * @param flags i: ignore case; m: ^ and $ match at lines; s: . matches line ends too
+ * @throws PatternError when the pattern is invalid, has look-around or back-references, or is too
+ * long or too large
  */
 export function compileLinear(pattern: string, flags: readonly PatternFlag[] = []): LinearRegex {
   const compiled = compile(pattern, flags);
@@ -95,7 +106,7 @@ function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
   return compiled;
 }
 
-/** What is wrong with a pattern of too many instructions, and what would pass. */
+/** Returns the error for a pattern with too many instructions, which says what would pass. */
 export function tooLarge(size: number, max: number): PatternError {
   return new PatternError(
     `the pattern has ${String(size)} instructions once its repetitions are written out; takes at most ${String(max)}. ` +

@@ -1,5 +1,5 @@
-// Module of the thread that runs what orgs have written and what may take long: own patterns of PII policies, and rules of judges. It
-// answers in parts, so that what was finished before a deadline is not lost.
+// Worker thread that runs what organizations have written and what may take long: own patterns of
+// PII policies, and judges' rules. It answers in parts, so that finished work survives a deadline.
 import { parentPort } from 'node:worker_threads';
 import { runJob, type PatternJob } from './jobs.ts';
 

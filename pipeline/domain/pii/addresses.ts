@@ -1,26 +1,30 @@
-// Addresses that are personal: of mailboxes, and of machines on the Internet. In: a text. Out: where they stand.
-// Linear in the text: an @ looks at a bounded number of characters on both sides, and patterns are bounded in length.
+// Finds personal addresses: of mailboxes, and of machines on the Internet. In: a text. Out: their
+// positions. Linear in the text: for each @ a bounded number of characters is read on both sides,
+// and patterns are bounded in length.
 import { isIPv6 } from 'node:net';
 import type { Place } from './numbers.ts';
 
-/** RFC 5321, section 4.5.3.1: octets; counted here in UTF-16 units, which are never more. */
+/** RFC 5321, section 4.5.3.1, in octets; counted here in UTF-16 units, which are never more. */
 const LOCAL_MAX = 64;
 const DOMAIN_MAX = 253;
 const LABEL_MAX = 63;
 
 const LETTER = /[\p{L}\p{M}\p{N}]/u;
-/** Scripts that put no space between words: beside Latin letters they are the sentence, not the address. */
+/**
+ * Scripts without spaces between words: next to Latin letters they belong to the sentence, not to
+ * the address.
+ */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Hangul}]/u;
 const TOP_LEVEL = /^(?:\p{L}[\p{L}\p{M}]{1,23}|xn--[a-z0-9-]{2,59})$/iu;
-/** Pictures in several sizes are named so: icon@2x.png. */
+/** File names of pictures in several sizes: icon@2x.png. */
 const PICTURE = /^\dx\.(?:png|jpe?g|gif|webp|svg)$/i;
-/** Versions of packages are written so: vue@3.4.21-beta.rc. */
+/** Package versions: vue@3.4.21-beta.rc. */
 const VERSION = /^\d+\.\d+\./;
 
-/** An at sign, also as URLs write it. */
+/** An at sign, also in the form that URLs use. */
 const AT_SIGN = /@|%40/g;
 
-/** Whether a text can hold an address of a mailbox. */
+/** Returns true when a text may contain a mailbox address. */
 export const mayHoldEmails = (text: string): boolean => text.includes('@') || text.includes('%40');
 
 export function findEmails(text: string, found: (place: Place) => void): void {
@@ -32,7 +36,7 @@ export function findEmails(text: string, found: (place: Place) => void): void {
   }
 }
 
-/** Where the local part before an @ begins; -1 where there is none. */
+/** Returns where the local part before an @ begins; -1 when there is none. */
 function localStart(text: string, at: number): number {
   let start = at;
   let isLatin = false;
@@ -47,7 +51,7 @@ function localStart(text: string, at: number): number {
   return at - start < 1 || at - start > LOCAL_MAX || text[at - 1] === '.' ? -1 : start;
 }
 
-/** By code of an ASCII character: 1 for those that may stand in a local part. */
+/** By ASCII code: 1 for characters that a local part may contain. */
 const ASCII_LOCAL = Uint8Array.from({ length: 128 }, (_, code) =>
   /[A-Za-z0-9._%+'-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
@@ -56,13 +60,15 @@ function isLocal(char: string): boolean {
   return char < '\u0080' ? ASCII_LOCAL[char.charCodeAt(0)] === 1 : LETTER.test(char);
 }
 
-/** In JSON within a text, the letters behind a backslash are no part of the word that follows. */
+/** In JSON within a text, the letter after a backslash does not belong to the word that follows. */
 function afterEscape(text: string, start: number): number {
   if ('nrtbf'.includes(text[start] ?? ' ')) return start + 1;
   return /^u[0-9A-Fa-f]{4}/.test(text.slice(start, start + 5)) ? start + 5 : start;
 }
 
-/** Where the domain after an @ ends; -1 where there is none with a dot and a name at the top. */
+/**
+ * Returns where the domain after an @ ends; -1 when there is none with a dot and a top-level name.
+ */
 function domainEnd(text: string, from: number): number {
   let end = -1;
   let labelStart = from;
@@ -87,14 +93,17 @@ function domainEnd(text: string, from: number): number {
   return PICTURE.test(domain) || VERSION.test(domain) ? -1 : end;
 }
 
-/** A word's start (see pii_numbers.ts), then four numbers up to 255. Written out, so that the linter can check it. */
+/**
+ * The start of a word (see numbers.ts), then four numbers up to 255. Written out, so that the
+ * linter can check it.
+ */
 const IPV4 =
   /(?=\d)(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?<!\d\.)(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![A-Za-z0-9_]|\.\d|\.[a-z]|-[A-Za-z])/g;
 
 /**
- * Reports every dotted quad, whatever word stands before it: "version 1.2.3.4" may be an address, and an address that stays in
- * the text is the worse error. Only a letter joined to the quad (v1.2.3.4), a fifth part (1.2.3.4.5) or a suffix
- * (1.2.3.4-beta) makes it a version for certain.
+ * Reports every dotted quad, whatever word precedes it: "version 1.2.3.4" may be an address, and an
+ * address left in the text is the worse error. Only a letter joined to the quad (v1.2.3.4), a fifth
+ * part (1.2.3.4.5) or a suffix (1.2.3.4-beta) proves that it is a version.
  */
 export function findIpv4(text: string, found: (place: Place) => void): void {
   for (const match of text.matchAll(IPV4)) found([match.index, match.index + match[0].length]);
@@ -106,9 +115,9 @@ const IPV6 =
 export function findIpv6(text: string, found: (place: Place) => void): void {
   for (const match of text.matchAll(IPV6)) {
     const whole = match[0];
-    // A colon behind an address is the sentence's.
+    // A colon after an address belongs to the sentence.
     const shown = whole.endsWith(':') && !whole.endsWith('::') ? whole.slice(0, -1) : whole;
-    // Names in code are joined by :: too; eight pairs are the address of a device.
+    // Names in code are joined by :: too; eight pairs are a device's address.
     if (!/\d/.test(shown) || /^(?:[0-9A-Fa-f]{2}:){7}[0-9A-Fa-f]{2}$/.test(shown)) continue;
     if (isIPv6(shown)) found([match.index, match.index + shown.length]);
   }

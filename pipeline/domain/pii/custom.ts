@@ -1,33 +1,42 @@
-// One of an org's own patterns over a text of any length. In: a pattern and a text. Out: where it matches.
-// The engine finds one match in time linear in what it looks at; finding all of them in a long text could take the square of its
-// length. So each search looks at a window, and the number of matches is bounded: what is behind the last of them counts as one.
-// Every test and search is paid for in steps before it runs, so the caller's budget ends it; a thread with a deadline pays nothing.
+// Runs one own pattern of an organization over a text of any length. In: a pattern and a text. Out:
+// the positions of its matches.
+//
+// The engine finds one match in time linear in what it reads; finding all matches in a long text
+// could take the square of its length. So each search reads a window, and the number of matches is
+// bounded: everything after the last one counts as one more match. Each test and search is paid for
+// in steps before it runs, so the caller's budget ends it; a thread with a deadline pays nothing.
 import { compileLinear, PatternError, searchSteps, testSteps, tooLarge } from '../patterns/linear_regex.ts';
 import type { Place } from './numbers.ts';
 import { beginningOf } from './prefix.ts';
 
-/** Instructions of one own pattern that a policy accepts, and of all of its patterns together. */
+/** Maximum instructions of one own pattern, and of all own patterns of a policy together. */
 export const OWN_SIZE_MAX = 500;
 export const OWN_SIZES_MAX = 2000;
 
-/** A match is found whole up to half of this many characters. For ^, $ and \b a window begins and ends as a text does. */
+/**
+ * Characters of a window. A match of up to half of it is found whole. For ^, $ and \b a window
+ * begins and ends as a text does.
+ */
 const WINDOW = 2048;
-/** Matches of one pattern in one text; with this many the rest of the text is taken for one more. */
+/**
+ * Maximum matches of one pattern in one text; at this number the rest of the text counts as one
+ * more match.
+ */
 const MATCHES_MAX = 5000;
 
-/** Pays for steps; false where they are more than the caller has left, and nothing is to be run. */
+/** Pays for steps. Returns false when the caller has fewer left, in which case nothing may run. */
 export type Pay = (steps: number) => boolean;
 
 export interface CustomFinder {
   /** Instructions of the compiled pattern. */
   readonly size: number;
-  /** False for most texts that hold no match, at a fraction of the cost of looking. */
+  /** Returns false for most texts without a match, at a fraction of the cost of a search. */
   mayMatch(text: string): boolean;
-  /** Finds every match. @returns false when the steps were more than could be paid */
+  /** Finds every match. @returns false when the budget of steps did not suffice */
   find(text: string, found: (place: Place) => void, pay: Pay): boolean;
 }
 
-/** @throws PatternError when the engine cannot take the pattern, or it matches the empty text */
+/** @throws PatternError when the pattern is invalid or matches the empty text */
 export function customFinder(pattern: string): CustomFinder {
   const regex = compileLinear(pattern);
   if (regex.test('')) throw new PatternError('the pattern matches the empty text, so it would match everywhere');
@@ -37,7 +46,7 @@ export function customFinder(pattern: string): CustomFinder {
     size,
     mayMatch: (text) => beginning === null || (text.length >= beginning.length && beginning.test(text)),
     find(text, found, pay) {
-      // Most texts hold no match, and saying so costs a fraction of looking for the place.
+      // Most texts have no match, and a test costs a fraction of a search for positions.
       if (!pay(testSteps(size, text.length))) return false;
       return !regex.test(text) || findAll(text, found, pay);
     },
@@ -51,14 +60,15 @@ export function customFinder(pattern: string): CustomFinder {
       const window = isLast ? text.slice(from) : text.slice(from, from + WINDOW);
       let next = isLast ? text.length : from + WINDOW / 2;
       if (!pay(testSteps(size, window.length))) return false;
-      // The automaton says of most windows that they hold no match, in a fraction of the time of looking for the place.
+      // The automaton rules out most windows in a fraction of the time of a search for positions.
       if (!regex.test(window)) {
         from = next;
         continue;
       }
       if (!pay(searchSteps(size, window.length))) return false;
       for (const { start, end } of regex.matches(window)) {
-        // Cut by the window's end, or so near to it that it may be: looked at again from its own start.
+        // The match is cut by the window's end, or near enough that it may be: searched again from
+        // its own start.
         if (!isLast && start >= WINDOW / 2) {
           next = from + start;
           break;
@@ -78,8 +88,9 @@ export function customFinder(pattern: string): CustomFinder {
 }
 
 /**
- * Checks the patterns of a policy that is to be stored.
- * @throws UnusablePattern naming the first that cannot be used, or with which all are too large together
+ * Validates the patterns of a policy before it is stored.
+ * @throws UnusablePattern naming the first invalid pattern, or the one with which all together
+ * become too large
  */
 export function checkOwnPatterns(patterns: readonly string[]): void {
   let sizes = 0;
@@ -100,9 +111,9 @@ export function checkOwnPatterns(patterns: readonly string[]): void {
   }
 }
 
-/** A pattern that a policy cannot have. */
+/** A pattern that a policy cannot contain. */
 export class UnusablePattern extends Error {
-  /** Place of the pattern among those of the policy, from 0. */
+  /** Index of the pattern in the policy, from 0. */
   readonly index: number;
 
   constructor(index: number, message: string) {

@@ -1,14 +1,19 @@
-// How the value that names a person may be stored: as it was sent, and as a PII policy has made it. Pure.
+// Lists the forms in which a value that names a person may be stored: as sent, and as a PII policy
+// changed it. Pure.
 import { PiiRedactor, type PiiRules } from './pii.ts';
 import { IN_PLACE } from './own_patterns.ts';
 
-/** Enough for all patterns of a policy on the longest value of a request to erase; 0.2 s for patterns made to be slow. */
+/**
+ * Enough steps for all patterns of a policy on the longest value of an erasure request; 0.2 s for
+ * adversarial patterns.
+ */
 const STEPS_MAX = 8_000_000;
 
 /**
- * The value and the forms in which it may be stored. A label that stands for every find of its kind ([EMAIL]) is none of them: it is
- * stored for everybody alike and names nobody; a keyed hash is one.
- * @param rules those by which the org's telemetry may have been redacted
+ * Returns the value and every form in which it may be stored. A label that replaces every find of
+ * its kind ([EMAIL]) is not one of them: it is the same for everybody and names nobody. A keyed
+ * hash is one.
+ * @param rules policies by which the organization's telemetry may have been redacted
  */
 export function storedForms(attribute: string, value: string, rules: readonly PiiRules[]): string[] {
   const forms = new Set([value]);
@@ -18,7 +23,7 @@ export function storedForms(attribute: string, value: string, rules: readonly Pi
     const [alone, inField] = [redactor.begin(), redactor.begin()];
     const text = alone.text(value);
     const named = inField.fields({ [attribute]: value })[attribute];
-    // What stands for a text that patterns were too much for is stored for everybody alike.
+    // A text whose patterns exceeded their budget is replaced by the same text for everybody.
     if (alone.exceeded.length === 0) forms.add(text);
     if (inField.exceeded.length === 0 && typeof named === 'string') forms.add(named);
   }

@@ -1,16 +1,17 @@
-// Which redactions are told as pii.match: one in a thousand, chosen by what the span is, so that whoever decides it again (after a
-// crash, in another process) chooses the same. In: the spans of an event. Out: the events to tell. Pure.
+// Selects the redactions that are reported as pii.match: one in a thousand, chosen by the span, so
+// that a process that decides again after a crash chooses the same. In: the spans of an event. Out:
+// the events to send. Pure.
 import { createHash } from 'node:crypto';
 import type { Span } from '../traces/span.ts';
 
-/** One redacted span in so many is told. */
+/** One in this many redacted spans is reported. */
 const TOLD_ONE_IN = 1000;
 
 export interface PiiMatch {
   event: 'pii.match';
   org_id: string;
   trace_id: string;
-  /** The span: what tells it from other matches of the trace. */
+  /** The span, which distinguishes this match from others of the trace. */
   subject: string;
   payload: { event: 'pii.match'; org_id: string; trace_id: string; span_id: string; kinds: readonly string[] };
 }
@@ -24,7 +25,10 @@ export function piiMatches(spans: readonly Span[]): PiiMatch[] {
   });
 }
 
-/** By SHA-256 of the event's own hash and the span: evenly spread, and nobody's choice. */
+/**
+ * Chosen by SHA-256 over the event's hash and the span: evenly spread, and not for a sender to
+ * choose.
+ */
 export function isTold(event_hex: string, span_id: string): boolean {
   return createHash('sha256').update(`${event_hex}\n${span_id}`).digest().readUInt32BE(0) % TOLD_ONE_IN === 0;
 }

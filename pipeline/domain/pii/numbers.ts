@@ -1,30 +1,39 @@
-// Numbers that are personal: payment cards, US social security numbers, phones. In: a text. Out: where they stand.
-// Every search is linear in the text: each pattern is bounded in length and has one way to match, and no place of the text is
-// begun at by more than a fixed number of them.
+// Finds personal numbers: payment cards, US social security numbers, phones. In: a text. Out: their
+// positions. Every search is linear in the text: each pattern is bounded in length, has one way to
+// match, and each position starts at most a fixed number of attempts.
 
-/** A find is [start, end) in UTF-16 units. */
+/** Position of a find, [start, end) in UTF-16 units. */
 export type Place = readonly [start: number, end: number];
 
 export type NumberKind = 'card' | 'ssn' | 'phone';
 
-/** Not within a word; the letter of an escape such as \n (a text may be JSON in JSON) is no part of one. */
+/**
+ * Not within a word. The letter of an escape such as \n does not belong to one, since a text may be
+ * JSON within JSON.
+ */
 const WORD_START = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;
 const WORD_END = '(?![A-Za-z0-9_])';
 
-/** Characters before a run, and behind it, that decide whether it is taken for itself: an escape, a sign, a digit. */
+/**
+ * Characters before and after a run of digits that decide whether it stands alone: an escape, a
+ * sign, a digit.
+ */
 const BEFORE_RUN = 8;
 const BEHIND_RUN = 3;
 
-/** Seven digits or more, with at most two separators between any two: nothing shorter is a card, an SSN or a phone. */
+/**
+ * Seven digits or more, with at most two separators between any two: no card, SSN or phone is
+ * shorter.
+ */
 const RUN = /\d(?:[ \u00a0.()/-]{0,2}\d){6,}/g;
 const HAS_RUN = /\d(?:[ \u00a0.()/-]{0,2}\d){6}/;
 
-/** Whether a text can hold any of them: most texts do not, and are not looked at again. */
+/** Returns true when a text may contain any of them. Most texts do not and are not read again. */
 export function mayHoldNumbers(text: string): boolean {
   return HAS_RUN.test(text);
 }
 
-/** Every run of digits is looked at once for all kinds, and nothing but runs is. */
+/** Reads each run of digits once for all kinds, and nothing else. */
 export function findNumbers(
   text: string,
   kinds: readonly NumberKind[],
@@ -52,13 +61,16 @@ export function findNumbers(
 
 // ---- cards ----
 
-/** Digits in a row, or in the groups in which they stand on cards: 4-4-4-4, 4-4-4-4-3, 4-6-5 and 4-6-4. */
+/** Digits in a row, or in the groups printed on cards: 4-4-4-4, 4-4-4-4-3, 4-6-5 and 4-6-4. */
 const CARD = new RegExp(
   String.raw`(?=\d)${WORD_START}(?<!\d[.-])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5}|\d{13,19})${WORD_END}(?![.-]\d)`,
   'g',
 );
 
-/** [first, last prefix, lengths]: ranges of issuers by ISO/IEC 7812, as the card schemes publish them. */
+/**
+ * [first prefix, last prefix, lengths]: issuer ranges of ISO/IEC 7812, as the card schemes publish
+ * them.
+ */
 const CARD_RANGES: readonly (readonly [string, string, readonly number[]])[] = [
   ['4', '4', [13, 16, 19]], // Visa
   ['51', '55', [16]], // Mastercard
@@ -89,13 +101,13 @@ const CARD_RANGES: readonly (readonly [string, string, readonly number[]])[] = [
 function findCards(text: string, found: (place: Place) => void): void {
   for (const match of text.matchAll(CARD)) {
     const whole = match[0];
-    // Three digits behind four groups may be the card's end, or what is asked for beside it.
+    // Three digits after four groups may be the card's last group, or its security code.
     const shown = isCard(whole) ? whole : whole.length === 23 && isCard(whole.slice(0, 19)) ? whole.slice(0, 19) : null;
     if (shown !== null) found([match.index, match.index + shown.length]);
   }
 }
 
-/** Of a known issuer, as long as it makes them, and Luhn's check digit is right. */
+/** Returns true for a known issuer, a length that it issues, and a correct Luhn check digit. */
 export function isCard(shown: string): boolean {
   const digits = shown.replaceAll(/\D/g, '');
   const known = CARD_RANGES.some(([first, last, lengths]) => {
@@ -105,7 +117,10 @@ export function isCard(shown: string): boolean {
   return known && !/^(\d)\1*$/.test(digits) && passesLuhn(digits);
 }
 
-/** ISO/IEC 7812-1, annex B: every second digit from the right doubled, the digits of all summed, a multiple of ten. */
+/**
+ * ISO/IEC 7812-1, annex B: with every second digit from the right doubled, the sum of all digits is
+ * a multiple of ten.
+ */
 export function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -118,10 +133,13 @@ export function passesLuhn(digits: string): boolean {
 
 // ---- social security numbers ----
 
-/** Area, group and serial as the Social Security Administration gives them out: no 000, 666, 9xx; no 00; no 0000. */
+/**
+ * Area, group and serial as the Social Security Administration assigns them: no 000, 666, 9xx; no
+ * 00; no 0000.
+ */
 const SSN_PARTS = String.raw`(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}`;
 const SSN = new RegExp(String.raw`(?=\d)${WORD_START}(?<!\d[ .-]|#)${SSN_PARTS}${WORD_END}(?!-\d| \d|\.\d)`, 'g');
-/** Nine digits without separators are one only where the text says so. */
+/** Nine digits without separators count only where the text names an SSN. */
 const BARE_SSN = new RegExp(String.raw`^(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}$`);
 const NAMES_SSN =
   /(?:\bssn|\bsocial(?: security)?(?: (?:number|no|nr|num))?)[^\dA-Za-z]{0,6}(?:(?:is|was|number|no)[^\dA-Za-z]{1,3})?$/i;
@@ -138,12 +156,12 @@ function findSsns(text: string, index: number, run: string, found: (place: Place
 // ---- phones ----
 
 const PHONE_DIGITS_MIN = 8;
-/** ITU-T E.164. */
+/** Maximum by ITU-T E.164. */
 const PHONE_DIGITS_MAX = 15;
-/** Characters before a number in which the text may say that it is a phone. */
+/** Characters before a number in which the text may name a phone. */
 const CONTEXT_CHARS = 40;
 
-/** Country codes of E.164 by their number of digits; ranges of those with three. */
+/** Country codes of E.164 by their number of digits; ranges for those of three. */
 const CODES_1_2 = new Set(
   '1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 91 92 93 94 95 98'.split(
     ' ',
@@ -154,11 +172,12 @@ const CODES_3 =
 
 const NORTH_AMERICAN = /(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?!\d)/y;
 /**
- * The same groups with one separator throughout, whatever the numbering plan says of them: examples and tests are full of 555-123-4567 and
- * 123-456-7890. What begins with 0 or 10, or has nothing but zeros in the middle, rather counts something.
+ * The same groups with one separator throughout, outside the numbering plan too: examples and tests
+ * contain many numbers such as 555-123-4567 and 123-456-7890. A number that begins with 0 or 10, or
+ * has only zeros in the middle, is more likely a count.
  */
 const NORTH_AMERICAN_LIKE = /(?:1[ .-])?(?!10)[1-9]\d\d([.-])(?!000)\d{3}\1\d{4}(?!\d)/y;
-/** With the digit that a country puts before its own numbers: 030 901820, 020 7946 0958, (02) 9374 4000. */
+/** With a national trunk prefix: 030 901820, 020 7946 0958, (02) 9374 4000. */
 const TRUNK = /(?:\(0[1-9]\d{0,3}\)[ /-]?|0[1-9]\d{0,3}[ /-])\d{2,8}(?:[ -]\d{2,8}){0,4}(?!\d)/y;
 const TRUNK_PAIRS = /0[1-9](?:\.\d\d){4}(?!\d)/y;
 const AREA_IN_PARENTHESES = /\(\d{2,5}\)[ -]?\d{3,5}[ -]\d{2,5}(?:[ -]\d{2,5})?(?!\d)/y;
@@ -167,23 +186,29 @@ const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d|(?:19|20)\d\d[./-]\d{1,2
 const DATE_CHARS = 11;
 const DECIMAL = /^\+?\d+\.\d+$/;
 
-/** Words that name a phone, in the languages in which most telemetry comes; up to 20 characters may stand between. */
+/**
+ * Words that name a phone, in the most common languages of telemetry; up to 20 characters may
+ * follow before the number.
+ */
 const NAMES_PHONE =
   /(?:\b(?:tele)?phone|\btele?f|\btel\b|\bt[eé]l|\bmobil|\bmob\b|\bcell|\bhandy|\bportable\b|whats ?app|\bfax|\bcaller|\bcallback|\b(?:contact|my) (?:no|number|num|nr)\b|тел|моб|電話|携帯|电话|手机|전화)[^\d\n]{0,20}$/iu;
-/** Verbs after which a number is a phone when it follows at once. */
+/** Verbs after which a number is a phone when it follows directly. */
 const ASKS_TO_CALL =
   /\b(?:call|dial|ring|text|sms|reach|ruf|appelez|chame|llame)(?: (?:me|us|him|her|them|le|at|on|to|back|now))*[ :]{1,2}$/i;
 
-/** Of one run: it begins with a phone, or holds some that begin with + or a parenthesis, or behind another phone. */
+/**
+ * Finds the phones of one run: one at its start, and those that begin with + or a parenthesis or
+ * follow another phone.
+ */
 function findPhones(text: string, index: number, end: number, found: (place: Place) => void): void {
   let at = index;
-  // What leads the first digit belongs to the number.
+  // A leading + or parenthesis belongs to the number.
   while (at > 0 && (text[at - 1] === '(' || text[at - 1] === '+') && index - at < 2) at--;
   let free = true;
   for (; at < end; at++) {
     const char = text[at];
     if (!free && char !== '+' && char !== '(') continue;
-    // A parenthesis may be the number's own or stand around it.
+    // A parenthesis may belong to the number or enclose it.
     free = char === '(';
     const phoneEnd = startsPhone(text, at) ? phoneAt(text, at) : -1;
     if (phoneEnd < 0) continue;
@@ -195,7 +220,7 @@ function findPhones(text: string, index: number, end: number, found: (place: Pla
   }
 }
 
-/** Not within a word, a longer number or an amount. */
+/** Returns true outside of words, longer numbers and amounts. */
 function startsPhone(text: string, at: number): boolean {
   const before = text[at - 1];
   if (before === undefined) return true;
@@ -203,7 +228,7 @@ function startsPhone(text: string, at: number): boolean {
   return !/[\d_.,+#$€£%-]/.test(before) && !(before === '(' && text[at] === '(');
 }
 
-/** Where the phone that begins at `at` ends; -1 where none does. */
+/** Returns where the phone that begins at `at` ends; -1 when none begins there. */
 function phoneAt(text: string, at: number): number {
   if (DATE.test(text.slice(at, at + DATE_CHARS))) return -1;
   const international = internationalAt(text, at);
@@ -216,7 +241,7 @@ function phoneAt(text: string, at: number): number {
     if (shown === undefined) continue;
     const kept = pattern === TRUNK ? withinDigits(shown, 12) : shown;
     if (!isPhoneShape(text, at, kept, pattern === TRUNK ? 9 : PHONE_DIGITS_MIN) || !isFirst) continue;
-    // Three plain groups may be any three numbers.
+    // Three plain groups of digits may be any three numbers.
     if (/^[\d ]+$/.test(kept) && pattern === NORTH_AMERICAN && !isSaidPhone(text, at)) continue;
     return at + kept.length;
   }
@@ -225,7 +250,9 @@ function phoneAt(text: string, at: number): number {
   return isPhoneShape(text, at, shown, 7) ? at + shown.length : -1;
 }
 
-/** +, 00 or 011, then a country's code and a number of at most fifteen digits in all. */
+/**
+ * Returns the end of a number with +, 00 or 011, a country code, and at most fifteen digits in all.
+ */
 function internationalAt(text: string, at: number): number {
   const prefix = text[at] === '+' ? '+' : text.startsWith('011', at) ? '011' : text.startsWith('00', at) ? '00' : null;
   if (prefix === null) return -1;
@@ -236,7 +263,7 @@ function internationalAt(text: string, at: number): number {
   const shown = digitsFrom(text, at, prefix.length + (code === '1' ? 11 : PHONE_DIGITS_MAX) - (prefix === '+' ? 1 : 0));
   const digits = digitsIn(shown) - (prefix === '+' ? 0 : prefix.length);
   if (digits < PHONE_DIGITS_MIN || (code === '1' && digits !== 11)) return -1;
-  // Without a plus, digits alone are an id.
+  // Without a plus, a bare row of digits is an id.
   if (
     prefix !== '+' &&
     (/\d[ ./-]$/.test(text.slice(Math.max(0, at - 2), at)) || (/^\d+$/.test(shown) && !isSaidPhone(text, at)))
@@ -245,7 +272,7 @@ function internationalAt(text: string, at: number): number {
   return isPhoneShape(text, at, shown, PHONE_DIGITS_MIN) ? at + shown.length : -1;
 }
 
-/** The digits from `at` on with what separates them, up to `max` of them; empty where more follow. */
+/** Returns up to `max` digits from `at` on with their separators; empty when more digits follow. */
 function digitsFrom(text: string, at: number, max: number): string {
   let end = at;
   let digits = 0;
@@ -264,7 +291,7 @@ function digitsFrom(text: string, at: number, max: number): string {
   return text.slice(at, end);
 }
 
-/** Groups from the first on that have at most `max` digits. */
+/** Returns the leading groups that have at most `max` digits together. */
 function withinDigits(shown: string, max: number): string {
   let kept = shown;
   while (digitsIn(kept) > max) kept = kept.slice(0, Math.max(0, kept.search(/[ /-]\d+$/)));

@@ -1,36 +1,41 @@
-// The own patterns of a policy, run within bounds: in place while the steps of an event last, else where a deadline ends them.
-// In: the patterns as they are stored, and texts. Out: for each text the places of all matches, or that they could not be looked for
-// within the bounds; the caller then replaces the text as a whole, so nothing that a pattern was to hide gets through.
+// Runs the own patterns of a policy within bounds: in place while the event's budget of steps
+// lasts, otherwise where a deadline ends them. In: the stored patterns, and texts. Out: for each
+// text the positions of all matches, or `exceeded` when the bounds did not suffice. The caller then
+// replaces the whole text, so nothing that a pattern should hide remains.
 import type { CustomPattern } from '../../../schemas/records/pii_policy.ts';
 import { type CustomFinder, customFinder, type Pay } from './custom.ts';
 
-/** A match of the pattern of this rank, [start, end) in UTF-16 units. */
+/** A match of the pattern with this rank, [start, end) in UTF-16 units. */
 export type OwnFind = readonly [rank: number, start: number, end: number];
 
-/** exceeded: the text was not looked at to its end. */
+/** `exceeded`: the text was not searched to its end. */
 export type OwnFinds = readonly OwnFind[] | 'exceeded';
 
 const NONE: OwnFinds = [];
 
 /**
- * Steps that the own patterns of an org may take in place for one event. At 25 ns a step, which takes a pattern and a text made for
- * each other, they are 25 ms; usual patterns on usual events take microseconds.
+ * Maximum steps that an organization's own patterns may take in place for one event. They are 25 ms
+ * at 25 ns a step, which takes an adversarial pair of pattern and text; usual patterns on usual
+ * events take microseconds.
  */
 export const EVENT_STEPS_MAX = 1_000_000;
 
 const STEP_MS = 25e-6;
 
-/** What bounds the own patterns of one org in this process. */
+/** Bounds of an organization's own patterns in this process. */
 export interface OwnBounds {
-  /** Steps that an event may take in place now: EVENT_STEPS_MAX, or 0 for an org that has had its share of time. */
+  /**
+   * Steps that an event may take in place now: EVENT_STEPS_MAX, or 0 when the organization has used
+   * up its share of time.
+   */
   steps(): number;
-  /** Takes down what patterns took in place, milliseconds. */
+  /** Records the milliseconds that patterns took in place. */
   took(ms: number): void;
-  /** Looks for patterns where a deadline ends it; never rejects. @returns for each text its finds */
+  /** Searches under a deadline; never rejects. @returns the finds of each text */
   search(patterns: readonly CustomPattern[], texts: readonly string[]): Promise<readonly OwnFinds[]>;
 }
 
-/** Bounds where no other thread is at hand: what is too much in place is not looked for. */
+/** Bounds without a second thread: what exceeds the steps in place is not searched. */
 export const IN_PLACE: OwnBounds = {
   steps: () => EVENT_STEPS_MAX,
   took: () => undefined,
@@ -39,12 +44,15 @@ export const IN_PLACE: OwnBounds = {
 
 export class OwnPatterns {
   readonly patterns: readonly CustomPattern[];
-  /** null for a pattern that cannot be compiled: no text can be said to hold no match of it. */
+  /** Null for a pattern that does not compile: no text can be declared free of its matches. */
   readonly #finders: readonly (CustomFinder | null)[];
-  /** Steps for each character where all patterns have to look at a text. */
+  /** Steps for each character when all patterns have to search a text. */
   readonly weight: number;
 
-  /** Takes every policy that was ever stored: a pattern that cannot be used is a reason to replace texts, not to fail. */
+  /**
+   * Accepts every policy ever stored: an invalid pattern makes texts be replaced as a whole, but
+   * never fails.
+   */
   constructor(patterns: readonly CustomPattern[]) {
     this.patterns = patterns;
     this.#finders = patterns.map(({ pattern }) => {
@@ -57,12 +65,12 @@ export class OwnPatterns {
     this.weight = this.#finders.reduce((sum, finder) => sum + (finder === null ? 0 : 2 * finder.size + 52), 0);
   }
 
-  /** Labels of the patterns that cannot be used: texts are replaced as a whole in their place. */
+  /** Labels of the invalid patterns, because of which texts are replaced as a whole. */
   get unusable(): string[] {
     return this.patterns.flatMap(({ label }, index) => (this.#finders[index] === null ? [label] : []));
   }
 
-  /** False for most texts that hold no match, at little cost. */
+  /** Returns false for most texts without a match, at little cost. */
   mayMatch(text: string): boolean {
     return text !== '' && this.#finders.some((finder) => finder === null || finder.mayMatch(text));
   }
@@ -85,28 +93,31 @@ export class OwnPatterns {
   }
 }
 
-/** The own patterns over the texts of one event: what they may still take, and the texts that were too much. */
+/**
+ * The own patterns on the texts of one event, with the remaining budget and the texts that exceeded
+ * it.
+ */
 export class OwnSearch {
   readonly #own: OwnPatterns;
   readonly #known: ReadonlyMap<string, OwnFinds>;
   readonly #exceeded = new Set<string>();
   #steps: number;
-  /** What they took in place, milliseconds. */
+  /** Milliseconds spent in place. */
   ms = 0;
 
-  /** @param known what another thread has found in texts that were too much before */
+  /** @param known what another thread found in texts that exceeded the budget before */
   constructor(own: OwnPatterns, steps: number, known: ReadonlyMap<string, OwnFinds>) {
     this.#own = own;
     this.#steps = steps;
     this.#known = known;
   }
 
-  /** Texts that could not be looked at within the steps. */
+  /** Texts that could not be searched within the budget. */
   get exceeded(): readonly string[] {
     return [...this.#exceeded];
   }
 
-  /** Whether a text may hold a match: what need not be looked at costs nothing. */
+  /** Returns true when a text may have a match; a text that cannot costs nothing. */
   mayMatch(text: string): boolean {
     return this.#own.patterns.length > 0 && this.#own.mayMatch(text);
   }
@@ -119,13 +130,13 @@ export class OwnSearch {
     const began = performance.now();
     const before = this.#steps;
     const finds = this.#own.find(text, (steps) => this.#pay(steps));
-    // On a busy machine the clock goes on while this process waits.
+    // On a busy machine the clock continues while this process waits, so the steps bound the time.
     this.ms += Math.min(performance.now() - began, (before - this.#steps) * STEP_MS);
     if (finds === 'exceeded') this.#exceeded.add(text);
     return finds;
   }
 
-  /** A text that is too much takes nothing from those after it. */
+  /** A text that exceeds the budget takes nothing from those after it. */
   #pay(steps: number): boolean {
     if (steps > this.#steps) return false;
     this.#steps -= steps;

@@ -1,7 +1,10 @@
-// Personal data in telemetry: what is found, and what stands in its place. In: texts, or JSON values of any depth. Out: the same
-// with each find replaced: [EMAIL], [PHONE], [CARD], [IP], [SSN] or [<label>] of an own pattern, or the like with a keyed hash.
-// Guarantees: linear in the text; finds that overlap are replaced together, by the label of the longest (of the first in the order
-// of the policy where they are alike), so nothing of any find is left; the same value is replaced by the same text every time.
+// Redacts personal data in telemetry. In: texts, or JSON values of any depth. Out: the same with
+// each find replaced: [EMAIL], [PHONE], [CARD], [IP], [SSN] or [<label>] of an own pattern, or
+// these with a keyed hash.
+//
+// Guarantees: time is linear in the text. Overlapping finds are replaced together, by the label of
+// the longest (of the first in the order of the policy when equal), so nothing of any find remains.
+// Equal values are replaced by equal texts every time.
 import { createHmac } from 'node:crypto';
 import type { CustomPattern, PiiKind } from '../../../schemas/records/pii_policy.ts';
 import { DEPTH_MAX, deeperThan } from '../text/nesting.ts';
@@ -9,35 +12,47 @@ import { findEmails, findIpv4, findIpv6, mayHoldEmails } from './addresses.ts';
 import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './numbers.ts';
 import { IN_PLACE, type OwnBounds, type OwnFind, type OwnFinds, OwnPatterns, OwnSearch } from './own_patterns.ts';
 
-/** Hex digits of a hash: enough to keep a billion values of an org apart, too few to be worth attacking without the key. */
+/**
+ * Hex digits of a hash: enough to distinguish a billion values of an organization, too few to be
+ * worth attacking without the key.
+ */
 const HASH_DIGITS = 12;
-/** Names of fields that hold nothing, remembered: every event brings the same ones. */
+/** Maximum names of clean fields remembered: every event brings the same ones. */
 const CLEAN_NAMES_MAX = 10_000;
 const CLEAN_NAME_CHARS_MAX = 64;
-/** What every address of a machine has in it; written without look-behind, so that it costs next to nothing. */
+/** Contained in every IP address; without look-behind, so that a test costs next to nothing. */
 const HAS_IPV4 = /\d\.\d{1,3}\.\d{1,3}\.\d/;
 const HAS_IPV6 = /:[0-9A-Fa-f]{0,4}:/;
-/** Texts that are kept with what became of them, so that a prompt that is an attribute too is looked at once. */
+/** Texts cached with their result, so that a prompt that is also an attribute is read once. */
 const KNOWN_TEXTS_MAX = 4;
 const KNOWN_TEXT_CHARS_MIN = 64;
-/** Stands for a text in which own patterns could not be looked for within their bounds; its kind in pii.match. */
+/**
+ * Replaces a text that own patterns could not search within their bounds, and its kind in
+ * pii.match.
+ */
 const WHOLE = '[REDACTED]';
 const WHOLE_KIND = 'unsearched';
-/** The least number with seven digits: smaller ones are no phones, SSNs or cards. */
+/** The smallest number with seven digits: smaller ones are no phones, SSNs or cards. */
 const NUMBER_MIN = 1e6;
 const WHOLE_NUMBER = /^\d+$/;
-/** A value of this shape is read together with its name: {"phone": "5551234567"} says what it is. */
+/**
+ * A value of this shape is read together with its field's name: {"phone": "5551234567"} says what
+ * it is.
+ */
 const NUMBER_VALUE = /^[+(]?[\d ().\-/]{7,32}$/;
-/** Characters of the end of a name that are read with its value, so that a long name is not read again for each of its values. */
+/**
+ * Maximum characters from the end of a name that are read with its value, so that a long name is
+ * not read again for each value.
+ */
 const LEAD_CHARS_MAX = 64;
 
-/** What a find is, in the order in which finds of one length come first. */
+/** What was found, in the order that decides between finds of equal length. */
 interface Find {
   start: number;
   end: number;
-  /** In brackets in the text. */
+  /** The label that replaces the find, in brackets. */
   label: string;
-  /** In pii.match. */
+  /** The kind reported in pii.match. */
   kind: string;
   rank: number;
 }
@@ -45,15 +60,15 @@ interface Find {
 export interface PiiRules {
   kinds: readonly PiiKind[];
   custom: readonly CustomPattern[];
-  /** Key of the org's hashes; null where a find is replaced by its label alone. */
+  /** Key of the organization's hashes; null when a find is replaced by its label alone. */
   hash_key: Buffer | null;
-  /** What bounds the own patterns; IN_PLACE unless given. */
+  /** Bounds of the own patterns; IN_PLACE by default. */
   bounds?: OwnBounds | undefined;
 }
 
 type Finder = (text: string, found: (place: Place) => void) => void;
 
-/** What an org has redacted, ready to run. Made once for each version of a policy. */
+/** The redaction of an organization, compiled once for each version of its policy. */
 export class PiiRedactor {
   readonly #kinds: ReadonlySet<PiiKind>;
   readonly #numbers: readonly NumberKind[];
@@ -72,24 +87,29 @@ export class PiiRedactor {
     this.#hashKey = hash_key;
   }
 
-  /** One event's redaction: what it finds is gathered, and no text is looked at twice. */
+  /** Begins the redaction of one event, which collects its finds and reads no text twice. */
   begin(known: ReadonlyMap<string, OwnFinds> = NOTHING_KNOWN): Redaction {
     return new Redaction(this, new OwnSearch(this.own, this.#bounds.steps(), known));
   }
 
-  /** Whether the own patterns may need more for an event of so many characters than runs in place: see redact. */
+  /**
+   * Returns true when the own patterns may need more than runs in place for an event of this many
+   * characters; see redact.
+   */
   mayExceed(chars: number): boolean {
     return this.own.patterns.length > 0 && chars * this.own.weight > this.#bounds.steps() / 2;
   }
 
-  /** Takes down what own patterns took of this thread's time for an event. */
+  /** Records the time that own patterns took in this thread for an event. */
   took({ ownMs }: Redaction): void {
     if (ownMs > 0) this.#bounds.took(ownMs);
   }
 
   /**
-   * Redacts an event with as much time as own patterns have: what is too much for this thread is looked for in another one.
-   * @param make redacts what there is, and gives the same texts to the redaction every time; it runs once or twice
+   * Redacts an event with all the time that own patterns may take: texts that exceed this thread's
+   * budget are searched in another thread.
+   * @param make redacts everything, giving the same texts to the redaction every time; it runs once
+   * or twice
    */
   async redact<T>(make: (redaction: Redaction) => T): Promise<T> {
     const first = this.begin();
@@ -104,7 +124,7 @@ export class PiiRedactor {
     return whole;
   }
 
-  /** Whether a text can hold anything of the kinds that are looked for: false for most, at little cost. */
+  /** Returns false for most texts without personal data of the policy's kinds, at little cost. */
   suspects(text: string): boolean {
     const kinds = this.#kinds;
     if (kinds.has('email') && mayHoldEmails(text)) return true;
@@ -112,7 +132,10 @@ export class PiiRedactor {
     return kinds.has('ip') && (HAS_IPV4.test(text) || (text.includes(':') && HAS_IPV6.test(text)));
   }
 
-  /** Whether the name of a field holds nothing that is looked for. @param own the own patterns of the event */
+  /**
+   * Returns true when the name of a field contains nothing to redact. @param own the own patterns
+   * of the event
+   */
   isCleanName(name: string, own: OwnSearch): boolean {
     if (this.#cleanNames.has(name)) return true;
     if (name.length > CLEAN_NAME_CHARS_MAX || this.suspects(name)) return false;
@@ -123,9 +146,9 @@ export class PiiRedactor {
   }
 
   /**
-   * The finds of a text, overlapping ones as one, from left to right.
+   * Returns the finds of a text from left to right, overlapping ones merged.
    * @param own what own patterns found in it
-   * @param shift characters in front of the text in which own patterns were looked for
+   * @param shift characters in front of the text that own patterns searched too
    */
   findsIn(text: string, own: readonly OwnFind[] = [], shift = 0): Find[] {
     const finds: Find[] = own.flatMap(([rank, start, end]) => {
@@ -147,7 +170,10 @@ export class PiiRedactor {
     return finds.length < 2 ? finds : joined(finds);
   }
 
-  /** Whether a number can be anything that is looked for: an own pattern may be of any length, the rest has seven digits at least. */
+  /**
+   * Returns true when a number may be a find: for an own pattern any number, otherwise one of seven
+   * digits or more.
+   */
   suspectsNumber(value: number): boolean {
     return (
       Number.isInteger(value) &&
@@ -155,12 +181,12 @@ export class PiiRedactor {
     );
   }
 
-  /** Without separators, and whatever the field is called. */
+  /** Returns true for a card number without separators, whatever the field's name. */
   isCardNumber(digits: string): boolean {
     return this.#kinds.has('card') && digits.length >= 13 && isCard(digits);
   }
 
-  /** What stands in the place of a find. */
+  /** Returns the text that replaces a find. */
   replacement(label: string, kind: string, text: string): string {
     if (this.#hashKey === null) return `[${label}]`;
     const hash = createHmac('sha256', this.#hashKey)
@@ -184,24 +210,27 @@ export class Redaction {
     this.#own = own;
   }
 
-  /** Texts that were replaced as a whole, as own patterns were too much for this thread. */
+  /** Texts replaced as a whole because own patterns exceeded this thread's budget. */
   get exceeded(): readonly string[] {
     return this.#own.exceeded;
   }
 
-  /** What own patterns took, milliseconds. */
+  /** Milliseconds that own patterns took. */
   get ownMs(): number {
     return this.#own.ms;
   }
 
-  /** Kinds and labels found since the last call, in order of their name. */
+  /** Returns the kinds and labels found since the last call, sorted by name. */
   takeKinds(): string[] {
     const kinds = [...this.#kinds].sort();
     if (kinds.length > 0) this.#kinds = new Set();
     return kinds;
   }
 
-  /** The text with each find replaced; the same string where there is none. @param name of the field that holds it */
+  /**
+   * Returns the text with each find replaced; the same string when there is none.
+   * @param name name of the field that contains it
+   */
   text(text: string, name = ''): string {
     if (text.length < KNOWN_TEXT_CHARS_MIN) return this.#looked(text, name).redacted;
     const known = this.#known.find((one) => one.text === text);
@@ -215,11 +244,15 @@ export class Redaction {
     return redacted;
   }
 
-  /** A JSON text is redacted as the value that it is, and stays one; long numbers keep their digits. Any other text is a text. */
+  /**
+   * Redacts a JSON text as the value that it encodes, so that it stays JSON and long numbers keep
+   * their digits. Any other text is redacted as text.
+   */
   textOrJson(text: string): string {
     const first = text.charCodeAt(0);
     if (first !== 0x7b && first !== 0x5b) return this.text(text);
-    // A number is read together with the name of its field, which the text alone may not show; an escape may hide anything.
+    // A number is read together with its field's name, which the text alone may not show; an escape
+    // may hide anything.
     if (!this.#redactor.suspects(text) && !this.#own.mayMatch(text) && !mayHoldNumbers(text) && !text.includes('\\u'))
       return text;
     const value = parsedJson(text);
@@ -229,8 +262,8 @@ export class Redaction {
   }
 
   /**
-   * A JSON value with each find in its strings and in the names of its fields replaced, and whole numbers that would be finds as texts;
-   * the same object where there is none.
+   * Returns a JSON value with each find replaced in strings and field names; whole numbers that are
+   * finds become texts. Returns the same object when there is none.
    */
   value(value: unknown, name = ''): unknown {
     if (typeof value === 'string') return this.text(value, name);
@@ -242,7 +275,7 @@ export class Redaction {
     return this.fields(value as Record<string, unknown>);
   }
 
-  /** The same for an object, but for the fields that are left as they are. */
+  /** Redacts an object's fields except the untouched ones. */
   fields(fields: Record<string, unknown>, untouched?: ReadonlySet<string>): Record<string, unknown> {
     let changed: [string, unknown][] | null = null;
     const keys = Object.keys(fields);
@@ -307,11 +340,15 @@ export class Redaction {
   }
 }
 
-/** Returns the end of a field's name as words, with a colon: what a text would say before the number. */
+/**
+ * Returns the end of a field's name as words with a colon, as a text would introduce the number.
+ */
 const leadOf = (name: string): string =>
   `${name.slice(-LEAD_CHARS_MAX).replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: `;
 
-/** Finds that overlap become one: from the first start to the last end, called what the longest of them is. */
+/**
+ * Merges overlapping finds: from the first start to the last end, with the label of the longest.
+ */
 function joined(finds: Find[]): Find[] {
   finds.sort((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank);
   const kept: Find[] = [];
@@ -333,7 +370,10 @@ function joined(finds: Find[]): Find[] {
   return kept;
 }
 
-/** What is equal to people is equal to the hash: digits without separators, addresses whatever the case. */
+/**
+ * Returns the form that is hashed, so that equal values have equal hashes: digits without
+ * separators, addresses in lower case.
+ */
 function canonical(kind: string, text: string): string {
   if (kind === 'card' || kind === 'ssn' || kind === 'phone') return text.replaceAll(/\D/g, '');
   if (kind === 'email') return text.toLowerCase().replace('%40', '@');
@@ -345,15 +385,18 @@ interface RawJson {
   rawJSON(text: string): unknown;
   isRawJSON(value: unknown): boolean;
 }
-/** These have been in the language since ES2026, ahead of the compiler's library. */
+/** Part of the language since ES2026, but not yet of the compiler's library. */
 const json = JSON as unknown as RawJson;
 
-/** A number whose digits are kept as they were sent. */
+/** A number that keeps its digits as sent. */
 function isRawJson(value: object): value is { rawJSON: string } {
   return json.isRawJSON(value);
 }
 
-/** The value of a JSON text, integers beyond 2^53 with all their digits; undefined where it is none. */
+/**
+ * Returns the value of a JSON text, integers beyond 2^53 with all their digits; undefined when it
+ * is not JSON.
+ */
 function parsedJson(text: string): unknown {
   try {
     return json.parse(text, (_key, value, { source }) =>
@@ -364,7 +407,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Fields whose names became alike are told apart: [EMAIL], [EMAIL] 2. */
+/** Distinguishes fields whose names became equal: [EMAIL], [EMAIL] 2. */
 function withOwnNames(entries: readonly [string, unknown][]): Record<string, unknown> {
   const named = new Map<string, unknown>();
   const counts = new Map<string, number>();

@@ -1,17 +1,21 @@
-// How patterns of orgs begin, as expressions of the host's engine, which says of a text in a fraction of the time that nothing in it
-// begins so. In: a pattern in RE2's syntax. Out: an expression that matches wherever a match of the pattern begins (and perhaps
-// elsewhere), or null where the begin says nothing. It is built here of pieces whose repetitions are bounded, never taken from the
-// pattern as it is: its time is linear in the text.
+// Translates the beginning of an organization's pattern into an expression of the JavaScript
+// engine, which rules out most texts in a fraction of the time. In: a pattern in RE2's syntax. Out:
+// an expression that matches wherever a match of the pattern begins (and perhaps elsewhere), or
+// null when the beginning is not selective. It is assembled from pieces with bounded repetitions,
+// never copied from the pattern: its time is linear in the text.
 
-/** Characters that a place of the text costs at most: the length of the beginning times the ways to divide its repetitions. */
+/**
+ * Maximum characters read for one position of the text: the length of the beginning times the ways
+ * to divide its repetitions.
+ */
 const PLACE_STEPS_MAX = 256;
 const PIECES_MAX = 32;
-/** Characters of a beginning. */
+/** Maximum characters of a beginning. */
 const BEGINNING_MAX = 64;
 
 interface Piece {
   source: string;
-  /** Least and most repetitions; most is null without a bound. */
+  /** Minimum and maximum repetitions; max is null without a bound. */
   min: number;
   max: number | null;
 }
@@ -19,25 +23,25 @@ interface Piece {
 const CLASSES: Readonly<Record<string, string>> = { d: '0-9', w: 'A-Za-z0-9_', s: '\\t\\n\\f\\r ' };
 const PUNCTUATION = /^[!-/:-@[-`{-~]$/;
 
-/** What a character stands for in a class or alone; null for what is not understood. */
+/** Returns what a character means in a class or alone; null when it is not supported. */
 const literal = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 
 export interface Beginning {
   test(text: string): boolean;
-  /** No shorter text holds a match. UTF-16 units. */
+  /** A shorter text has no match. UTF-16 units. */
   readonly length: number;
 }
 
 export function beginningOf(pattern: string): Beginning | null {
   const anyCase = pattern.startsWith('(?i)');
   const body = anyCase ? pattern.slice(4) : pattern;
-  // Alternatives begin in different ways; a quotation is not read.
+  // Alternatives begin in different ways, and quotations are not parsed.
   if (body.includes('|') || body.includes('\\Q')) return null;
   const pieces: Piece[] = [];
   let at = 0;
   while (at < body.length && pieces.length < PIECES_MAX) {
     const atom = atomAt(body, at);
-    // So does what such a class leaves out.
+    // A negated class also depends on case.
     if (atom === null || (anyCase && atom.source.startsWith('[^'))) break;
     const repeats = repeatsAt(body, atom.end);
     if (repeats === null) break;
@@ -72,7 +76,7 @@ function atomAt(body: string, at: number): { source: string; end: number } | nul
   if (char === '[') return classAt(body, at);
   if (char === '\\') {
     const next = body[at + 1] ?? '';
-    // Left out: which characters are a word's differs between the engines where case is ignored.
+    // Omitted: where case is ignored, the engines differ about word characters.
     if (next === 'b') return { source: '', end: at + 2 };
     const known = CLASSES[next];
     if (known !== undefined) return { source: `[${known}]`, end: at + 2 };
@@ -81,12 +85,13 @@ function atomAt(body: string, at: number): { source: string; end: number } | nul
   return '^$.()*+?{'.includes(char) ? null : { source: literal(char), end: at + char.length };
 }
 
-/** A class of characters, ranges, \d, \w and \s; null for any other. */
+/** Reads a class of characters, ranges, \d, \w and \s; null for any other. */
 function classAt(body: string, at: number): { source: string; end: number } | null {
   const simple = /^\[(\^?)((?:[A-Za-z0-9_ @.,:;/#-]|\\[dws.\-/])+)\]/.exec(body.slice(at));
   if (simple === null) return null;
   const [whole, not = '', inner = ''] = simple;
-  // Where a dash stands decides what it means: ranges of letters and digits, or a dash at an end.
+  // The position of a dash decides its meaning: a range of letters or digits, or a dash at either
+  // end.
   const members = inner.match(/\\[dws]|\\.|[A-Za-z0-9]-[A-Za-z0-9]|./g) ?? [];
   let source = '';
   for (const [index, member] of members.entries()) {

@@ -1,26 +1,27 @@
-// Money as whole pico-USD (1e-12 USD) in a bigint, so that sums are exact whatever their order.
-// In: decimal text, or numbers read by their shortest decimal text. Out: pico-USD, and decimal text for the store.
+// Money as whole pico-USD (1e-12 USD) in a bigint, so that sums are exact in any order. In: decimal
+// text, or numbers read through their shortest decimal text. Out: pico-USD, and decimal text for
+// the store.
 
 /** Decimals of a USD amount in the store. */
 const DECIMALS = 12;
 const PICO_PER_USD = 1_000_000_000_000;
-/** The most that one span's cost column holds: 999,999.999999999999 USD. */
+/** Maximum of a span's cost column: 999,999.999999999999 USD. */
 export const COST_PICO_MAX = 999_999_999_999_999_999n;
 
 const DECIMAL = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 
 /**
- * Pico-USD of an amount in USD, from its decimal text (a number's shortest one): exact to 12 decimals, further digits
- * rounded half up.
- * @throws RangeError for what is no decimal number.
+ * Returns an amount in USD as pico-USD, exact to 12 decimals, further digits rounded half up. A
+ * number is read through its shortest decimal text.
+ * @throws RangeError when the text is not a decimal number
  */
 export function usdToPico(usd: number | string): bigint {
   return decimalToScaled(typeof usd === 'number' ? String(usd) : usd, DECIMALS);
 }
 
 /**
- * A decimal text times 10^decimals as a whole number, rounded half up (away from zero).
- * @throws RangeError for what is no decimal number.
+ * Returns a decimal text times 10^decimals as a whole number, rounded half up (away from zero).
+ * @throws RangeError when the text is not a decimal number
  */
 export function decimalToScaled(text: string, decimals: number): bigint {
   const part = DECIMAL.exec(text);
@@ -28,7 +29,7 @@ export function decimalToScaled(text: string, decimals: number): bigint {
   const fraction = part?.[3] ?? '';
   if (part === null || whole + fraction === '') throw new RangeError(`not a decimal number: ${text.slice(0, 40)}`);
   const digits = whole + fraction;
-  /** How many of the digits stand before the point once the number is scaled. */
+  /** Number of digits before the point once the number is scaled. */
   const point = whole.length + Number(part[4] ?? '0') + decimals;
   if (point < 0) return 0n;
   const kept = digits.slice(0, point).padEnd(point, '0');
@@ -37,7 +38,7 @@ export function decimalToScaled(text: string, decimals: number): bigint {
   return part[1] === '-' ? -value : value;
 }
 
-/** USD with exactly 12 decimals, as a Decimal column takes it. */
+/** Returns USD with exactly 12 decimals, as a Decimal column takes it. */
 export function picoToDecimal(pico: bigint): string {
   if (pico === 0n) return '0.000000000000';
   const negative = pico < 0n;
@@ -46,7 +47,7 @@ export function picoToDecimal(pico: bigint): string {
   return negative ? `-${text}` : text;
 }
 
-/** USD as the number that JSON answers carry: the double nearest to the exact amount. */
+/** Returns USD as the number in JSON answers: the double nearest to the exact amount. */
 export function picoToUsd(pico: bigint): number {
   const safe = pico <= BigInt(Number.MAX_SAFE_INTEGER) && pico >= BigInt(Number.MIN_SAFE_INTEGER);
   return safe ? Number(pico) / PICO_PER_USD : Number(picoToDecimal(pico));

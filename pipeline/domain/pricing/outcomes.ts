@@ -1,16 +1,17 @@
-// Named outcomes of an event (attributes.outcomes, {name: number}) as exact amounts, so that their sums do not depend on their
-// order. In: the attribute as sent. Out: names with amounts of 1e-12. What is no number, or beyond the bounds, counts nothing
-// and stays in the attributes. Pure.
+// Named outcomes of an event (attributes.outcomes, {name: number}) as exact amounts, so that sums
+// do not depend on their order. In: the attribute as sent. Out: names with amounts in units of
+// 1e-12. A value that is not a number or exceeds the bounds is not counted and stays in the
+// attributes. Pure.
 import { decimalToScaled } from './money.ts';
 
 /** Decimals of an amount in the store. */
 export const OUTCOME_DECIMALS = 12;
 const NAMES_MAX = 64;
 const NAME_LENGTH_MAX = 128;
-/** Beyond this a number is no count of anything: sums stay within Decimal(38, 12). */
+/** Maximum amount: larger numbers are no counts, and sums stay within Decimal(38, 12). */
 const AMOUNT_MAX = 1e12;
 
-/** Amounts by name, in 1e-12. */
+/** Amounts by name, in units of 1e-12. */
 export type Outcomes = ReadonlyMap<string, bigint>;
 
 export const NO_OUTCOMES: Outcomes = new Map();
@@ -28,7 +29,7 @@ export function outcomesOf(attribute: unknown): Outcomes {
   return outcomes.size === 0 ? NO_OUTCOMES : outcomes;
 }
 
-/** The sums of both, name by name. */
+/** Returns the sums of both, name by name. */
 export function addOutcomes(a: Outcomes, b: Outcomes): Outcomes {
   if (b.size === 0) return a;
   if (a.size === 0) return b;

@@ -1,13 +1,17 @@
-// The dated price table: what a model's tokens cost at an instant, from @pydantic/genai-prices, as exact whole numbers.
-// In: a model name, a provider hint, a time. Out: rates in pico-USD per million tokens, or null for a model that the table
-// does not know. The package finds the model and its price set; its own totals are floating point and not used.
+// The dated price table: the price of a model's tokens at an instant, from @pydantic/genai-prices,
+// as exact whole numbers. In: a model name, a provider hint, a time. Out: rates in pico-USD per
+// million tokens, or null for an unknown model. The package finds the model and its prices; its own
+// totals are floating point and not used.
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { calcPrice, findProvider, waitForUpdate } from '@pydantic/genai-prices';
 import type { ModelPrice, PriceCalculation } from '@pydantic/genai-prices';
 import { decimalToScaled } from './money.ts';
 
-/** A price that may rise with the size of the input: the last tier whose start the input tokens exceed holds for all. */
+/**
+ * A price that may depend on the size of the input: the last tier whose start the input tokens
+ * exceed applies to all of them.
+ */
 export interface Rate {
   /** Pico-USD per million tokens. */
   base: bigint;
@@ -15,9 +19,9 @@ export interface Rate {
   tiers: readonly { start: number; rate: bigint }[];
 }
 
-/** The rates of one model at one time; absent where the table has none. */
+/** The rates of one model at one time; null where the table has none. */
 export interface RateCard {
-  /** `<provider>/<model>` as the table names them. */
+  /** `<provider>/<model>` in the table's names. */
   id: string;
   input: Rate | null;
   output: Rate | null;
@@ -32,10 +36,10 @@ export interface RateCard {
 
 const PACKAGE = '@pydantic/genai-prices';
 const DAY_MS = 86_400_000;
-/** Cached (hint, model, day) entries: names come from senders, so the cache is bounded. */
+/** Maximum cached (hint, model, day) entries; names come from senders, so the cache is bounded. */
 const CACHE_MAX = 20_000;
 
-/** `genai-prices@<version>`, the table's part of a price source. */
+/** `genai-prices@<version>`: the table's part of a price source. */
 export const TABLE_NAME = `genai-prices@${packageVersion()}`;
 
 function packageVersion(): string {
@@ -46,7 +50,10 @@ function packageVersion(): string {
 
 const providers = (await waitForUpdate()) ?? [];
 
-/** Providers by lower-cased model id, for names that only one vendor's catalogue uses. The first in the table wins. */
+/**
+ * Providers by lower-cased model id, for names that only one vendor's catalogue has. The first in
+ * the table wins.
+ */
 const providerByExactId = new Map<string, string>();
 for (const provider of providers) {
   for (const model of provider.models) {
@@ -59,8 +66,9 @@ type Cached = { card: RateCard | null } | { byInstant: true };
 const cache = new Map<string, Cached>();
 
 /**
- * The rates of a model at an instant. `hint` names the provider to look at first (as the table or OpenTelemetry name it).
- * @returns null where the table does not know the model.
+ * Returns the rates of a model at an instant.
+ * @param hint provider to look up first, in the names of the table or of OpenTelemetry
+ * @returns null when the table does not know the model
  */
 export function rateCard(model: string, hint: string | null, atMs: number): RateCard | null {
   const key = `${String(Math.floor(atMs / DAY_MS))} ${hint ?? ''} ${model}`;
@@ -74,7 +82,7 @@ export function rateCard(model: string, hint: string | null, atMs: number): Rate
   return card;
 }
 
-/** Some vendors charge by the time of day: such a price is looked up for each call. */
+/** Some vendors charge by the time of day; such a price is looked up for each call. */
 function changesWithinADay({ model }: PriceCalculation): boolean {
   return (
     Array.isArray(model.prices) &&
@@ -82,7 +90,10 @@ function changesWithinADay({ model }: PriceCalculation): boolean {
   );
 }
 
-/** Hinted provider, then whoever's models are named so, then a provider named before / or :, then an exact catalogue name. */
+/**
+ * Looks up the hinted provider, then providers whose models have such names, then a provider before
+ * / or :, then an exact catalogue name.
+ */
 function lookUp(model: string, hint: string | null, timestamp: Date): PriceCalculation | null {
   const hinted = hint === null ? null : calculate(model, hint, timestamp);
   if (hinted !== null) return hinted;
@@ -127,7 +138,7 @@ function toRate(price: ModelPrice[string]): Rate | null {
   return { base: scaled(price.base), tiers: tiers.sort((a, b) => a.start - b.start) };
 }
 
-/** The table is written in decimal; a number's shortest text gives that decimal back. */
+/** The table is written in decimal; a number's shortest text restores that decimal. */
 function scaled(usdPerMtok: number): bigint {
   return decimalToScaled(String(usdPerMtok), 12);
 }

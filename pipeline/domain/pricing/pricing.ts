@@ -1,31 +1,38 @@
-// What a model call costs: given by the sender, by the org's own prices, or by the dated table, in this order.
-// In: model, token counts, the call's time. Out: exact pico-USD and the price that was used. Exact means: equal to decimal
-// arithmetic on the prices as published, rounded once, half up, to a pico-USD.
+// The cost of a model call: as the sender states it, by the organization's own prices, or by the
+// dated table, in this order. In: model, token counts, the call's time. Out: exact pico-USD and the
+// price that was used. Exact means equal to decimal arithmetic on the published prices, rounded
+// once, half up, to a pico-USD.
 import { COST_PICO_MAX, decimalToScaled, usdToPico } from './money.ts';
 import { rateCard, TABLE_NAME, type Rate, type RateCard } from './price_table.ts';
 import type { SpanPrice } from '../traces/span.ts';
 
-/** One price of an org, USD per million tokens. Of several for a model the latest `from` (UTC date) not after the call holds. */
+/**
+ * An organization's own price, USD per million tokens. Of several for a model, the latest `from`
+ * (UTC date) not after the call applies.
+ */
 export interface OrgPrice {
   model: string;
   input_usd_per_mtok: number;
   output_usd_per_mtok: number;
   cached_input_usd_per_mtok?: number | undefined;
-  /** ISO date; absent: since ever. */
+  /** ISO date; absent for a price without a beginning. */
   from?: string | undefined;
 }
 
-/** The org's own prices as they are now. Kept by identity: a changed list must be a new array. */
+/**
+ * Returns the organization's current prices. Compiled prices are cached by identity: a changed list
+ * must be a new array.
+ */
 export type OrgPrices = (orgId: string) => readonly OrgPrice[];
 
-/** Token counts of a call. The parts are contained in their totals, not added to them. */
+/** Token counts of a call. Parts are included in their totals, not added to them. */
 export interface PricedUsage {
   /** All input tokens: uncached, read from a cache and written to one. */
   input_tokens: number;
   output_tokens: number;
   /** Input tokens read from a cache. */
   cached_input_tokens: number;
-  /** Input tokens written to a cache, at the short and at the one-hour rate. */
+  /** Input tokens written to a cache, at the standard and at the one-hour rate. */
   cache_write_tokens: number;
   cache_write_1h_tokens: number;
   input_audio_tokens: number;
@@ -34,9 +41,12 @@ export interface PricedUsage {
 
 interface PricedCall {
   org_id: string;
-  /** Names to look for, best first: as requested, then as answered. */
+  /** Names to look up, best first: as requested, then as answered. */
   models: readonly string[];
-  /** Provider to look at first (`openai`, `anthropic`, an OpenTelemetry gen_ai.provider.name), or null. */
+  /**
+   * Provider to look up first (`openai`, `anthropic`, an OpenTelemetry gen_ai.provider.name), or
+   * null.
+   */
   provider: string | null;
   /** Start of the call, milliseconds. */
   at: number;
@@ -45,7 +55,7 @@ interface PricedCall {
 
 export interface Priced {
   cost_pico_usd: bigint;
-  /** source is `missing` where no price is known; the cost is then 0. */
+  /** The source is `missing` when no price is known; the cost is then 0. */
   price: SpanPrice;
 }
 
@@ -61,11 +71,14 @@ const NO_PRICE: Omit<SpanPrice, 'source'> = {
 const TOKENS_PER_MTOK = 1_000_000n;
 const CALLS_PER_KCOUNT = 1000n;
 
-/** What a span has that is no model call: no price, no cost. */
+/** The price of spans that are not model calls: none, at no cost. */
 export const UNPRICED: Priced = Object.freeze({ cost_pico_usd: 0n, price: Object.freeze({ source: '', ...NO_PRICE }) });
 const MISSING: Priced = Object.freeze({ cost_pico_usd: 0n, price: Object.freeze({ source: 'missing', ...NO_PRICE }) });
 
-/** The cost that the sender states (attributes.cost_usd): a number of USD or its decimal text, not negative. */
+/**
+ * Returns the cost that the sender states (attributes.cost_usd): a number of USD or its decimal
+ * text, not negative.
+ */
 export function givenPrice(costUsd: number | string): Priced {
   return { cost_pico_usd: capped(usdToPico(costUsd)), price: { source: 'given', ...NO_PRICE } };
 }
@@ -100,7 +113,10 @@ export function createPriceBook(orgPrices: OrgPrices): PriceBook {
   };
 }
 
-/** The price in force at an instant: the latest `from` that is not after it; of equal ones the last in the list. */
+/**
+ * Returns the price that applies at an instant: the latest `from` not after it; of equal ones the
+ * last in the list.
+ */
 function latest(prices: readonly OrgPrice[], at: number): OrgPrice | null {
   let best: OrgPrice | null = null;
   let bestFrom = -Infinity;
@@ -131,8 +147,8 @@ function flat(usdPerMtok: number): Rate {
 }
 
 /**
- * Returns the counts with every part within what contains it: what a sender names as cached, written or spoken beyond its tokens is
- * no token of the call, and costs nothing.
+ * Returns the counts with every part capped by its total: tokens that a sender reports as cached,
+ * written or spoken beyond the call's tokens do not exist and cost nothing.
  */
 function boundedUsage(usage: PricedUsage): PricedUsage {
   const { input_tokens, output_tokens } = usage;
@@ -151,7 +167,7 @@ function boundedUsage(usage: PricedUsage): PricedUsage {
   };
 }
 
-/** A kind of token without a price of its own costs what the kind costs that contains it. */
+/** A kind of token without a price of its own costs as much as the kind that contains it. */
 function priceBy(card: RateCard, reported: PricedUsage, source: string): Priced {
   const usage = boundedUsage(reported);
   const size = usage.input_tokens;

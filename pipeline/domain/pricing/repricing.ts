@@ -1,5 +1,6 @@
-// What a stored call costs by the prices as they are now. In: a span's columns, and those of its attributes that say what was
-// counted. Out: cost and price as decode would give them today, or null where what was counted is no longer known. Pure.
+// Computes the cost of a stored call by current prices. In: a span's columns, and the attributes
+// with its counts. Out: cost and price as decode would compute them today, or null when the counts
+// are no longer known. Pure.
 import type { SourceFormat } from '../../../schemas/codec.ts';
 import { openAiUsage } from '../decode/chatcompletion.ts';
 import { customUsage, firstString } from '../decode/custom.ts';
@@ -10,7 +11,7 @@ import { OTLP_COUNTING, otlpAnsweredModel, otlpProvider, otlpUsage } from '../de
 import { createPriceBook, type PriceBook, type Priced, type PricedUsage } from './pricing.ts';
 import type { SpanPrice } from '../traces/span.ts';
 
-/** A span that was priced, as it is stored. */
+/** A priced span as stored. */
 export interface StoredCall {
   org_id: string;
   source_format: SourceFormat;
@@ -22,14 +23,17 @@ export interface StoredCall {
   cached_input_tokens: number;
   cost_pico_usd: bigint;
   price: SpanPrice;
-  /** False where sampling kept no attributes. */
+  /** False when sampling dropped the attributes. */
   sampled: boolean;
-  /** Those of its attributes that COUNTING_ATTRIBUTES and COUNTING_PREFIX name. */
+  /** The attributes named by COUNTING_ATTRIBUTES and COUNTING_PREFIX. */
   attributes: Fields;
 }
 
 const USAGE_PREFIX = 'gen_ai.usage.';
-/** Attributes, beside gen_ai.usage.*, in which a call's counts, provider and answered model may stand. */
+/**
+ * Attributes, besides gen_ai.usage.*, that may contain a call's counts, provider and answered
+ * model.
+ */
 export const COUNTING_ATTRIBUTES = [
   'usage',
   'prompt_tokens',
@@ -52,8 +56,8 @@ export const COUNTING_ATTRIBUTES = [
 export const COUNTING_PREFIX = USAGE_PREFIX;
 
 /**
- * Cost and price of a stored call by a price book; null where sampling has thrown away what has to be known: then its own
- * price times its tokens is not what it cost.
+ * Returns cost and price of a stored call by a price book; null when sampling dropped what the cost
+ * depends on, so that its price times its tokens is not its cost.
  */
 export function repriced(prices: PriceBook, call: StoredCall): Priced | null {
   const { org_id, model, started_at: at, input_tokens, output_tokens } = call;
@@ -70,7 +74,7 @@ export function repriced(prices: PriceBook, call: StoredCall): Priced | null {
   return prices.price({ org_id, models, provider, at, usage });
 }
 
-/** Whether a call is stored with another cost or price than this. */
+/** Returns true when the call is stored with another cost or price. */
 export function differs({ cost_pico_usd, price }: Pick<StoredCall, 'cost_pico_usd' | 'price'>, now: Priced): boolean {
   return (
     cost_pico_usd !== now.cost_pico_usd ||
@@ -81,14 +85,17 @@ export function differs({ cost_pico_usd, price }: Pick<StoredCall, 'cost_pico_us
   );
 }
 
-/** A source of prices without the version of its table: another version that says the same corrects nothing. */
+/**
+ * Returns a price source without the table's version: another version with the same prices corrects
+ * nothing.
+ */
 function cardOf(source: string): string {
   const at = source.indexOf('@');
   const colon = at < 0 ? -1 : source.indexOf(':', at);
   return colon < 0 ? source : source.slice(0, at) + source.slice(colon);
 }
 
-/** What the decoder of the format found, read back from where it left it. */
+/** Returns the counts that the format's decoder found, read back from where it put them. */
 function countsOf({ source_format, attributes }: StoredCall): ReportedUsage {
   if (source_format === 'custom') return customUsage(attributes);
   if (source_format === 'otlp') return otlpUsage(attributes);
@@ -100,7 +107,10 @@ function countsOf({ source_format, attributes }: StoredCall): ReportedUsage {
 
 const PROVIDERS: Partial<Record<SourceFormat, string>> = { chatcompletion: 'openai', messages: 'anthropic' };
 
-/** Whose prices are looked at first, and the model that answered; without attributes, as the price that was used names them. */
+/**
+ * Returns the provider to look up first and the answering model; without attributes, as the stored
+ * price names them.
+ */
 function namesOf({ source_format, sampled, attributes, price }: StoredCall): {
   provider: string | null;
   answered: string;
@@ -119,7 +129,10 @@ function namesOf({ source_format, sampled, attributes, price }: StoredCall): {
   };
 }
 
-/** Whether the columns alone give what the call cost: nothing was counted that only attributes knew. */
+/**
+ * Returns true when the columns alone explain the cost, so that no count from the attributes
+ * entered it.
+ */
 function isExplained(call: StoredCall): boolean {
   const {
     input_usd_per_mtok: input,
@@ -127,7 +140,7 @@ function isExplained(call: StoredCall): boolean {
     cached_input_usd_per_mtok: cached,
     source,
   } = call.price;
-  // What had no price cost nothing, whatever was counted.
+  // A call without a price cost nothing, whatever its counts.
   if (source === 'missing') return true;
   const own = createPriceBook(() => [
     {

@@ -1,12 +1,13 @@
-// Whether a day's cost is out of the ordinary: its z-score against the days before it, and who it is owed to. Pure.
-// Sums are exact whole pico-USD, so a history that does not vary is known to be flat, whatever its amounts.
+// Detects days whose cost is out of the ordinary: the z-score against the days before, and the
+// model and agent that caused it. Pure. Sums are exact whole pico-USD, so a history without
+// variation is recognised as flat, whatever its amounts.
 import { type AnomalyConfig, Z_MAX } from '../../../schemas/records/cost_config.ts';
 import { zeroFilled } from '../time/days.ts';
 
-/** With fewer days of history nothing is out of the ordinary. */
+/** With fewer days of history no day is an anomaly. */
 const HISTORY_DAYS_MIN = 7;
 
-/** What a model and an agent cost on a day. */
+/** Cost of a model and an agent on a day. */
 export interface DayCost {
   day: number;
   model: string;
@@ -20,22 +21,27 @@ export interface FoundAnomaly {
   /** Mean of the history, rounded to a pico-USD. */
   expected_pico_usd: bigint;
   actual_pico_usd: bigint;
-  /** The model and agent that went furthest from their own mean, in the direction of the day; empty for calls without one. */
+  /**
+   * The model and agent that deviate most from their own mean, in the direction of the day; empty
+   * for calls without one.
+   */
   attributed_to: { model: string; agent_id: string };
 }
 
-/** A day to be judged. */
+/** A day to examine. */
 export interface JudgedDay {
   day: number;
-  /** The day is not over: what it has cost so far can be too much, but never too little. */
+  /** True while the day is not over: its cost so far can be too high, but never too low. */
   running: boolean;
-  /** First day on which the org had any data. */
+  /** First day on which the organization had data. */
   first_day: number;
-  /** Costs of the day and of the lookback_days days before it; others are passed over. */
+  /** Costs of the day and of the lookback_days days before it; others are ignored. */
   costs: readonly DayCost[];
 }
 
-/** The anomaly that the day is; null for an ordinary one, or where there is too little history to say. */
+/**
+ * Returns the anomaly of the day; null for an ordinary day, or with too little history to decide.
+ */
 export function findAnomaly({ day, running, first_day, costs }: JudgedDay, config: AnomalyConfig): FoundAnomaly | null {
   const from = Math.max(first_day, day - config.lookback_days);
   const n = day - from;
@@ -57,7 +63,10 @@ export function findAnomaly({ day, running, first_day, costs }: JudgedDay, confi
   };
 }
 
-/** (actual - mean) / sample standard deviation, all differences times n so that they are exact; ±Z_MAX where a flat history is left. */
+/**
+ * (actual - mean) / sample standard deviation, with all differences times n so that they are exact;
+ * ±Z_MAX for a deviation from a flat history.
+ */
 function zScore(history: readonly bigint[], sum: bigint, actual: bigint): number {
   const n = BigInt(history.length);
   const away = n * actual - sum;
@@ -78,7 +87,7 @@ function attribute(costs: readonly DayCost[], from: number, day: number, sign: b
     excess.set(key, known);
   }
   let most: { model: string; agent_id: string; by: bigint } | null = null;
-  // Of equals the first by name, so that a second look says the same.
+  // Of equals the first by name, so that a repeated run gives the same answer.
   for (const [, one] of [...excess].sort(([a], [b]) => (a < b ? -1 : 1)))
     if (most === null || one.by > most.by) most = one;
   return { model: most?.model ?? '', agent_id: most?.agent_id ?? '' };

@@ -1,25 +1,30 @@
-// What the coming days will cost, or use: a line through the daily totals of whole days, with its 95 % prediction interval.
-// In: totals of consecutive days, oldest first. Out: an estimate for each day after them, nothing below 0. Pure.
+// Forecasts cost or use of the coming days: a line through the daily totals of whole days, with its
+// 95 % prediction interval. In: totals of consecutive days, oldest first. Out: an estimate for each
+// later day, never below 0. Pure.
 //
-// Under 14 days, or where the days do not vary (r_squared is then undefined), the estimate is their mean, with the interval
-// of one further observation of a normal variable: mean ± t(0.975, n - 1) · s · sqrt(1 + 1/n) (Hahn and Meeker, Statistical
-// Intervals, 4.7); of fewer than two days no deviation can be known, and the interval is the mean alone.
+// With fewer than 14 days, or when the days do not vary (r_squared is then undefined), the estimate
+// is their mean, with the interval of one further observation of a normal variable: mean ± t(0.975,
+// n - 1) · s · sqrt(1 + 1/n) (Hahn and Meeker, Statistical Intervals, 4.7). With fewer than two
+// days no deviation is known, and the interval is the mean alone.
 import { fitLine, type Interval, type LineFit, mean, predictLine } from './ols.ts';
 import { tQuantile } from './student_t.ts';
 
-/** Days before today that a forecast learns from. */
+/** Days before today from which a forecast is computed. */
 export const TRAINING_DAYS = 90;
-/** Fewer days than this carry no trend. */
+/** Fewer days than this show no trend. */
 const TREND_DAYS_MIN = 14;
 const CONFIDENCE = 0.95;
 
 export interface TrainedForecast {
-  /** Days that it has learned from. */
+  /** Days of history used. */
   days: number;
-  /** Null where the mean is used. */
+  /** Null when the mean is used. */
   r_squared: number | null;
   mean_fallback: boolean;
-  /** The estimate for the day that comes `ahead` days after the first one after the history: 0 is today. */
+  /**
+   * Returns the estimate for the day `ahead` days after the first one after the history: 0 is
+   * today.
+   */
   at: (ahead: number) => Interval;
 }
 
@@ -52,18 +57,21 @@ function aboveZero({ value, lower, upper }: Interval): Interval {
   return { value: Math.max(0, value), lower: Math.max(0, lower), upper: Math.max(0, upper) };
 }
 
-/** Where use is heading in its period. */
+/** Expected use at the end of the period. */
 export interface Projection {
-  /** What will have been used by the end of the period. */
+  /** Use expected by the end of the period. */
   predicted: number;
-  /** Days from today on which the limit is reached, 0 for today; null where it is not within the period. */
+  /**
+   * Days from today until the limit is reached, 0 for today; null when it is not reached within the
+   * period.
+   */
   reached_in: number | null;
 }
 
 /**
- * What use so far and the forecast of the days left come to.
- * @param used in the period until now; today's part of it is `usedToday`
- * @param daysLeft days of the period from today on, today included
+ * Combines use so far with the forecast of the remaining days.
+ * @param used use in the period until now, of which `usedToday` is today's part
+ * @param daysLeft remaining days of the period, today included
  */
 export function projectUse(
   forecast: TrainedForecast,
@@ -73,7 +81,7 @@ export function projectUse(
   let reached_in: number | null = used >= limit && daysLeft > 0 ? 0 : null;
   for (let ahead = 0; ahead < daysLeft; ahead++) {
     const { value } = forecast.at(ahead);
-    // Of today, only what is still to come.
+    // For today, only the part still expected counts.
     predicted += ahead === 0 ? Math.max(0, value - usedToday) : value;
     if (reached_in === null && predicted >= limit) reached_in = ahead;
   }

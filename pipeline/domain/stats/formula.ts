@@ -1,14 +1,17 @@
-// Arithmetic over names, as an org writes it down: tickets * 12.5 + leads * 40. In: text. Out: a formula that can be evaluated
-// any number of times, or a message that says where the text is wrong. Pure.
-// Guarantees: numbers, names, + - * / and parentheses, nothing else, so nothing can be called, looked up or built; parsing and
-// evaluating end within a time that the length of the text bounds; evaluating never throws.
+// Arithmetic over names, as an organization writes it: tickets * 12.5 + leads * 40. In: text. Out:
+// a formula that can be evaluated any number of times, or a message that says where the text is
+// wrong. Pure.
+//
+// Guarantees: numbers, names, + - * / and parentheses only, so nothing can be called, looked up or
+// constructed; parsing and evaluating end within a time bounded by the text's length; evaluating
+// never throws.
 import jsep from 'jsep';
 
-/** Longest text. */
+/** Maximum characters of a formula. */
 export const FORMULA_CHARS_MAX = 1000;
-/** Parentheses within parentheses. */
+/** Maximum nesting of parentheses. */
 const NESTING_MAX = 50;
-/** Numbers, names and operators. */
+/** Maximum numbers, names and operators. */
 const STEPS_MAX = 400;
 
 /** A step of a formula in postfix order. */
@@ -18,7 +21,7 @@ type Operator = '+' | '-' | '*' | '/';
 
 export interface Formula {
   readonly steps: readonly Step[];
-  /** Names that it asks for, each once. */
+  /** The names that it uses, each once. */
   readonly names: readonly string[];
 }
 
@@ -31,7 +34,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const OPERATORS: ReadonlySet<string> = new Set<Operator>(['+', '-', '*', '/']);
 const isOperator = (text: string): text is Operator => OPERATORS.has(text);
 
-/** Reads a formula. The message of a refusal begins with the place (`position 12: …`) or the name that is wrong, where there is one. */
+/**
+ * Parses a formula. An error message begins with the position (`position 12: …`) or the name that
+ * is wrong, where there is one.
+ */
 export function parseFormula(text: string): ParsedFormula {
   try {
     checkText(text);
@@ -48,7 +54,7 @@ export function parseFormula(text: string): ParsedFormula {
   }
 }
 
-/** What the parser need not see. Positions count from 1. */
+/** Rejects what the parser need not see. Positions count from 1. */
 function checkText(text: string): void {
   if (text.length > FORMULA_CHARS_MAX) throw new Refusal(`is longer than ${String(FORMULA_CHARS_MAX)} characters`);
   if (text.trim() === '') throw new Refusal('is empty');
@@ -76,7 +82,10 @@ function parse(text: string): jsep.Expression {
   }
 }
 
-/** Appends the steps of a node, and refuses every kind that is not arithmetic. Depth is bounded by the length of the text. */
+/**
+ * Appends the steps of a node, and rejects every kind that is not arithmetic. The text's length
+ * bounds the depth.
+ */
 function compile(node: jsep.Expression, steps: Step[]): void {
   checkSteps(steps, STEPS_MAX - 1);
   const known = node as jsep.CoreExpression;
@@ -129,8 +138,8 @@ function nameOf(node: jsep.Expression): string {
 }
 
 /**
- * The formula's value for these amounts; a name that is not among them counts 0. Null where there is no value: something is
- * divided by zero, or the result is beyond any number.
+ * Returns the formula's value for these amounts; a missing name counts 0. Null when there is no
+ * value: a division by zero, or a result beyond any number.
  */
 export function evaluate({ steps }: Formula, amounts: ReadonlyMap<string, number>): number | null {
   const stack: number[] = [];

@@ -1,6 +1,6 @@
-// Ordinary least squares of one variable, by sums about the means, which lose no digits to large values. Pure.
-// Prediction interval of one further observation: y ± t(1 - a/2, n - 2) · s · sqrt(1 + 1/n + (x - x̄)² / Sxx)
-// (Draper and Smith, Applied Regression Analysis, 3rd ed., 3.1).
+// Ordinary least squares of one variable, by sums about the means, which lose no digits to large
+// values. Pure. Prediction interval of one further observation: y ± t(1 - a/2, n - 2) · s · sqrt(1
+// + 1/n + (x - x̄)² / Sxx) (Draper and Smith, Applied Regression Analysis, 3rd ed., 3.1).
 import { tQuantile } from './student_t.ts';
 
 export interface LineFit {
@@ -13,7 +13,7 @@ export interface LineFit {
   sxx: number;
   /** Standard deviation of the residuals, with n - 2 degrees of freedom. */
   residual_sd: number;
-  /** Null where it is undefined: y does not vary. */
+  /** Null when undefined, because y does not vary. */
   r_squared: number | null;
 }
 
@@ -23,7 +23,7 @@ export interface Interval {
   upper: number;
 }
 
-/** @param points [x, y], at least three, with x that varies */
+/** @param points [x, y], at least three, with varying x */
 export function fitLine(points: readonly (readonly [number, number])[]): LineFit {
   const n = points.length;
   const mean_x = mean(points.map(([x]) => x));
@@ -50,7 +50,7 @@ export function fitLine(points: readonly (readonly [number, number])[]): LineFit
   };
 }
 
-/** The line at x, and between what a further observation there lies with this confidence. */
+/** Returns the line's value at x with the prediction interval of a further observation there. */
 export function predictLine(fit: LineFit, x: number, confidence: number): Interval {
   const { n, mean_x, mean_y, slope, sxx, residual_sd } = fit;
   const value = mean_y + slope * (x - mean_x);
@@ -58,7 +58,7 @@ export function predictLine(fit: LineFit, x: number, confidence: number): Interv
   return { value, lower: value - half, upper: value + half };
 }
 
-/** The mean in two passes: the second takes out what the first lost to rounding. */
+/** Returns the mean in two passes: the second removes the rounding error of the first. */
 export function mean(values: readonly number[]): number {
   const rough = values.reduce((sum, value) => sum + value, 0) / values.length;
   return rough + values.reduce((sum, value) => sum + (value - rough), 0) / values.length;

@@ -1,18 +1,19 @@
-// Quantiles of Student's t distribution, to about 13 digits. Pure.
-// By inverting its distribution function, P(|T| > t) = I(v / (v + t²); v/2, 1/2) with the regularised incomplete beta
-// function I (Abramowitz and Stegun, 26.7.1 and 26.5.27), whose continued fraction is summed by Lentz's method.
+// Quantiles of Student's t distribution, to about 13 digits. Pure. Inverts the distribution
+// function P(|T| > t) = I(v / (v + t²); v/2, 1/2) with the regularised incomplete beta function I
+// (Abramowitz and Stegun, 26.7.1 and 26.5.27), whose continued fraction is summed by Lentz's
+// method.
 import { gammaln } from 'simple-statistics';
 
 const FRACTION_TERMS_MAX = 500;
 const EPSILON = 1e-16;
 const TINY = 1e-300;
-/** Halvings of an interval of doubles until nothing lies between its ends. */
+/** Maximum halvings of an interval of doubles until no double lies between its ends. */
 const HALVINGS_MAX = 200;
 
 /**
- * The value that a t-distributed variable stays below with probability p.
+ * Returns the value that a t-distributed variable stays below with probability p.
  * @param p between 0.5 and 1
- * @param degrees of freedom, a positive number
+ * @param degrees degrees of freedom, a positive number
  */
 export function tQuantile(p: number, degrees: number): number {
   const tails = 2 * (1 - p);
@@ -29,18 +30,18 @@ export function tQuantile(p: number, degrees: number): number {
   return high;
 }
 
-/** Probability that |T| is beyond t. */
+/** Returns the probability that |T| exceeds t. */
 function twoTails(t: number, degrees: number): number {
   const square = t * t;
   return regularisedBeta(degrees / (degrees + square), square / (degrees + square), degrees / 2, 0.5);
 }
 
-/** I(x; a, b), with y = 1 - x given apart, as it is lost in rounding where x is near 1. */
+/** Returns I(x; a, b). y = 1 - x is given separately, since rounding loses it for x near 1. */
 function regularisedBeta(x: number, y: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (y <= 0) return 1;
   const front = Math.exp(gammaln(a + b) - gammaln(a) - gammaln(b) + a * Math.log(x) + b * Math.log(y));
-  // The fraction converges fast below the mean only.
+  // The fraction converges fast only below the mean.
   return x < (a + 1) / (a + b + 2) ? (front * betaFraction(x, a, b)) / a : 1 - (front * betaFraction(y, b, a)) / b;
 }
 

@@ -1,9 +1,10 @@
-// How deep a JSON value is nested. What walks a value calls itself for every level, so what comes from outside is bounded before.
+// Bounds the nesting of JSON values. Functions that walk a value recurse once for each level, so
+// input is bounded first.
 
-/** Levels of nesting that an event or a body may have; beyond it JSON is made to hurt, not to tell something. */
+/** Maximum levels of nesting in an event or a body; deeper JSON is an attack, not data. */
 export const DEPTH_MAX = 128;
 
-/** Whether a value has more levels of nesting than that. */
+/** Returns true when a value has more levels of nesting than `levels`. */
 export function deeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;

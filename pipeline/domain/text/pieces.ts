@@ -1,12 +1,15 @@
-// Cuts what is on its way into pieces of bounded size. In: items in an order, and what each weighs. Out: the same items in the same
-// order. Pure.
+// Cuts a sequence into pieces of bounded size. In: items in order, and the weight of each. Out: the
+// same items in the same order. Pure.
 
 export interface PieceBounds {
   count: number;
   bytes: number;
 }
 
-/** Pieces of at most so many items and bytes, and of at least one item: what is larger by itself stands alone. */
+/**
+ * Yields pieces within the bounds of items and bytes, each with at least one item: an item above
+ * the bound is a piece of its own.
+ */
 export function* pieces<T>(items: Iterable<T>, bytesOf: (item: T) => number, max: PieceBounds): Generator<T[]> {
   let [piece, bytes]: [T[], number] = [[], 0];
   for (const item of items) {

@@ -1,26 +1,29 @@
-// A prompt of the registry with values put in: what a model is sent, and how it reads. In: a template, which is a text or the
-// messages of a chat, and values. Out: messages, text, and the variables that had no value.
+// Renders a prompt of the registry with values: what a model is sent, and how it reads. In: a
+// template (a text, or the messages of a chat) and values. Out: messages, text, and the variables
+// without a value.
 import type { PromptMessage, PromptTemplate } from '../../../schemas/records/prompt.ts';
 import { RENDERED_CHARS_MAX, renderTemplate, type TemplateVariables, variablesOf } from './template.ts';
 
 export interface RenderedPrompt {
-  /** What a model is sent; a text is one message of the user. */
+  /** The messages sent to a model; a text is one message of the user. */
   messages: PromptMessage[];
-  /** What a person reads: the text, or the JSON of the messages, as spans hold their prompts. */
+  /**
+   * The form that people read: the text, or the JSON of the messages, as spans store their prompts.
+   */
   text: string;
   /** Variables without a value, each once. */
   missing: string[];
-  /** Whether it is beyond RENDERED_CHARS_MAX: what is beyond it is left out. */
+  /** True when the result exceeded RENDERED_CHARS_MAX and was truncated there. */
   cut: boolean;
 }
 
-/** Every variable of a prompt, each once, in order. */
+/** Returns every variable of a prompt, each once, in order. */
 export function promptVariables(template: PromptTemplate): string[] {
   const texts = typeof template === 'string' ? [template] : template.map(({ content }) => content);
   return [...new Set(texts.flatMap(variablesOf))];
 }
 
-/** Puts the values in the places of the variables; roles are no templates. */
+/** Renders a prompt with values. Roles are not templates. */
 export function renderPrompt(template: PromptTemplate, variables: TemplateVariables): RenderedPrompt {
   let left = RENDERED_CHARS_MAX;
   const missing = new Set<string>();

@@ -1,5 +1,6 @@
-// The words that nearly every text holds. Their repeats are stored apart from other words', so that a search which
-// names none of them reads a fraction of the numbers. The list is part of the stored format: a change needs old rows redone.
+// The words that nearly every text contains. Their repeats are stored apart from other words', so
+// that a search without them reads a fraction of the numbers. The list is part of the stored
+// format: a change requires rewriting old rows.
 
 const STOP_WORDS =
   'a an the and or but not no if then than so as at by for from in into of on to with without ' +
@@ -8,11 +9,11 @@ const STOP_WORDS =
 
 const FNV_OFFSET = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
-/** A power of two, so large that most hashes meet an empty slot at once. */
+/** A power of two, large enough that most hashes meet an empty slot at once. */
 const SLOTS = 1024;
 const table = new Uint32Array(SLOTS);
 
-/** FNV-1a 32 over the UTF-16 code units of a text; unsigned. */
+/** Returns FNV-1a 32 over the UTF-16 code units of a text; unsigned. */
 export function fnvOfCodeUnits(text: string): number {
   let hash = FNV_OFFSET;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), FNV_PRIME);
@@ -26,7 +27,7 @@ for (const word of STOP_WORDS.split(' ')) {
   table[slot] = hash;
 }
 
-/** Whether a word's hash (unsigned 32 bits) is a stop word's. */
+/** Returns true when the hash (unsigned 32 bits) is a stop word's. */
 export function isStopHash(hash: number): boolean {
   let slot = hash & (SLOTS - 1);
   while (table[slot] !== 0) {

@@ -1,27 +1,31 @@
-// Templates of prompts and of judges: text with variables in double braces. In: a template and values. Out: the text, and the
-// variables that had no value. One pass: a value that looks like a variable itself stays as it is. Bounded: a short template can name
-// a long value any number of times.
+// Templates of prompts and judges: text with variables in double braces. In: a template and values.
+// Out: the text, and the variables without a value. One pass: a value that looks like a variable
+// stays as it is. The result is bounded, since a short template can name a long value any number of
+// times.
 
-/** {{name}}, with white space inside the braces if one likes. What else stands between braces is text. */
+/** {{name}}, with optional white space inside the braces. Anything else between braces is text. */
 const VARIABLE = /\{\{\s*([\p{L}\p{N}_.-]+)\s*\}\}/gu;
 
-/** Characters of a text with its values in it. */
+/** Maximum characters of a rendered text. */
 export const RENDERED_CHARS_MAX = 4 * 1024 * 1024;
 
-/** Values by name. Texts stand as they are, everything else as compact JSON. */
+/** Values by name. Texts are inserted as they are, everything else as compact JSON. */
 export type TemplateVariables = Readonly<Record<string, unknown>>;
 
 export interface Rendered {
   text: string;
-  /** Variables without a value, each once, in the order of the template; they stay in the text as written. */
+  /**
+   * Variables without a value, each once, in the order of the template; they stay in the text as
+   * written.
+   */
   missing: string[];
-  /** Whether it is beyond the bound: the text ends there then. */
+  /** True when the text exceeded the bound and was truncated there. */
   cut: boolean;
 }
 
 /**
- * Puts the values in the places of the variables. A name with dots is looked up whole first, then as a path:
- * {{input.question}} is `variables['input.question']`, else `variables.input.question`.
+ * Renders a template. A name with dots is looked up whole first, then as a path: {{input.question}}
+ * is `variables['input.question']`, else `variables.input.question`.
  */
 export function renderTemplate(
   template: string,
@@ -50,18 +54,18 @@ export function renderTemplate(
   return { text: parts.join(''), missing: [...missing], cut: chars > charsMax };
 }
 
-/** Names of the variables of a template, each once, in order. */
+/** Returns the names of a template's variables, each once, in order. */
 export function variablesOf(template: string): string[] {
   return [...new Set(Array.from(template.matchAll(VARIABLE), ([, name = '']) => name))];
 }
 
-/** undefined where there is none. */
+/** Returns a variable's value; undefined when there is none. */
 function valueOf(name: string, variables: TemplateVariables): unknown {
   const whole = own(variables, name);
   return whole === undefined && name.includes('.') ? name.split('.').reduce<unknown>(own, variables) : whole;
 }
 
-/** What JSON cannot hold counts as no value. */
+/** A value that JSON cannot represent counts as missing. */
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function own(from: unknown, key: string): unknown {

@@ -1,8 +1,9 @@
-// A step's input and output often stand in its attributes and, as they are what can be read and searched, in its prompt and
-// response too. Stored once: in the stored attributes a reference takes their place, however short they are, and readers put the
-// text back. What happens to the text (retention, redaction, erasure, an export without it) so happens to the attribute.
+// Stores a text once. A step's input and output are often in its attributes and, since people read
+// and search them there, in its prompt and response too. The stored attributes contain a reference
+// instead, however short the text, and readers restore it. So whatever happens to the text
+// (retention, redaction, erasure, an export without it) also happens to the attribute.
 
-/** Attributes that may hold the text of the prompt or of the response. */
+/** Attributes that may contain the text of the prompt or of the response. */
 const PLACES = [
   ['prompt', 'prompt'],
   ['input', 'prompt'],
@@ -11,7 +12,7 @@ const PLACES = [
   ['output', 'response'],
 ] as const;
 
-/** The text that an attribute of this name may be a reference to, by the name of the attribute. */
+/** By attribute name, the text that it may refer to. */
 export const TEXT_PLACES: ReadonlyMap<string, 'prompt' | 'response'> = new Map(PLACES);
 
 type Fields = Record<string, unknown>;
@@ -21,7 +22,10 @@ interface Texts {
   response: string;
 }
 
-/** The attributes as they are stored: `{"$ref": "prompt"}` in place of the text; `"$json": true` where it was no text but its JSON is. */
+/**
+ * Returns the attributes as stored, with `{"$ref": "prompt"}` in place of the text, and `"$json":
+ * true` where the value is not a text but its JSON is.
+ */
 export function foldTexts(attributes: Fields, prompt: string, response: string): Fields {
   let folded = attributes;
   for (const [key, column] of PLACES) {
@@ -36,21 +40,22 @@ export function foldTexts(attributes: Fields, prompt: string, response: string):
 
 function fold(value: unknown, text: string, column: string): unknown {
   if (isWritten(value, text)) return typeof value === 'string' ? { $ref: column } : { $ref: column, $json: true };
-  // What looks like a reference of ours but was sent by the user.
+  // The user sent a value that looks like a reference: it is escaped.
   return typeof value === 'object' && value !== null && '$ref' in value ? { $ref: 'value', $value: value } : value;
 }
 
-/** Whether a text, which is not empty, is the value or its JSON. */
+/** Returns true when a non-empty text is the value or its JSON. */
 function isWritten(value: unknown, text: string): boolean {
   if (text === '') return false;
   return typeof value === 'string' ? value === text : JSON.stringify(value) === text;
 }
 
 /**
- * The attributes with those that repeat the prompt or the response holding what became of it (redacted, cut, made well-formed): nothing of it
- * stays beside the text that is stored, and they can be folded.
- * @param sent as the event had them
- * @param shown as they are stored
+ * Returns the attributes with every copy of the prompt or response replaced by its stored form
+ * (redacted, truncated, made well-formed): no original remains beside the stored text, and the
+ * copies can be folded.
+ * @param sent texts and attributes as the event had them
+ * @param shown texts and attributes as they are stored
  */
 export function followTexts(attributes: Fields, sent: Texts & { attributes: Fields }, shown: Texts): Fields {
   if (attributes === sent.attributes && sent.prompt === shown.prompt && sent.response === shown.response)
@@ -67,7 +72,7 @@ export function followTexts(attributes: Fields, sent: Texts & { attributes: Fiel
   return followed;
 }
 
-/** The value that a text is the JSON of; what was cut is none any more, and stays a text. */
+/** Returns the value of a JSON text; a truncated one no longer parses and stays a text. */
 function valueOf(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -77,7 +82,10 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** Puts the texts back in place of their references; a text that is no longer there, or not asked for, leaves its key out. */
+/**
+ * Restores the texts in place of their references; the key of a text that no longer exists, or was
+ * not requested, is omitted.
+ */
 export function unfoldTexts(attributes: Fields, prompt: string | undefined, response: string | undefined): Fields {
   if (!PLACES.some(([key]) => isRef(attributes[key]))) return attributes;
   const texts: Record<string, string | undefined> = { prompt, response };
@@ -96,7 +104,10 @@ interface Ref {
   $value?: unknown;
 }
 
-/** Of ours: older rows hold attributes named messages as they were sent, in which a `$ref` may be anything. */
+/**
+ * Checks every field: in older rows, attributes named messages were stored as sent and may contain
+ * any `$ref`.
+ */
 function isRef(value: unknown): value is Ref {
   if (typeof value !== 'object' || value === null || !('$ref' in value)) return false;
   return value.$ref === 'prompt' || value.$ref === 'response' || (value.$ref === 'value' && '$value' in value);

@@ -1,21 +1,28 @@
-// The words of a span's texts, as BM25 search counts them without reading the texts again.
-// A word is a run of Unicode letters and digits, lower-cased; its hash is FNV-1a 32 over the UTF-16 code units of the
-// lower-cased word. This runs once for every span that has text, so ASCII words are hashed in place, without substrings,
-// into a table that is reused between calls. The hashes are stored, so they are the same everywhere; the table is salted.
+// The words of a span's texts, counted so that BM25 search need not read the texts again. A word is
+// a run of Unicode letters and digits in lower case; its hash is FNV-1a 32 over its UTF-16 code
+// units.
+//
+// This runs for every span with text, so ASCII words are hashed in place, without substrings, into
+// a table that is reused between calls. Hashes are stored and therefore the same everywhere; the
+// table's layout is salted.
 import { randomInt } from 'node:crypto';
 import { fnvOfCodeUnits, isStopHash } from './stop_words.ts';
 
-/** What the store keeps of the words of prompt and response, taken as one document. */
+/** What is stored of the words of prompt and response, as one document. */
 export interface DocumentTerms {
   /** Number of words. */
   dl: number;
-  /** Hash of every occurrence after the first of each word that is no stop word, ascending: tf = 1 + count(hash). */
+  /**
+   * Hash of every occurrence after the first of each word that is not a stop word, ascending: tf =
+   * 1 + count(hash).
+   */
   reps: number[];
   /** The same for stop words. */
   stop_reps: number[];
   /**
-   * Distinct words, in order of appearance and joined by a space, with or directly beside a character outside ASCII. The
-   * text index takes every such character for a letter, so it would not find these words by itself.
+   * Distinct words, in order of appearance and joined by a space, that contain or touch a character
+   * outside ASCII. The text index counts every such character as a letter, so it would not find
+   * these words by itself.
    */
   extra_words: string;
 }
@@ -23,7 +30,7 @@ export interface DocumentTerms {
 export interface QueryWord {
   word: string;
   hash: number;
-  /** Counted in stop_reps instead of reps. */
+  /** True when the word is counted in stop_reps instead of reps. */
   stop: boolean;
 }
 
@@ -32,7 +39,10 @@ const FNV_PRIME = 0x01000193;
 const WORD = /[\p{L}\p{N}]+/gu;
 const WORD_CHAR = /^[\p{L}\p{N}]$/u;
 
-/** By UTF-16 code unit: lower-cased code of an ASCII letter or digit, 0 for other ASCII, FOREIGN for everything else. */
+/**
+ * By UTF-16 code unit: lower-cased code of an ASCII letter or digit, 0 for other ASCII, FOREIGN for
+ * everything else.
+ */
 const FOREIGN = 0xffff;
 const ASCII_WORD = new Uint16Array(65_536).fill(FOREIGN);
 for (let code = 0; code < 128; code++) {
@@ -40,7 +50,7 @@ for (let code = 0; code < 128; code++) {
   ASCII_WORD[code] = /[A-Za-z0-9]/.test(char) ? char.toLowerCase().charCodeAt(0) : 0;
 }
 
-/** 0: not looked up yet, 1: letter or digit, 2: neither. Filled as texts need it. */
+/** 0: not looked up yet, 1: letter or digit, 2: neither. Filled on demand. */
 const bmpClass = new Uint8Array(65_536);
 
 function isWordCodePoint(codePoint: number): boolean {
@@ -49,12 +59,12 @@ function isWordCodePoint(codePoint: number): boolean {
   return bmpClass[codePoint] === 1;
 }
 
-/** Hash of a word that is lower-cased already; unsigned 32 bits. */
+/** Returns the hash of a lower-cased word; unsigned 32 bits. */
 export function wordHash(word: string): number {
   return fnvOfCodeUnits(word);
 }
 
-/** The distinct words of a query, in order, with what is needed to find and to count them. */
+/** Returns the distinct words of a query, in order, with what is needed to find and count them. */
 export function queryWords(query: string): QueryWord[] {
   const words = new Set<string>();
   for (const match of query.matchAll(WORD)) words.add(match[0].toLowerCase());
@@ -64,31 +74,34 @@ export function queryWords(query: string): QueryWord[] {
   });
 }
 
-/** Sizes kept between documents; a larger document gets larger arrays for its own time. */
+/** Sizes kept between documents; a larger document gets larger arrays temporarily. */
 const SLOTS_KEPT = 4096;
 const UNITS_KEPT = 64 * 1024;
 
-/** Scratch of the document under way: documentTerms is synchronous, so there is one at a time. */
+/** Buffers of the current document: documentTerms is synchronous, so there is one at a time. */
 let units = new Uint16Array(UNITS_KEPT);
 let unitBytes = Buffer.from(units.buffer);
 /** The hash of every word, in order; a text of n characters has at most (n + 1) / 2 words. */
 let wordHashes = new Int32Array(UNITS_KEPT);
-/** Table of the distinct words. A slot is taken when its stamp is the document's, so nothing is cleared in between. */
+/**
+ * Table of the distinct words. A slot is taken when its stamp is the document's, so nothing is
+ * cleared in between.
+ */
 let slotHashes = new Int32Array(SLOTS_KEPT);
 let slotStamps = new Int32Array(SLOTS_KEPT);
 let stamp = 0;
-/** Secrets of this process that decide where a hash lies in the table: no caller can choose words that share a place. */
+/** Secrets of this process that decide a hash's slot: no sender can choose words that collide. */
 const SALT = randomInt(2 ** 32) | 0;
 const [FACTOR_1, FACTOR_2] = [randomInt(2 ** 32) | 1, randomInt(2 ** 32) | 1];
 
-/** Returns where the search for a hash begins in a table of `mask` + 1 slots. */
+/** Returns the slot at which the search for a hash begins in a table of `mask` + 1 slots. */
 function slotOf(hash: number, mask: number): number {
   const once = Math.imul(hash ^ SALT, FACTOR_1);
   const twice = Math.imul(once ^ (once >>> 16), FACTOR_2);
   return (twice ^ (twice >>> 16)) & mask;
 }
 
-/** The words of prompt and response together. */
+/** Returns the words of prompt and response together. */
 export function documentTerms(prompt: string, response: string): DocumentTerms {
   reserve(Math.max(prompt.length, response.length), prompt.length + response.length + 2);
   const extra = new Set<string>();
@@ -109,7 +122,7 @@ export function documentTerms(prompt: string, response: string): DocumentTerms {
   return terms;
 }
 
-/** Makes room for the longest text and all words; gives back what a huge document took. */
+/** Makes room for the longest text and all words, and releases what a huge document needed. */
 function reserve(longest: number, characters: number): void {
   const unitsWanted = Math.max(longest, UNITS_KEPT);
   if (units.length !== unitsWanted) {
@@ -121,12 +134,12 @@ function reserve(longest: number, characters: number): void {
 }
 
 /**
- * Writes the hash of each word of a text behind the first `count` hashes; gives the new count. A word never reaches from
- * one text into the next.
+ * Appends the hash of each word of a text to the first `count` hashes and returns the new count. A
+ * word never continues into the next text.
  */
 function scan(text: string, count: number, extra: Set<string>): number {
   const length = text.length;
-  // A typed array of code units is read several times faster than the string itself.
+  // Reading code units from a typed array is several times faster than from the string.
   unitBytes.write(text, 0, 'utf16le');
   const codes = units;
   const out = wordHashes;
@@ -164,8 +177,8 @@ function scan(text: string, count: number, extra: Set<string>): number {
 }
 
 /**
- * The word from `start` on where it holds, or is followed by, a character outside ASCII; empty where `start` is at such a
- * character that is no letter or digit.
+ * Returns the word from `start` on that contains, or is followed by, a character outside ASCII;
+ * empty when the character at `start` is neither letter nor digit.
  */
 function foreignWord(text: string, start: number): string {
   let end = start;
@@ -181,7 +194,10 @@ function charLength(text: string, index: number): number {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
 }
 
-/** Moves the hashes of repeated words to the front of the first `count` hashes, and gives their number. */
+/**
+ * Moves the hashes of repeated words to the front of the first `count` hashes and returns their
+ * number.
+ */
 function takeRepeats(count: number): number {
   prepareTable(count);
   const [hashes, stamps, list, mine] = [slotHashes, slotStamps, wordHashes, stamp];
@@ -201,7 +217,7 @@ function takeRepeats(count: number): number {
   return repeats;
 }
 
-/** An empty table with at least two slots a word. */
+/** Prepares an empty table with at least two slots a word. */
 function prepareTable(count: number): void {
   let slots = SLOTS_KEPT;
   while (slots < count * 2) slots *= 2;

@@ -1,26 +1,30 @@
-// How many tokens a text has, where the vendor did not say: counted with the o200k tokenizer, within a bound.
-// In: text. Out: a number of tokens; exact for short prose, an estimate for long text and for other vendors' models.
-// The tokenizer's work grows with the square of an unbroken run of letters, so text is cut into short pieces, and of a long
-// text evenly spread samples are counted: no text can hold up the worker.
+// Counts the tokens of a text where the vendor did not report them, with the o200k tokenizer. In:
+// text. Out: a number of tokens, exact for short prose, an estimate for long text and for other
+// vendors' models. The tokenizer's work grows with the square of an unbroken run of letters, so
+// text is cut into short pieces, and of a long text evenly spread samples are counted: no text can
+// block the worker.
 import { createRequire } from 'node:module';
 
-/** A text longer than this is sampled. */
+/** A longer text is sampled. */
 const SAMPLED_CHARS = 4096;
 const SAMPLES = 8;
-/** A piece ends at white space where it has any, else here. */
+/** Length at which a piece without white space ends. */
 const PIECE_CHARS = 128;
 
 interface Tokenizer {
   countTokens(text: string, options: { disallowedSpecial: Set<string> }): number;
 }
 
-/** Text that looks like a control token is text. */
+/** Text that looks like a control token counts as text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
 const load = createRequire(import.meta.url);
 let tokenizer: Tokenizer | null = null;
 
-/** Tokens of a text, estimated. The first call loads the tokenizer (about 0.2 s, 75 MB): nearly all usage comes counted. */
+/**
+ * Returns an estimate of a text's tokens. The first call loads the tokenizer (about 0.2 s, 75 MB);
+ * nearly all usage arrives counted.
+ */
 export function estimateTokens(text: string): number {
   if (text === '') return 0;
   tokenizer ??= load('gpt-tokenizer/encoding/o200k_base') as Tokenizer;
@@ -50,7 +54,10 @@ function countPieces(counter: Tokenizer, text: string, from: number, to: number)
   return tokens;
 }
 
-/** How many characters of a text make `tokensMax` tokens when all of it makes `tokens`. Never between surrogates. */
+/**
+ * Returns how many characters of a text make `tokensMax` tokens when the whole text makes `tokens`.
+ * Never splits a surrogate pair.
+ */
 export function charsForTokens(text: string, tokens: number, tokensMax: number): number {
   const chars = Math.floor((text.length * tokensMax) / Math.max(1, tokens));
   if (chars >= text.length) return text.length;

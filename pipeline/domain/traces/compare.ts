@@ -1,14 +1,14 @@
-// Two traces side by side, field by field. In: what is known of each, and from which change on, in percent, they differ. Out: one
-// row a field. Pure.
+// Compares two traces field by field. In: what is known of each, and the change in percent from
+// which numbers differ. Out: one row a field. Pure.
 
-/** Numbers that a comparison knows. */
+/** Fields compared as numbers. */
 const NUMBERS = ['duration_ms', 'cost_usd', 'input_tokens', 'output_tokens', 'spans'] as const;
-/** What is the same or is not. */
+/** Fields compared for equality. */
 const VALUES = ['outcome', 'agent_id', 'root_span_name', 'models', 'tags', 'prompt', 'response'] as const;
 const SCORE = 'judge_score';
 const ONE_JUDGE = `${SCORE}.`;
 
-/** What is compared where nothing is asked for: all but the texts. */
+/** The fields compared by default: all except the texts. */
 export const DEFAULT_FIELDS: readonly string[] = [
   ...NUMBERS,
   SCORE,
@@ -16,7 +16,7 @@ export const DEFAULT_FIELDS: readonly string[] = [
 ];
 export const COMPARE_FIELDS: readonly string[] = [...NUMBERS, SCORE, ...VALUES];
 
-/** One trace as it is compared. Lists are in a fixed order, as it means nothing. */
+/** One trace of a comparison. Lists are sorted, as their order means nothing. */
 export interface ComparedTrace {
   duration_ms: number;
   cost_usd: number;
@@ -28,10 +28,10 @@ export interface ComparedTrace {
   root_span_name: string | null;
   models: string[];
   tags: string[];
-  /** null where none is stored, or none was asked for. */
+  /** Null when no text is stored, or none was requested. */
   prompt: string | null;
   response: string | null;
-  /** What judges of live traffic gave it. */
+  /** Scores of the judges of live traffic. */
   scores: readonly { judge_id: string; judge_name: string; score: number }[];
 }
 
@@ -41,9 +41,9 @@ export interface ComparedField {
   field: string;
   baseline: Value;
   candidate: Value;
-  /** candidate - baseline; null where one of them is no number. */
+  /** candidate - baseline; null when either is not a number. */
   delta: number | null;
-  /** delta in percent of the baseline; null where that is 0 and the candidate is not. */
+  /** delta in percent of the baseline; null when that is 0 and the candidate is not. */
   delta_percent: number | null;
   differs: boolean;
 }
@@ -53,7 +53,7 @@ export function isCompareField(field: string): boolean {
   return COMPARE_FIELDS.includes(field) || (field.startsWith(ONE_JUDGE) && field.length > ONE_JUDGE.length);
 }
 
-/** @param fields each of them one that isCompareField takes */
+/** @param fields names that isCompareField accepts */
 export function compareTraces(
   baseline: ComparedTrace,
   candidate: ComparedTrace,
@@ -66,7 +66,9 @@ export function compareTraces(
   });
 }
 
-/** Two numbers differ when the change is beyond the threshold, everything else when it is not the same. */
+/**
+ * Two numbers differ when the change exceeds the threshold, other values when they are not equal.
+ */
 export function difference(
   baseline: Value,
   candidate: Value,
@@ -87,10 +89,13 @@ function valueOf(trace: ComparedTrace, field: string): Value {
   return mean(trace.scores.filter(({ judge_id, judge_name }) => judge_id === judge || judge_name === judge));
 }
 
-/** null where there is none. */
+/** Returns the mean score; null without scores. */
 function mean(scores: ComparedTrace['scores']): number | null {
   return scores.length === 0 ? null : rounded(scores.reduce((sum, { score }) => sum + score, 0) / scores.length);
 }
 
-/** To 12 significant digits, which is where doubles that stand for decimals begin to show what they are. */
+/**
+ * Rounds to 12 significant digits, beyond which doubles that stand for decimals show rounding
+ * errors.
+ */
 const rounded = (value: number): number => Number(value.toPrecision(12)) + 0;

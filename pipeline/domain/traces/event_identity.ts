@@ -1,15 +1,13 @@
-// Which event an event is: event_hex is a hash of what was sent alone, so that a sender can compute it; what one org sends is no repeat of
-// the same text from another. So the identity that repeats are known by is event_hex together with the org.
+// The identity of an event, by which repeats are recognised. event_hex is a hash of what was sent,
+// so that a sender can compute it; another organization that sends the same text sends no repeat.
+// So the identity combines event_hex with the organization.
 import { xxHash32 } from './xxhash.ts';
 
-/** Orgs whose hashes are kept; they are made again beyond. */
+/** Maximum organizations whose hashes are cached; others are computed again. */
 const ORGS_MAX = 100_000;
 const orgs = new Map<string, readonly [high: number, low: number]>();
 
-/** Two unsigned 32-bit numbers for an org, and their SQL twins over the column org_id. */
-export const ORG_HIGH_SQL = "xxHash32(concat('high ', org_id))";
-export const ORG_LOW_SQL = "xxHash32(concat('low ', org_id))";
-
+/** Two unsigned 32-bit numbers for an organization. sql/stores/partition_rows.ts computes the same from the column org_id. */
 function orgHalves(org_id: string): readonly [high: number, low: number] {
   let halves = orgs.get(org_id);
   if (halves === undefined) {
@@ -20,7 +18,10 @@ function orgHalves(org_id: string): readonly [high: number, low: number] {
   return halves;
 }
 
-/** The event's own 64 bits, mixed with its org, as two unsigned 32-bit numbers. Of one org no two differ less than before. */
+/**
+ * Returns the event's own 64 bits, mixed with its organization, as two unsigned 32-bit numbers.
+ * Within an organization, distinct events stay distinct.
+ */
 export function identityHalves({
   org_id,
   event_hex,
@@ -35,7 +36,7 @@ export function identityHalves({
   ];
 }
 
-/** The same as 16 hex characters. */
+/** Returns the identity as 16 hex characters. */
 export function eventIdentity(event: { org_id: string; event_hex: string }): string {
   const [high, low] = identityHalves(event);
   return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');

@@ -1,16 +1,19 @@
-// The rules of sampling: what every profile keeps, and the share of the rest.
-// In: spans of one event, a trace id. Out: the rule that holds, or the decision of the rate. Pure: the same trace gets the
-// same decision on every worker, at any time.
+// Sampling rules: what every profile keeps, and the share of the rest. In: spans of one event, a
+// trace id. Out: the rule that applies, or the decision by rate. Pure: every worker makes the same
+// decision about a trace at any time.
 import { namedKindOf, type NamedKind, OTHER_EVENT_TYPE } from '../decode/kinds.ts';
 import type { Span } from './span.ts';
 
 export type SamplingProfile = 'full' | 'balanced' | 'aggressive';
 export type KeepRule = 'error' | 'force_trace' | 'slow' | NamedKind;
 
-/** Share of the events that no rule holds. */
+/** Share of the events kept that no rule keeps. */
 export const PROFILE_RATE: Readonly<Record<SamplingProfile, number>> = { full: 1, balanced: 0.15, aggressive: 0.05 };
 
-/** The rule that keeps these spans whatever the rate, or null. A span is slow above `slowMs`, not at it. */
+/**
+ * Returns the rule that keeps these spans whatever the rate, or null. A span is slow when it takes
+ * longer than `slowMs`.
+ */
 export function keepRule(spans: readonly Span[], slowMs: number): KeepRule | null {
   for (const span of spans) {
     const rule = ruleOf(span, slowMs);
@@ -29,24 +32,30 @@ function ruleOf(span: Span, slowMs: number): KeepRule | null {
     const typed = typeof eventType === 'string' ? namedKindOf(eventType) : null;
     if (typed !== null) return typed;
   }
-  // What the sender measured, where the times tell something else.
+  // The sender's own measurement counts where the times say otherwise.
   const measured = attributes['duration_ms'];
   const duration = Math.max(span.ended_at - span.started_at, typeof measured === 'number' ? measured : 0);
   return duration > slowMs ? 'slow' : null;
 }
 
-/** Returns whether a span forces its whole trace to be kept. */
+/** Returns true when a span forces its whole trace to be kept. */
 export function forcesTrace({ attributes }: Pick<Span, 'attributes'>): boolean {
   const forced = attributes['force_trace'];
   return forced === true || forced === 'true';
 }
 
-/** Whether the rate keeps a trace: all its events get one answer, and a higher rate keeps all that a lower one keeps. */
+/**
+ * Returns true when the rate keeps a trace. All its events get one answer, and a higher rate keeps
+ * all that a lower one keeps.
+ */
 export function keptByRate(traceId: string, rate: number): boolean {
   return rate >= 1 || traceFraction(traceId) < rate;
 }
 
-/** A number in [0, 1) spread evenly over trace ids: FNV-1a with MurmurHash3's finish, which mixes what FNV leaves uneven. */
+/**
+ * Returns a number in [0, 1), evenly spread over trace ids: FNV-1a finished by MurmurHash3's
+ * mixing, which evens out FNV's bias.
+ */
 function traceFraction(traceId: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < traceId.length; i++) h = Math.imul(h ^ traceId.charCodeAt(i), 0x01000193);

@@ -1,15 +1,16 @@
-// Replaying a trace: what its model calls would be asked today. In: the spans of a trace, and the prompts of the registry. Out:
-// the calls in the order in which they were made, or why it cannot be done, naming the span. Pure; calls nothing.
+// Plans the replay of a trace: what its model calls would be asked today. In: the spans of a trace,
+// and the prompts of the registry. Out: the calls in their original order, or the reason why it
+// cannot be done, naming the span. Pure; makes no calls.
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 import { renderPrompt } from '../text/prompt.ts';
 import { RENDERED_CHARS_MAX } from '../text/template.ts';
 
-/** Model calls of one trace that are replayed. */
+/** Maximum model calls of one trace that are replayed. */
 export const REPLAY_CALLS_MAX = 100;
-/** Characters of all new prompts of a replay. */
+/** Maximum characters of all new prompts of a replay. */
 export const REPLAY_CHARS_MAX = 16 * 1024 * 1024;
 
-/** A span as a replay sees it. */
+/** The fields of a span that a replay needs. */
 export interface ReplaySpan {
   span_id: string;
   /** Empty for none. */
@@ -21,25 +22,25 @@ export interface ReplaySpan {
   started_ms: number;
   attributes: Readonly<Record<string, unknown>>;
   tags: readonly string[];
-  /** Empty where nothing is stored. */
+  /** Empty when none is stored. */
   prompt: string;
   response: string;
-  /** false where sampling kept the numbers only. */
+  /** False when sampling kept the numbers only. */
   sampled: boolean;
 }
 
-/** A message as an OpenAI-compatible API takes it. */
+/** A message in the form of OpenAI-compatible APIs. */
 export type ReplayMessage = Readonly<Record<string, unknown>> & { role: string };
 
 export interface ReplayCall {
   span: ReplaySpan;
-  /** null where the span names none: it is asked what it was asked. */
+  /** Null when the span names no prompt, so that the call is repeated as it was. */
   prompt_name: string | null;
   prompt_version: string | null;
   model: string;
   new_prompt: string;
   messages: ReplayMessage[];
-  /** What else the call was made with: temperature, tools and the like. */
+  /** The call's other parameters: temperature, tools and the like. */
   parameters: Record<string, unknown>;
 }
 
@@ -48,8 +49,9 @@ export type ReplayPlan = { ok: true; calls: ReplayCall[] } | { ok: false; detail
 class Refused extends Error {}
 
 /**
- * Plans a replay. A call that names a prompt is asked the newest version of it, any other what it was asked then.
- * @param newestOf the newest version of a prompt; null where there is none
+ * Plans a replay. A call that names a prompt uses its newest version, any other call its original
+ * prompt.
+ * @param newestOf returns the newest version of a prompt; null when there is none
  */
 export function planReplay(spans: readonly ReplaySpan[], newestOf: (name: string) => PromptRecord | null): ReplayPlan {
   const made = spans.filter(({ kind }) => kind === 'llm').sort((a, b) => a.started_ms - b.started_ms);
@@ -75,7 +77,7 @@ export function planReplay(spans: readonly ReplaySpan[], newestOf: (name: string
   }
 }
 
-/** The line that says which span cannot be replayed, and why. */
+/** Returns the message that names the span that cannot be replayed, and the reason. */
 export const replayProblem = (span_id: string, reason: string): string => `Span ${span_id}: ${reason}.`;
 
 function planCall(span: ReplaySpan, newestOf: (name: string) => PromptRecord | null): ReplayCall {
@@ -108,7 +110,7 @@ function named(span: ReplaySpan, name: string, prompt: PromptRecord | null, refu
   };
 }
 
-/** An object, or its JSON: not every sender's attributes can hold objects. */
+/** Accepts an object or its JSON, since not every sender's attributes can contain objects. */
 function variablesOf(given: unknown): unknown {
   if (typeof given !== 'string') return given;
   try {
@@ -131,13 +133,16 @@ function repeated(span: ReplaySpan, refuse: Refuse): Asked {
   };
 }
 
-/** The messages that a stored prompt is the JSON of; any other text is one message of the user. */
+/**
+ * Returns the messages that a stored prompt is the JSON of; any other text becomes one message of
+ * the user.
+ */
 export function messagesOf(prompt: string): ReplayMessage[] {
   let parsed: unknown = null;
   try {
     parsed = JSON.parse(prompt);
   } catch {
-    // A text.
+    // The prompt is plain text.
   }
   const whole = [{ role: 'user', content: prompt }];
   if (!Array.isArray(parsed) || parsed.length === 0) return whole;
@@ -145,14 +150,14 @@ export function messagesOf(prompt: string): ReplayMessage[] {
   return messages.every((message) => message !== null) ? messages : whole;
 }
 
-/** Roles of other libraries in the names of the API. */
+/** Role names of other libraries, mapped to the API's. */
 const ROLES: Readonly<Record<string, string>> = { human: 'user', ai: 'assistant', model: 'assistant' };
 
 function messageOf(value: unknown): ReplayMessage | null {
   if (!isFields(value) || typeof value['role'] !== 'string') return null;
   const role = (Object.hasOwn(ROLES, value['role']) ? ROLES[value['role']] : undefined) ?? value['role'];
   const { content, parts } = value;
-  // OpenTelemetry's messages have parts in the place of content.
+  // OpenTelemetry's messages have parts instead of content.
   if (content === undefined && Array.isArray(parts)) return { role, content: parts.map(partText).join('') };
   return { ...value, role };
 }
@@ -171,7 +176,7 @@ const NUMBERS = [
 ] as const;
 const OTHERS = ['stop', 'response_format', 'reasoning_effort', 'tool_choice'] as const;
 
-/** The parameters of the call that decide what a model answers, from where decoding put them. */
+/** Returns the parameters that determine a model's answer, from where decoding put them. */
 function parametersOf(attributes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const given = (name: string): unknown => attributes[`gen_ai.request.${name}`];
   const numbers = NUMBERS.map((name) => [name, given(name)] as const).filter(([, value]) => typeof value === 'number');
@@ -179,7 +184,7 @@ function parametersOf(attributes: Readonly<Record<string, unknown>>): Record<str
   const others = [...OTHERS.map((name) => [name, given(name)] as const), ['tools', tools] as const].filter(
     ([, value]) => value != null,
   );
-  // tool_choice is refused without tools.
+  // tool_choice is rejected without tools.
   return Object.fromEntries([...numbers, ...others].filter(([name]) => name !== 'tool_choice' || Array.isArray(tools)));
 }
 

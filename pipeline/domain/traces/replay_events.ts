@@ -1,5 +1,6 @@
-// A replay as events of a new trace. In: the calls of a plan and what they were answered. Out: bodies as ingest takes them: the
-// calls with the parents that they had, as far as those were replayed too, under one root. Pure.
+// Turns a replay into events of a new trace. In: the calls of a plan and their answers. Out: bodies
+// as ingest accepts them: the calls under one root, with their original parents where those were
+// replayed too. Pure.
 import { type ReplayCall, type ReplaySpan } from './replay.ts';
 
 /** A call that was made. */
@@ -18,14 +19,14 @@ export interface ReplayEvent {
   body: Record<string, unknown>;
 }
 
-/** Whom a call is counted for. */
+/** Attributes that a call's use is counted under. */
 const OWNERS = ['agent_id', 'department', 'realm'] as const;
 
 /**
- * The events of the new trace. Where the root of the old one was no model call, or several calls have no replayed parent, a step of
- * the old root's name holds them together.
+ * Returns the events of the new trace. When the old root was not a model call, or several calls
+ * have no replayed parent, a step with the old root's name becomes their parent.
  * @param spans all spans of the old trace
- * @param newSpanId a fresh span id with each call
+ * @param newSpanId returns a new span id on each call
  */
 export function replayEvents(
   { trace_id, replay_of }: { trace_id: string; replay_of: string },
@@ -86,7 +87,7 @@ function holderEvent(
   };
 }
 
-/** A replay was asked for, so sampling keeps it. */
+/** Somebody asked for the replay, so sampling keeps it. */
 function marks(replay_of: string, span: ReplaySpan): Record<string, unknown> {
   const owners = OWNERS.map((name) => [name, span.attributes[name]] as const).filter(
     ([, value]) => typeof value === 'string',
@@ -103,7 +104,7 @@ function timesOf({ started_at, ended_at }: { started_at: number; ended_at: numbe
   };
 }
 
-/** The earliest span without a parent. */
+/** Returns the earliest span without a parent. */
 function rootOf(spans: readonly ReplaySpan[]): ReplaySpan | null {
   return spans
     .filter(({ parent_span_id }) => parent_span_id === '')
@@ -113,7 +114,10 @@ function rootOf(spans: readonly ReplaySpan[]): ReplaySpan | null {
     );
 }
 
-/** New id of the nearest replayed span above; null where there is none. What goes in a circle ends where it began. */
+/**
+ * Returns the new id of the nearest replayed ancestor; null when there is none. A cycle ends where
+ * it began.
+ */
 function replayedParent(
   span: ReplaySpan,
   spans: readonly ReplaySpan[],

@@ -1,18 +1,21 @@
-// What is due by retention, as of an instant. In: policies of orgs, an instant. Out: for each org the newest day whose rows are due.
-// Pure. Days are whole days UTC: what began on day D and is kept for n days is due from the start of day D + n on, so that a day
-// of an org goes as a whole.
+// Computes what is due by retention at an instant. In: policies of organizations, an instant. Out:
+// for each organization the newest day whose rows are due. Pure. Days are whole days UTC: what
+// began on day D and is kept for n days is due from the start of day D + n on, so that a day of an
+// organization is deleted as a whole.
 import { DEFAULT_RETENTION, type RetentionPolicy } from '../../../schemas/records/retention.ts';
 import { dayOf } from '../time/days.ts';
 import { MONTHLY, periodAt, type PeriodRule } from '../budgets/period.ts';
 
-/** What has days of its own in a policy. */
+/** Kinds of data with a retention of their own in a policy. */
 export const KEPT = ['texts', 'metadata', 'telemetry', 'judge_scores', 'usage_events', 'audit_log'] as const;
 export type Kept = (typeof KEPT)[number];
 
-/** The cutoff of what is kept for good: no day comes before it. */
+/** Cutoff of data that is never deleted: no day comes before it. */
 export const NEVER = -1;
 
-/** Days for which an org keeps something; null: for good. */
+/**
+ * Returns the days for which an organization keeps a kind of data; null when it is never deleted.
+ */
 export function keptDays(policy: RetentionPolicy, kept: Kept): number | null {
   switch (kept) {
     case 'texts':
@@ -29,8 +32,9 @@ export function keptDays(policy: RetentionPolicy, kept: Kept): number | null {
 }
 
 /**
- * Returns the newest day whose rows are due as of `now` (milliseconds since the epoch); NEVER when none is. Usage of the current period
- * of the budget is never due, however few days it is kept: what a budget has used is the sum of these rows.
+ * Returns the newest day whose rows are due as of `now` (milliseconds since the epoch); NEVER when
+ * none is. Usage of the budget's current period is never due, however short its retention: these
+ * rows add up to the budget's use.
  */
 export function cutoffDay(policy: RetentionPolicy, kept: Kept, now: number, budget: PeriodRule): number {
   const days = keptDays(policy, kept);
@@ -42,30 +46,35 @@ export function cutoffDay(policy: RetentionPolicy, kept: Kept, now: number, budg
 export interface OrgPolicy {
   org_id: string;
   policy: RetentionPolicy;
-  /** When the organization's budget starts over. */
+  /** Defines when the organization's budget period begins. */
   budget: PeriodRule;
 }
 
-/** Orgs whose ids lie in a range, and their cutoffs: those that are named, and what holds for all others in it. */
+/**
+ * Organizations whose ids lie in a range with their cutoffs, and the cutoff that applies to all
+ * others in it.
+ */
 export interface CutoffRange {
   /** First id in the range. */
   from: string;
-  /** First id past the range; null: it has no end. */
+  /** First id after the range; null for a range without an end. */
   until: string | null;
   orgs: string[];
-  /** One for each of orgs. */
+  /** One for each entry of `orgs`. */
   cutoffs: Record<Kept, number[]>;
-  /** Of every org that has no policy of its own. */
+  /** Cutoffs of every organization without a policy of its own. */
   others: Record<Kept, number>;
 }
 
 /**
- * The cutoffs of all orgs there are, in ranges of ids that meet each other, none of which names more than `orgsMax`: what goes
- * into one statement is bounded, however many orgs have a policy of their own.
+ * Returns the cutoffs of all organizations in adjoining ranges of ids, each naming at most
+ * `orgsMax`, so that the size of one statement is bounded however many organizations have a policy
+ * of their own.
  */
 export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMax: number): CutoffRange[] {
   const sorted = policies.toSorted((a, b) => (a.org_id < b.org_id ? -1 : 1));
-  // The default keeps usage for longer than any period lasts: it does not matter which one an organization has.
+  // The default keeps usage for longer than any budget period lasts, so any period rule gives the
+  // same cutoff.
   const others = perKept((kept) => cutoffDay(DEFAULT_RETENTION, kept, now, MONTHLY));
   const count = Math.max(1, Math.ceil(sorted.length / orgsMax));
   return Array.from({ length: count }, (_, index) => {
@@ -80,7 +89,7 @@ export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMa
   });
 }
 
-/** The newest cutoff in a range: what is younger is due for nobody. */
+/** Returns the newest cutoff in a range: younger rows are due for no organization. */
 export function newestCutoff({ cutoffs, others }: CutoffRange, kept: Kept): number {
   return Math.max(others[kept], ...cutoffs[kept]);
 }

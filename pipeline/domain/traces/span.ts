@@ -1,27 +1,34 @@
-// The canonical records of the data plane. One spelling from wire to column; times are milliseconds since the epoch;
-// money is an exact integer of pico-USD (1e-12 USD), so that sums never depend on their order.
+// The canonical records of the data plane. Names are the same from wire to column; times are
+// milliseconds since the epoch; money is an exact integer of pico-USD (1e-12 USD), so that sums
+// never depend on their order.
 import type { SourceFormat } from '../../../schemas/codec.ts';
 
 export type SpanKind = 'llm' | 'tool' | 'event' | 'app';
 export type TraceOutcome = 'success' | 'error' | 'timeout';
 
-/** What a span's cost was computed from. Prices are USD per million tokens; null where they played no part. */
+/**
+ * The price that a span's cost was computed from. Prices are USD per million tokens; null where
+ * they did not enter it.
+ */
 export interface SpanPrice {
-  /** `given` (attributes.cost_usd), `org` (the org's own prices), `<package>@<version>:<provider>/<model>`, or `missing`. */
+  /**
+   * `given` (attributes.cost_usd), `org` (the organization's own prices),
+   * `<package>@<version>:<provider>/<model>`, or `missing`.
+   */
   source: string;
   input_usd_per_mtok: number | null;
   output_usd_per_mtok: number | null;
   cached_input_usd_per_mtok: number | null;
 }
 
-/** One row of the spans table, and of the texts tables where it has a prompt or a response. */
+/** One row of the spans table, and of the texts tables when it has a prompt or a response. */
 export interface Span {
   org_id: string;
   trace_id: string;
   span_id: string;
   /** Empty for a root. */
   parent_span_id: string;
-  /** hex16 of the event that it came from; chain children share their event's. */
+  /** hex16 of the event that it came from; a chain's children share their event's. */
   event_hex: string;
   started_at: number;
   ended_at: number;
@@ -45,9 +52,12 @@ export interface Span {
   attributes: Record<string, unknown>;
   prompt: string;
   response: string;
-  /** Bytes of the event's body; 0 on chain children, so that an event is metered once. */
+  /** Bytes of the event's body; 0 on a chain's children, so that an event is metered once. */
   storage_bytes: number;
   sandbox_seconds: number;
-  /** Kinds of personal data that were replaced in it, and labels of own patterns; left out where there were none. */
+  /**
+   * Kinds of personal data that were redacted in it, and labels of own patterns; absent when there
+   * were none.
+   */
   redacted?: readonly string[];
 }

@@ -1,7 +1,8 @@
-// A trace as the sum of its spans: pure functions over one record, which is also the row of the traces table.
+// A trace as the sum of its spans: pure functions over one record, which is also the row of the
+// traces table.
 import type { Span, TraceOutcome } from './span.ts';
 
-/** One trace of one org. Times are milliseconds since the epoch. */
+/** One trace of one organization. Times are milliseconds since the epoch. */
 export interface TraceState {
   org_id: string;
   trace_id: string;
@@ -9,7 +10,7 @@ export interface TraceState {
   anchor: number;
   started_at: number;
   ended_at: number;
-  /** started_at of the root; null while no root has come. */
+  /** started_at of the root; null while the root is missing. */
   root_at: number | null;
   root_span_id: string;
   root_span_name: string;
@@ -28,12 +29,14 @@ export interface TraceState {
   forced_from: number;
 }
 
-/** Tags that one trace may gather; further ones are kept on their spans only. */
+/** Maximum tags of a trace; further ones are stored on their spans only. */
 export const TRACE_TAGS_MAX = 200;
 
 const SEVERITY: Record<TraceOutcome, number> = { success: 0, timeout: 1, error: 2 };
 
-/** The trace before its first span: anchored at that span, counting nothing yet. */
+/**
+ * Returns the trace before its first span is added: anchored at that span, with all counts at zero.
+ */
 export function emptyTrace(first: Span): TraceState {
   return {
     org_id: first.org_id,
@@ -59,9 +62,9 @@ export function emptyTrace(first: Span): TraceState {
 }
 
 /**
- * Adds a span in place.
- * The root is the earliest span without a parent; agent_id is the root's, else the first seen; the outcome is error if
- * any span is error, else timeout if any is, else success; tags are the union; tokens and cost are sums.
+ * Adds a span in place. The root is the earliest span without a parent; agent_id is the root's,
+ * else the first seen; the outcome is error if any span is error, else timeout if any is, else
+ * success; tags are the union; tokens and cost are sums.
  */
 export function addSpan(trace: TraceState, span: Span, sampled: boolean): void {
   trace.started_at = Math.min(trace.started_at, span.started_at);
@@ -88,7 +91,7 @@ export function addSpan(trace: TraceState, span: Span, sampled: boolean): void {
   }
 }
 
-/** Milliseconds from the first start to the last end. */
+/** Returns the milliseconds from the first start to the last end. */
 export function durationMs(trace: TraceState): number {
   return Math.max(0, trace.ended_at - trace.started_at);
 }

@@ -1,4 +1,4 @@
-// xxHash32 as ClickHouse computes it, so that what is kept in memory can be built again from what is stored.
+// xxHash32 as ClickHouse computes it, so that what is kept in memory can be rebuilt from the store.
 
 const PRIME_1 = 0x9e3779b1;
 const PRIME_2 = 0x85ebca77;
@@ -10,7 +10,10 @@ const rotate = (value: number, bits: number): number => (value << bits) | (value
 const round = (lane: number, word: number): number =>
   Math.imul(rotate((lane + Math.imul(word, PRIME_2)) | 0, 13), PRIME_1);
 
-/** xxHash32 with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md), as ClickHouse's xxHash32. */
+/**
+ * Returns xxHash32 with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md), equal to
+ * ClickHouse's xxHash32.
+ */
 export function xxHash32(bytes: Buffer): number {
   let at = 0;
   let hash: number;

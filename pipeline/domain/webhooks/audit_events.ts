@@ -1,5 +1,6 @@
-// Which mutations are platform events, and what those say. In: a mutation that has happened. Out: its event, or null.
-// Pure; the id of an event comes from the mutation's, so that an event told twice is one.
+// Maps mutations to platform events. In: a mutation that has happened. Out: its event, or null.
+// Pure; an event's id derives from the mutation's, so that receivers can drop an event that is sent
+// twice.
 import { hash } from 'node:crypto';
 import type { ServiceEvent } from '../../../schemas/codec.ts';
 import type { AuditActor, AuditTarget } from '../../../schemas/records/audit.ts';
@@ -18,9 +19,9 @@ export interface DoneMutation {
 
 interface AuditEvent {
   event: string;
-  /** Whether this mutation is one that the event is about; every one unless given. */
+  /** Returns true when the mutation causes the event; by default every one does. */
   when?: (mutation: DoneMutation) => boolean;
-  /** Payload fields of the event catalog, beyond `event`. */
+  /** Payload fields of the event catalog, besides `event`. */
   payload: (mutation: DoneMutation) => Record<string, unknown>;
 }
 
@@ -36,7 +37,7 @@ const whole = ({ org_id, audit_id, actor, target, changes, created_at }: DoneMut
   created_at: new Date(created_at).toISOString(),
 });
 
-/** By action. */
+/** Events by action. */
 const EVENTS: Readonly<Record<string, AuditEvent>> = {
   'api_key.create': { event: 'audit.api_key.create', payload: whole },
   'api_key.revoke': { event: 'audit.api_key.revoke', payload: whole },
@@ -61,7 +62,7 @@ const EVENTS: Readonly<Record<string, AuditEvent>> = {
   },
 };
 
-/** The platform event that a mutation is; null for most. */
+/** Returns the platform event of a mutation; null for most. */
 export function eventOfMutation(mutation: DoneMutation): ServiceEvent | null {
   const found = Object.hasOwn(EVENTS, mutation.action) ? EVENTS[mutation.action] : undefined;
   if (found === undefined || found.when?.(mutation) === false) return null;

@@ -1,8 +1,12 @@
-// Which IP addresses belong to the public Internet. Pure. Everything that is not known to be global unicast is refused, and so
-// is every IPv6 address that stands for an IPv4 one: what it leads to is decided by somebody else's gateway.
+// Decides which IP addresses belong to the public Internet. Pure. Everything not known to be global
+// unicast is rejected, and so is every IPv6 address that embeds an IPv4 one: somebody else's
+// gateway decides where it leads.
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** [first, bits]: blocks of IPv4 that are not global unicast (IANA's special-purpose registry), and one that only looks so. */
+/**
+ * [first, bits]: blocks of IPv4 that are not global unicast (IANA's special-purpose registry), and
+ * one that only appears to be.
+ */
 const REFUSED_V4: readonly (readonly [string, number, string])[] = [
   ['0.0.0.0', 8, 'this network'],
   ['10.0.0.0', 8, 'private'],
@@ -39,7 +43,10 @@ function v4Number(text: string): bigint {
   return text.split('.').reduce((number, part) => (number << 8n) | BigInt(part), 0n);
 }
 
-/** Of a valid address without a zone; a tail in dotted form counts as its two groups. */
+/**
+ * Returns a valid address without a zone as a number; a tail in dotted form counts as its two
+ * groups.
+ */
 function v6Number(text: string): bigint {
   const tail = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text);
   const whole =
@@ -60,8 +67,9 @@ const within = (number: bigint, first: bigint, bits: number, width: number): boo
   number >> BigInt(width - bits) === first >> BigInt(width - bits);
 
 /**
- * Why an address is none of the public Internet; null for one that is.
- * @param address as a resolver or a URL gives it: dotted IPv4, or IPv6 without brackets; anything else is refused
+ * Returns why an address is not on the public Internet; null for one that is.
+ * @param address dotted IPv4, or IPv6 without brackets, as a resolver or a URL gives it; anything
+ * else is rejected
  */
 export function whyNotPublic(address: string): string | null {
   if (isIPv4(address)) {

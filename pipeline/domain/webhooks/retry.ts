@@ -1,13 +1,16 @@
-// What becomes of a delivery after a try: the table of states, the waits between tries, when to give up. Pure.
+// The retry policy of webhook deliveries: the state after an attempt, the waits between attempts,
+// and when to give up. Pure.
 
-/** State of a delivery after a try; the names are those of the delivery log. */
+/** State of a delivery after an attempt, in the names of the delivery log. */
 export type DeliveryOutcome = 'delivered' | 'failed' | 'retrying' | 'dead-lettered';
 
 export interface RetryTimings {
-  /** The first wait is this to twice this; it doubles with each further one, up to maxMs. */
+  /**
+   * The first wait is between this and twice this; it doubles with each further one, up to maxMs.
+   */
   firstMs: number;
   maxMs: number;
-  /** A delivery that still fails this long after its first try is given up. */
+  /** A delivery that still fails this long after its first attempt is dead-lettered. */
   giveUpMs: number;
   /** A receiver may ask for a longer wait by Retry-After, up to this. */
   retryAfterMaxMs: number;
@@ -20,15 +23,18 @@ export const RETRY: RetryTimings = {
   retryAfterMaxMs: 3_600_000,
 };
 
-/** Statuses whose Retry-After is heeded. */
+/** Statuses whose Retry-After is honoured. */
 const TELLS_WHEN = new Set([429, 503]);
 
-/** How a try ended: an answer's status, or null where none came (time out, broken connection, an address that is refused). */
+/**
+ * How an attempt ended: the answer's status, or null without an answer (timeout, broken connection,
+ * rejected address).
+ */
 export type TryStatus = number | null;
 
 /**
- * What a try's end means. 2xx: delivered. 408, 429, 5xx and no answer at all: to be tried again. Anything else, redirects
- * included, is the receiver's last word.
+ * Classifies the end of an attempt. 2xx: delivered. 408, 429, 5xx and no answer: retry. Anything
+ * else, redirects included, is final.
  */
 export function verdictOf(status: TryStatus): 'delivered' | 'failed' | 'retry' {
   if (status === null || status === 408 || status === 429) return 'retry';
@@ -36,7 +42,10 @@ export function verdictOf(status: TryStatus): 'delivered' | 'failed' | 'retry' {
   return status >= 500 && status < 600 ? 'retry' : 'failed';
 }
 
-/** Milliseconds before the try after `attempt` (0 is the first): its ceiling doubles, and half of it is left to chance. */
+/**
+ * Returns the milliseconds to wait after attempt `attempt` (0 is the first): the ceiling doubles
+ * each time, and half of the wait is random.
+ */
 export function backoffMs(
   attempt: number,
   { firstMs, maxMs }: RetryTimings,
@@ -46,7 +55,10 @@ export function backoffMs(
   return Math.round(ceiling / 2 + random() * (ceiling / 2));
 }
 
-/** What a Retry-After header asks for, milliseconds from now: seconds or a date; null where it says nothing that can be read. */
+/**
+ * Returns the wait that a Retry-After header asks for, in milliseconds from now: it is in seconds
+ * or a date; null when it cannot be read.
+ */
 export function retryAfterMs(status: TryStatus, header: string | undefined, now: number): number | null {
   if (header === undefined || status === null || !TELLS_WHEN.has(status)) return null;
   const text = header.trim();
@@ -56,7 +68,7 @@ export function retryAfterMs(status: TryStatus, header: string | undefined, now:
 }
 
 export interface FailedTry {
-  /** 0 is the first. */
+  /** Number of the attempt; 0 is the first. */
   attempt: number;
   /** Milliseconds since the epoch. */
   first_attempt_at: number;
@@ -65,8 +77,8 @@ export interface FailedTry {
 }
 
 /**
- * When a delivery is tried again, milliseconds since the epoch; null when it is given up: the next try would come more than
- * giveUpMs after the first.
+ * Returns when a delivery is attempted again, milliseconds since the epoch; null when it is given
+ * up because the next attempt would come more than giveUpMs after the first.
  */
 export function nextTryAt(failed: FailedTry, now: number, timings: RetryTimings, random?: () => number): number | null {
   const asked = retryAfterMs(failed.status, failed.retry_after, now);

@@ -1,11 +1,12 @@
-// How a delivery is signed. Pure: the time comes in.
+// Signs webhook deliveries. Pure: the time is an argument.
 import { createHmac } from 'node:crypto';
 
-/** Receivers refuse a signature that is older or newer than this, seconds. */
+/** Receivers reject a signature that is older or newer than this many seconds. */
 export const SIGNATURE_AGE_MAX_SECONDS = 300;
 
 /**
- * The value of X-Service-Signature: t=<unix>,v1=<hex HMAC-SHA256 of "<t>.<body>">, one v1 a live secret, the newest first.
+ * Returns the value of X-Service-Signature: t=<unix>,v1=<hex HMAC-SHA256 of "<t>.<body>">, one v1
+ * for each valid secret, the newest first.
  * @param secrets at least one, the newest first
  * @param body the bytes that are sent
  * @param nowMs milliseconds since the epoch

@@ -1,22 +1,26 @@
-// Which addresses a webhook may be given. Pure. What a name resolves to is checked at every connection, not here.
+// Validates the URLs of webhooks. Pure. The address that a name resolves to is checked at every
+// connection, not here.
 import { isIP } from 'node:net';
 import { whyNotPublic } from './public_addresses.ts';
 
 const URL_CHARS_MAX = 2048;
-/** Receivers that may be reached without TLS, in development. */
+/** Receivers that may be reached without TLS in development. */
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1']);
 
-/** The host of a URL as a resolver or a socket takes it: an IPv6 address without its brackets, a name without its last dot. */
+/**
+ * Returns the host of a URL as a resolver or a socket takes it: an IPv6 address without its
+ * brackets, a name without its final dot.
+ */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-/** Whether a name stands for this machine, whatever a resolver says (RFC 6761). */
+/** Returns true when a name denotes this machine, whatever a resolver says (RFC 6761). */
 export const isLocalName = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost');
 
 /**
- * What is wrong with the address of a webhook, as the end of a sentence about it; null when nothing is. Spellings of an IPv4
- * address in decimal, octal or hex are that address.
+ * Returns what is wrong with a webhook's URL, as the end of a sentence about it; null when it is
+ * valid. Decimal, octal or hex spellings of an IPv4 address are that address.
  */
 export function webhookUrlProblem(text: string, { development }: { development: boolean }): string | null {
   if (text.length > URL_CHARS_MAX) return `takes at most ${String(URL_CHARS_MAX)} characters`;

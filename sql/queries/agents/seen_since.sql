@@ -1,4 +1,5 @@
--- Agents of which something landed after a time (by the store's clock), in the order of landing; rows of one time together.
+-- Agents with a landing after a time (by the store's clock), in the order of landing. Rows with the
+-- same time are never split.
 SELECT
   org_id,
   agent_id,

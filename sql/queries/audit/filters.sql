@@ -1,5 +1,6 @@
--- What GET audit-log may ask for. A mutation that failed changed nothing; one without an outcome is shown as unknown once it
--- is too old to be under way. Both rows of a mutation hold the same values of what is filtered by, and are in one partition.
+-- Filters of the audit log. A mutation that failed changed nothing; one without an outcome is shown
+-- as unknown once it is too old to be in progress. Both rows of a mutation hold the same values of
+-- the filtered columns, and are in one partition.
 org_id = {org_id:String}
 AND (outcome = 'done' OR (outcome = 'unknown' AND created_at <= fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')))
 /*if action*/AND action = {action:String}/*end*/

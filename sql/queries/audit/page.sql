@@ -1,4 +1,4 @@
--- Mutations of an org, newest first, from a place on.
+-- Mutations of an organization, newest first, from a position on.
 SELECT audit_id, org_id, outcome, actor_type, actor_id, action, target_type, target_id, changes, request_id, ip,
   toUnixTimestamp64Milli(created_at) AS created_ms
 FROM audit_log FINAL

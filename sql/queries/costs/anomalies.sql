@@ -1,4 +1,4 @@
--- Anomalies of an org, newest day first. At one a day the bound is 27 years.
+-- Anomalies of an organization, newest day first. At one a day the bound is 27 years.
 SELECT
   anomaly_id,
   toString(day) AS date,

@@ -1,4 +1,4 @@
--- What an org used on each day of receipt: what counts against its limits.
+-- Use of an organization on each day of receipt, which counts against its limits.
 SELECT
   toUInt16(toDate(hour)) AS on_day,
   sum(input_tokens) + sum(output_tokens) AS tokens,

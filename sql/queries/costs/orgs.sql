@@ -1,4 +1,4 @@
--- Orgs that have data on a day from `from` until `until`.
+-- Organizations with data on a day from `from` up to but not including `until`.
 SELECT org_id
 FROM usage_events
 WHERE day >= toDate({from:UInt16}) AND day < toDate({until:UInt16})

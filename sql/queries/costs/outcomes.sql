@@ -1,4 +1,5 @@
--- Costs and outcomes by department; a department that events do not name is looked up by the agent, so those come with theirs.
+-- Costs and outcomes by department. The caller looks up the department of an agent whose events do
+-- not name one, so those rows keep their agent.
 SELECT
   department,
   if(department = '', agent_id, '') AS agent,

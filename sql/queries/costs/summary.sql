@@ -1,6 +1,7 @@
--- What an org's days cost, by day, by model, and by one thing more, all from one look at the store, so that they add up.
--- The inner query is grouped as the projection p_day is, so that it reads days, not the rows of each landing.
--- A realm or department that events do not name is looked up by the agent, so those come with their agent.
+-- Costs of an organization's days by day, by model, and by one further dimension, all from one
+-- read, so that they add up. The inner query is grouped like the projection p_day, so that it reads
+-- days, not the rows of each landing. The caller looks up the realm or department of an agent whose
+-- events do not name one, so those rows keep their agent.
 SELECT
   multiIf(grouping(day) = 0, 'day', grouping(model) = 0, 'model', 'group') AS part,
   day,

@@ -1,4 +1,5 @@
--- When the spans of some traces started. A look into a table of all traces for each: for the few that lie far from now.
+-- Times between which the spans of the given traces started. It searches the lookup table of all
+-- traces, so it is for the few traces that are far from now.
 SELECT l.org_id AS org_id, w.trace_id AS trace_id, toUnixTimestamp64Milli(min(l.first_at)) AS from_ms, toUnixTimestamp64Milli(max(l.last_at)) AS to_ms
 FROM (
   SELECT org_id, trace_key, first_at, last_at

@@ -1,5 +1,6 @@
--- Which of some traces were counted as failing since yesterday, and in which cluster: what is told again comes soon after. Read
--- through the projection p_trace.
+-- Traces, among the given ones, that were counted as failing since yesterday, with their cluster: a
+-- redelivered message comes soon after the first delivery. The statement reads through the
+-- projection p_trace.
 SELECT c.org_id AS org_id, w.trace_id AS trace_id, c.cluster_id AS cluster_id, toUnixTimestamp64Milli(c.at) AS at_ms
 FROM (
   SELECT org_id, trace_key, cluster_id, at

@@ -1,4 +1,5 @@
--- What the first failing span of each outcome that says so itself says: attributes.error_message, else attributes.error or its message.
+-- Error text of the first failing span of each outcome that has one: attributes.error_message, else
+-- attributes.error or its message.
 SELECT org_id, trace_key, outcome, argMinIf(said, place, said != '') AS text
 FROM (
   SELECT

@@ -1,4 +1,4 @@
--- What GET /v1/incidents may ask for.
+-- Filters of GET /v1/incidents.
 true
 /*if status*/AND status = {status:String}/*end*/
 /*if min_traces*/AND trace_count >= {min_traces:UInt64}/*end*/

@@ -1,4 +1,4 @@
--- Incidents of an org, newest first, from a place on.
+-- Incidents of an organization, newest first, from a position on.
 SELECT incident_id, cluster_id, status, agent_id, root_span_name, error, sample, toUnixTimestamp64Milli(opened_at) AS opened_ms,
   toUnixTimestamp64Milli(from_at) AS from_ms, toUnixTimestamp64Milli(until_at) AS until_ms, trace_count, first_trace_at, last_trace_at, resolved_at, resolved_by
 FROM (/*include incidents/shown.sql*/)

@@ -1,4 +1,4 @@
--- The incidents of an org as they are shown: those that are open with the traces that they have c.
+-- Incidents of an organization as they are shown. An open incident has the traces counted so far.
 SELECT
   i.incident_id AS incident_id,
   i.cluster_id AS cluster_id,

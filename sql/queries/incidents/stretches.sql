@@ -1,5 +1,6 @@
--- When traces of some clusters failed, each cluster from its own instant on: by minute, the first five and the last of it. More
--- of a minute changes neither where five lie within a quarter of an hour first nor where half an hour is empty.
+-- Times at which traces of the given clusters failed, each cluster from its own instant on: for
+-- each minute the first five times and the last. Further times of a minute change neither where
+-- five failures first lie within a quarter of an hour, nor where half an hour has none.
 SELECT org_id, cluster_id, groupArraySorted(5)(at_ms) AS first_ms, max(at_ms) AS last_ms
 FROM (
   SELECT t.org_id AS org_id, t.cluster_id AS cluster_id, t.trace_key AS trace_key, min(toUnixTimestamp64Milli(t.at)) AS at_ms

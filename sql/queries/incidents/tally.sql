@@ -1,5 +1,5 @@
--- The traces of some clusters that failed between two instants, each cluster between its own: how many, which times, and what
--- they say. Of a trace with two rows the first counts.
+-- Failing traces of the given clusters, each cluster between its own two instants: their number,
+-- times and texts. Of a trace with two rows the first counts.
 SELECT
   t.org_id AS org_id,
   t.cluster_id AS cluster_id,

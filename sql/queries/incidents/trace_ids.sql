@@ -1,4 +1,4 @@
--- The newest traces of an incident.
+-- Newest traces of an incident.
 SELECT trace_id
 FROM incident_traces
 WHERE org_id = {org_id:String} AND cluster_id = {cluster_id:String}

@@ -1,4 +1,4 @@
--- The newest row of each of some traces.
+-- Newest row of each given trace.
 SELECT org_id, trace_key, trace_id, root_span_name, agent_id, outcome,
   toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms
 FROM traces

@@ -1,4 +1,5 @@
--- Which of some traces any org has, whether this one does, and when this one's first span started.
+-- The given traces that any organization has, with whether this organization has them, and the
+-- start of their first span in it.
 SELECT w.trace_id AS trace_id, max(l.org_id = {org_id:String}) AS own, toUnixTimestamp64Milli(minIf(l.first_at, l.org_id = {org_id:String})) AS from_ms
 FROM (
   SELECT trace_key, org_id, first_at

@@ -1,5 +1,5 @@
--- Two evals of a judge, item by item: by place in the dataset, or by trace. What cannot be compared (not judged in one of them, or
--- an error) has no delta.
+-- Scores of two evals of a judge side by side, by place in the dataset or by trace. An item that
+-- was not judged in one of them, or ended with an error, has no delta.
 SELECT item_index,
   maxIf(trace_id, eval_id = {baseline:String}) AS baseline_trace_id, maxIf(trace_id, eval_id = {candidate:String}) AS candidate_trace_id,
   maxIf(score, eval_id = {baseline:String}) AS baseline_score, maxIf(score, eval_id = {candidate:String}) AS candidate_score,

@@ -1,5 +1,6 @@
--- Some of an org's traces, in the order of their time. The key is a hash of the id: the first by it are spread evenly over time,
--- and the same whenever it is asked of the same traces.
+-- Sample of an organization's traces, in the order of their time. The sampling key is a hash of the
+-- id: the first traces by it are spread evenly over time, and the same traces always give the same
+-- sample.
 SELECT trace_id
 FROM (
   SELECT any(trace_id) AS trace_id, min(anchor) AS at

@@ -1,4 +1,4 @@
--- The scores of an eval, as they lie.
+-- Scores of an eval, in the order of the key.
 SELECT trace_id, judge_version, item_index, score, verdict, reason, scored_at
 FROM judge_scores FINAL
 WHERE /*include judge_scores/one_eval.sql*/

@@ -1,4 +1,4 @@
--- The newest score of a live trace by a version of a judge.
+-- Newest score that a version of a judge gave a live trace.
 SELECT score
 FROM judge_scores
 WHERE org_id = {org_id:String} AND judge_id = {judge_id:String} AND eval_id = '' AND trace_id = {trace_id:String} AND item_index = 0

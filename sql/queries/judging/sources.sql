@@ -1,6 +1,7 @@
--- Which spans give the prompt and the response of traces: the root where it has one; else the earliest model call, else the
--- earliest span for the prompt; the model call that ended last, else the span that ended last for the response. A text is in
--- one of two tables; while it moves it may be in both.
+-- Spans that supply the prompt and the response of traces. Both come from the root where it has the
+-- text. Otherwise the prompt comes from the earliest model call, else the earliest span; the
+-- response comes from the model call that ended last, else the span that ended last. A text is in
+-- one of two tables; while the text mover runs, it may be in both.
 SELECT trace_id,
   argMinIf(started_at, prompt_place, prompt_bytes > 0) AS prompt_at, argMinIf(log_seq, prompt_place, prompt_bytes > 0) AS prompt_seq,
   argMinIf(log_index, prompt_place, prompt_bytes > 0) AS prompt_index, argMinIf(log_sub, prompt_place, prompt_bytes > 0) AS prompt_sub,

@@ -1,5 +1,5 @@
--- What judges see of traces, but their texts: sums over the spans, and what the root says (the earliest span without a parent,
--- else the earliest span).
+-- Everything that judges see of traces except texts: sums over the spans, and fields of the head,
+-- which is the earliest span without a parent, else the earliest span.
 SELECT trace_id, min(place.1) = 0 AS has_root,
   argMin(name, place) AS head_name, argMin(source_format, place) AS head_format, argMin(agent_id, place) AS head_agent,
   argMin(attributes, place) AS head_attributes, argMin(started_at, place) AS head_at, argMin(log_seq, place) AS head_seq,

@@ -1,5 +1,5 @@
--- Spans of an org that were priced, in the order of their place after the one named last: what a repricing looks at. Of the
--- attributes only those that say what was counted.
+-- Page of the priced spans of an organization, in the order of their position after a given one. It
+-- returns only those attributes that say what was counted.
 SELECT
   toUnixTimestamp64Milli(started_at) AS started_ms,
   toUnixTimestamp64Milli(received_at) AS received_ms,
@@ -17,7 +17,7 @@ SELECT
   s.price_input_usd_per_mtok AS price_input_usd_per_mtok,
   s.price_output_usd_per_mtok AS price_output_usd_per_mtok,
   s.price_cached_input_usd_per_mtok AS price_cached_input_usd_per_mtok,
-  -- Retention empties attributes of old spans, and with them what was counted.
+  -- Retention empties the attributes of old spans, including those that say what was counted.
   toBool(s.sampled AND s.attributes != '{}') AS sampled,
   arrayFilter(kv -> has({names:Array(String)}, kv.1) OR startsWith(kv.1, {prefix:String}), JSONExtractKeysAndValuesRaw(s.attributes)) AS counting,
   s.partition AS partition,

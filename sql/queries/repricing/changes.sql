@@ -1,5 +1,5 @@
--- What a plan adds to the costs of traces, and to what was used, by hour of receipt and day. Always in the same order: messages are
--- made of it, and made again after a crash.
+-- Amounts that a plan adds to the costs of traces and to use, by hour of receipt and day. The order
+-- is fixed: messages are made of these rows, and made again after a crash.
 SELECT
   c.trace_id AS trace_id,
   toUnixTimestamp(toStartOfHour(c.received_at)) * 1000 AS hour,

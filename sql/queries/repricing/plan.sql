@@ -1,4 +1,4 @@
--- What a plan is about; no row where there is none.
+-- Summary of a plan. Returns no row when the plan does not exist.
 SELECT
   any(c.org_id) AS org,
   toUnixTimestamp64Milli(min(c.started_at)) AS from_ms,

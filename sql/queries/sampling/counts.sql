@@ -1,5 +1,5 @@
--- How many events and traces of an org are stored in full, and how many as a summary. Chain steps count with their event; the
--- rows of a trace's pairs cancel out.
+-- Numbers of events and traces of an organization that are stored in full and as summaries. Steps
+-- of a chain count with their event; the rows of a trace's pairs cancel out.
 SELECT
   e.kept AS kept,
   e.summarised AS summarised,

@@ -1,4 +1,5 @@
--- Rows of traces that belong to a session or an end user and match the filters. Both rows of a pair hold the same values, so a condition takes both or none.
+-- Rows of traces that belong to a session or an end user and match the filters. Both rows of a pair
+-- hold the same values, so a condition matches both or none.
 org_id = {org_id:String}
 /*if by_session*/AND session_id != ''/*end*/
 /*if by_user*/AND user_id != ''/*end*/

@@ -1,7 +1,9 @@
--- Traces of an org by session or by end user. Until a merge, a trace stands here with every state that was replaced, once with each sign.
--- Sums over the signs are exact. So are the bounds of time where nothing is filtered: a trace only grows, so the bounds of its current
--- state contain those of the replaced ones. A filter can match a replaced state and not the current one, so with a filter the signs of
--- each state are added up first, and only states that are left count.
+-- Traces of an organization by session or by end user. Until a merge, every replaced state of a
+-- trace has two rows, one with each sign, so sums over the signs are exact. Time bounds are exact
+-- too while nothing is filtered: a trace only grows, so the bounds of its current state contain
+-- those of the replaced states. A filter can match a replaced state but not the current one; with a
+-- filter, the statement therefore adds up the signs of each state first and counts only the states
+-- that remain.
 SELECT id, sum(live) AS traces, sum(live * span_count) AS spans, sum(live * failed) AS failed_traces,
   sum(live * tokens_in) AS input_tokens, sum(live * tokens_out) AS output_tokens,
   toString(sumIf(usd, live > 0) - sumIf(usd, live < 0)) AS cost, min(first_at) AS first_seen, max(last_at) AS last_seen

@@ -1,4 +1,4 @@
--- Sessions or end users of an org, the last seen first, from a place on.
+-- Sessions or end users of an organization, last seen first, from a position on.
 SELECT id, toInt64(traces) AS traces, spans, failed_traces, input_tokens, output_tokens, cost, toUnixTimestamp64Milli(first_seen) AS first_ms,
   toUnixTimestamp64Milli(last_seen) AS last_ms
 FROM (/*include sessions/groups.sql*/)

@@ -1,2 +1,2 @@
--- How many sessions or end users of an org there are.
+-- Number of sessions or end users of an organization.
 SELECT count() AS total FROM (/*include sessions/groups.sql*/)

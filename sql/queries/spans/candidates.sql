@@ -1,4 +1,4 @@
--- The documents that a search scores: those with any of the words it must have, within its filters.
+-- Documents that a search scores: those within its filters that contain any of the required words.
 org_id = {org_id:String}
 /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
 /*if model*/AND model = {model:String}/*end*/

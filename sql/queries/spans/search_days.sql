@@ -1,5 +1,5 @@
--- Documents and words of an org for each day of the searched time. Whole days come from the projection p_stat; the first one,
--- which may be cut, is counted from its rows.
+-- Number of documents and words of an organization on each day of the searched time. Whole days
+-- come from the projection p_stat; the first day, which may be partial, is counted from its rows.
 SELECT toString(toUnixTimestamp(toDateTime(toDate(started_at), 'UTC')) * 1000) AS day_ms, countIf(dl > 0) AS documents, sum(dl) AS words
 FROM span_texts
 WHERE org_id = {org_id:String} /*if since_day*/AND toDate(started_at) > {since_day:Date}/*end*/

@@ -1,6 +1,7 @@
--- The best documents by BM25. No text is read to rank: presence of a word comes from the text index, tf is 1 + its repeats, dl
--- is a column; texts are read for the rows that are left. `also` are words that are scored where they occur but need not
--- occur; they stand in WHERE only because the index is read for calls that stand there.
+-- Best documents by BM25. Ranking reads no text: the text index says whether a word is present, tf
+-- is 1 plus the word's repeats, and dl is a column. The engine reads texts only for the rows that
+-- remain. Words of `also` add to the score but need not occur; they are in WHERE only because the
+-- engine uses the index for calls that are there.
 SELECT span_id, trace_id, prompt, response, model, toUnixTimestamp64Milli(started_at) AS started_ms, log_seq, log_index, log_sub,
   0 /*each plain*/+ if(hasAllTokens(concat(prompt, '\n', response, ' ', extra_words), {plain_word:String}),
     {plain_weight:Float64} * (1 + countEqual(reps, {plain_hash:UInt32})) / (1 + countEqual(reps, {plain_hash:UInt32}) + 1.2 * (0.25 + 0.75 * dl / {avgdl:Float64})), 0)/*end*/

@@ -1,4 +1,5 @@
--- In how many documents each word occurs, and any of them. hasAllTokens in SELECT is read from the text index, as the same call stands in WHERE.
+-- Number of documents in which each word occurs, and number with any of them. The engine answers
+-- hasAllTokens in SELECT from the text index, because the same call is in WHERE.
 SELECT [/*each words with ,*/countIf(hasAllTokens(concat(prompt, '\n', response, ' ', extra_words), {words_word:String}))/*end*/] AS df, count() AS any
 FROM span_texts
 WHERE org_id = {org_id:String}

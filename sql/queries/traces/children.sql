@@ -1,4 +1,4 @@
--- The children of some spans of a trace, in the order of their start.
+-- Children of the given spans of a trace, in the order of their start.
 SELECT parent_span_id, groupArray(span_id) AS children
 FROM (
   SELECT parent_span_id, span_id

@@ -1,4 +1,5 @@
--- One trace as the sum of its spans: the root is the earliest span without a parent; agent_id is the root's, else the first that came.
+-- One trace as the sum of its spans. The root is the earliest span without a parent; agent_id is
+-- the root's, else the first one received.
 SELECT count() AS spans,
   greatest(0, dateDiff('millisecond', min(s.started_at), max(s.ended_at))) AS duration_ms,
   sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, toFloat64(sum(s.cost_usd)) AS cost_usd,

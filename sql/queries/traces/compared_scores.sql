@@ -1,5 +1,5 @@
--- What judges gave a trace, as it went live or in evals: of each judge the newest score of its newest version. Scores are given after the
--- trace began, but for clocks that differ; the month before takes care of those.
+-- Scores that judges gave a trace, live or in evals: the newest score of the newest version of each
+-- judge. A score is given after the trace started; the month before allows for clocks that differ.
 SELECT s.judge_id AS judge_id, argMax(s.judge_name, (s.judge_version, s.scored_at)) AS judge_name,
   argMax(assumeNotNull(s.score), (s.judge_version, s.scored_at)) AS score
 FROM judge_scores AS s

@@ -1,5 +1,6 @@
--- What GET /v1/traces may ask for. Both rows of a pair hold the same values, so a condition takes both or none.
--- started_at is never after anchor, so a lower bound holds for both, and anchor is in the key.
+-- Filters of GET /v1/traces. Both rows of a pair hold the same values, so a condition matches both
+-- or none. started_at is never after anchor, so a lower bound applies to both, and anchor is in the
+-- key.
 org_id = {org_id:String}
 /*if agent_id*/AND agent_id = {agent_id:String}/*end*/
 /*if outcome*/AND outcome = {outcome:String}/*end*/

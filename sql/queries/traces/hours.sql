@@ -1,4 +1,5 @@
--- How many traces a list has in each hour, newest first: finds a deep offset without sorting what is skipped.
+-- Number of traces of a list in each hour, newest first. It locates a deep offset without sorting
+-- the skipped rows.
 SELECT toString(toUnixTimestamp(toStartOfHour(started_at)) * 1000) AS hour_ms, sum(sign) AS traces
 FROM traces
 WHERE /*include traces/filters.sql*/

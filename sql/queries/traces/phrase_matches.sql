@@ -1,5 +1,5 @@
--- Which of some traces have a span whose texts hold all words and phrases. The index finds the words; only texts of those
--- spans are read.
+-- Traces, among the given ones, with a span whose texts contain all words and phrases. The index
+-- finds the words; the engine reads only the texts of those spans.
 SELECT DISTINCT trace_key
 FROM span_texts
 WHERE org_id = {org_id:String}

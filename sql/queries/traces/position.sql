@@ -1,4 +1,5 @@
--- The place in the trace list after some traces: the last trace that is skipped. No row: the list is not that long.
+-- Position in the trace list after a number of traces, as the last trace to skip. Returns no row
+-- when the list is shorter.
 SELECT toUnixTimestamp64Milli(started_at) AS started_ms, trace_key
 FROM traces
 WHERE /*include traces/filters.sql*/

@@ -1,4 +1,5 @@
--- Prompts and responses of some spans of a trace. A text is in one of the two tables; while it moves it may be in both.
+-- Prompts and responses of the given spans of a trace. A text is in one of the two tables; while
+-- the text mover runs, it may be in both.
 SELECT log_seq, log_index, log_sub, prompt, response
 FROM span_texts
 WHERE org_id = {org_id:String} AND trace_id = {trace_id:String}

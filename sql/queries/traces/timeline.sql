@@ -1,4 +1,4 @@
--- The spans of a trace by start, with nothing but what a timeline draws.
+-- Spans of a trace by start, with only the fields that a timeline draws.
 SELECT span_id, kind, name, model, outcome, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms, count() OVER () AS total
 FROM spans
 WHERE /*include traces/one.sql*/

@@ -1,2 +1,2 @@
--- How many traces a list has: exact without FINAL, as the rows of a pair cancel out.
+-- Number of traces of a list. It is exact without FINAL, because the rows of a pair cancel out.
 SELECT sum(sign) AS total FROM traces WHERE /*include traces/filters.sql*/

@@ -1,5 +1,6 @@
--- What an org used in a period, by log partition and agent, with the place up to which each partition's rows are counted. Agents
--- that are not asked for are one, the empty one.
+-- Use of an organization in a period, by log partition and agent, with the log position up to which
+-- the rows of each partition are counted. Agents that are not listed are summed under the empty
+-- agent.
 SELECT
   partition,
   if(has({agents:Array(String)}, u.agent_id)/*if all_agents*/ OR {all_agents:Bool}/*end*/, u.agent_id, '') AS agent,

@@ -1,4 +1,4 @@
--- Every score of a trace, the newest first: those that people gave, and those of judges.
+-- All scores of a trace, newest first: those from people and applications, and those from judges.
 SELECT source, score_id, span_id, name, data_type, number, text, comment, author_type, author_id, judge_id, judge_version, eval_id, verdict, created_ms
 FROM (
   SELECT 'user' AS source, score_id, span_id, name, toString(data_type) AS data_type, number, text, comment, author_type, author_id,

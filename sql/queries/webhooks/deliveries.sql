@@ -1,4 +1,4 @@
--- Tries of one receiver, newest first; a row that stands twice is one.
+-- Attempts of one endpoint, newest first. An attempt that was written twice appears once.
 SELECT event_id, event, attempt, outcome, status_code, error, duration_ms, at
 FROM webhook_deliveries
 WHERE /*include webhooks/filters.sql*/

@@ -8,8 +8,8 @@ import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
-import { USAGE_EVENTS } from '../../../pipeline/landing/tables.ts';
-import type { PartitionRecord } from '../../../pipeline/worker/partition_record.ts';
+import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
+import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';
@@ -100,7 +100,7 @@ describe('agent activity', () => {
     return activity;
   };
 
-  it('a landing is told of the rows that were written, not of those that the fence left out', async () => {
+  it('a landing reports the activity of rows that were written, not of those that the fence rejected', async () => {
     expect(await land([{ agent_id: '', at: 1 }])).toBe(1);
     expect(
       await land([
@@ -126,7 +126,7 @@ describe('agent activity', () => {
     await fences.raise([[1, 4]]);
   });
 
-  it('keeps the greatest time, in whatever order landings come and however often', async () => {
+  it("an agent's last activity is the latest time, in whatever order and however often landings report it", async () => {
     registry.add('org_a', 'a');
     const activity = anActivity();
     await activity.poll();
@@ -143,7 +143,7 @@ describe('agent activity', () => {
     expect(activity.lastSeen('org_b', 'a')).toBe(0);
   });
 
-  it('has the next owner of a partition write what its last one landed and did not live to write', async () => {
+  it('the next owner of a partition writes the activity that the previous one landed and did not live to write', async () => {
     const { usage } = anEvent(1);
     const line = (agent_id: string, at: number, logSeq: number): string =>
       usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
@@ -173,7 +173,7 @@ describe('agent activity', () => {
     expect((await database.run(seen)).trim()).toBe('orphan\t300');
   });
 
-  it('writes what could not be written with what comes after it, the latest of each agent', async () => {
+  it('activity that could not be written is written with the next one, only the latest of each agent', async () => {
     const { usage } = anEvent(1);
     const written: (readonly AgentHeard[])[] = [];
     let away = true;
@@ -203,7 +203,7 @@ describe('agent activity', () => {
     ]);
   });
 
-  it('knows after a restart what was known before, and of an agent that was heard of before it registered', async () => {
+  it('a restarted worker knows the activity from before, also of an agent that sent events before it registered', async () => {
     await land([{ agent_id: 'early', at: 4000 }]);
     const activity = anActivity();
     await activity.poll();
@@ -213,7 +213,7 @@ describe('agent activity', () => {
     expect(activity.lastSeen('org_a', 'early')).toBe(4000);
   });
 
-  it('looks up more agents than one read takes, with the longest ids', async () => {
+  it('looks up more agents than one read can take, with the longest ids', async () => {
     const ids = Array.from({ length: 2010 }, (_, i) => `${'漢'.repeat(120)}${String(i).padStart(6, '0')}`);
     for (const id of ids) registry.add('o'.repeat(128), id);
     await land(ids.map((agent_id, i) => ({ org_id: 'o'.repeat(128), agent_id, at: 1000 + i })));
@@ -222,7 +222,7 @@ describe('agent activity', () => {
     expect(ids.map((id) => activity.lastSeen('o'.repeat(128), id))).toEqual(ids.map((_, i) => 1000 + i));
   });
 
-  it('keeps what it knows while the store is away, tells once, and goes on when it is back', async () => {
+  it('keeps known activity while the store is away, logs that once, and continues when it is back', async () => {
     const engine: TestEngine = await startTestEngine();
     const own = createClickHouse({ url: engine.url });
     try {
@@ -308,7 +308,7 @@ describe('the whole way', () => {
     return (answer.json?.['data'] as Record<string, unknown>)['result'];
   };
 
-  it('an event shows as last_seen_at of its agent, and silence as deprecated until another comes', async () => {
+  it('an event sets last_seen_at of its agent, and silence deprecates the agent until it sends another', async () => {
     expect(await register('quiet')).toBe(201);
     expect(await register('busy')).toBe(201);
     expect(await row('busy')).toMatchObject({ last_seen_at: null, status: 'registered' });
@@ -356,7 +356,7 @@ describe('the whole way', () => {
     expect((await kv.get(agentKey(ORG, 'quiet')))?.json()).toMatchObject({ deprecated_at: null });
   });
 
-  it('registering takes a deprecation back', async () => {
+  it("registering ends an agent's deprecation", async () => {
     expect(await register('back')).toBe(201);
     expect(await counts(Date.now() + 91 * DAY)).toMatchObject({ deprecated: 3 });
     await eventually(async () => (await row('back'))['status'] === 'deprecated');
@@ -366,7 +366,7 @@ describe('the whole way', () => {
     expect(await row('back')).toMatchObject({ status: 'registered', deprecated_at: null });
   });
 
-  it('a job that is unknown is 404, a bad instant 422, a key 403', async () => {
+  it('an unknown job is 404, an invalid instant 422, an API key 403', async () => {
     const run = (name: string, body: unknown, headers: Record<string, string | undefined>) =>
       call(api, 'POST', `/admin/jobs/${name}/run`, { body, headers });
     const asOperator = { ...operator, 'X-Org-Api-Key': undefined };
@@ -378,7 +378,7 @@ describe('the whole way', () => {
     expect((await run('agent-drift', {}, {})).json).toMatchObject({ code: 'forbidden' });
   });
 
-  it('without a worker a job is upstream_unavailable', async () => {
+  it('a job without a running worker is answered upstream_unavailable', async () => {
     worker.kill('SIGTERM');
     await worker.exited;
     const answer = await drift();

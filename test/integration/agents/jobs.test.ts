@@ -48,8 +48,7 @@ async function aRunner(
   observe: (job: string, outcome: string) => void = () => undefined,
 ): Promise<JobLeases> {
   const leases = await JobLeases.open({
-    nc,
-    kv: await log.bucket('jobs'),
+    log,
     workerId,
     onProblem: () => undefined,
     hurry: HURRY,
@@ -87,7 +86,7 @@ async function aWorkerProcess(): Promise<Child> {
   return { process, said };
 }
 
-it('a slot that a worker with a wrong clock wrote down, hours ahead, keeps nobody from the job', async () => {
+it('a slot that a worker with a wrong clock recorded hours ahead does not block the job', async () => {
   const kv = await log.bucket('jobs');
   const runs: string[] = [];
   const leases = await aRunner('w1', [aJob('ahead', () => Promise.resolve({}), { cron: NEVER })]);
@@ -101,7 +100,7 @@ it('a slot that a worker with a wrong clock wrote down, hours ahead, keeps nobod
 });
 
 describe('a call', () => {
-  it('runs a job as of an instant and tells its result', async () => {
+  it('a job call runs the job as of an instant and returns its result', async () => {
     await aRunner('w1', [aJob('echo', ({ now }) => Promise.resolve({ as_of: now }))]);
     expect(await call('echo', 1234)).toMatchObject({ state: 'ended', now: 1234, result: { as_of: 1234 } });
     const end = await call('echo');
@@ -109,7 +108,7 @@ describe('a call', () => {
     expect([end.now <= Date.now(), end.started_at <= end.ended_at, end.result['as_of']]).toEqual([true, true, end.now]);
   });
 
-  it('is told of a job that is unknown, that fails, and that nobody is there to run', async () => {
+  it('a job call reports an unknown job, a failed job, and that no worker is available', async () => {
     expect(await call('echo')).toEqual({ state: 'unheard', detail: expect.stringContaining('No worker') as string });
     const leases = await aRunner('w1', [aJob('bad', () => Promise.reject(new Error('the moon is full\nat line 1')))]);
     expect(await call('none')).toEqual({ state: 'unknown' });
@@ -117,7 +116,7 @@ describe('a call', () => {
     expect(leases.record('bad')).toMatchObject({ holder: '', last_outcome: 'failed' });
   });
 
-  it('ends a job that takes too long', async () => {
+  it('a job that takes too long is ended', async () => {
     const patient = ({ signal }: JobContext): Promise<JobResult> =>
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => {
@@ -128,7 +127,7 @@ describe('a call', () => {
     expect(await call('slow')).toEqual({ state: 'failed', unavailable: false, detail: 'it took longer than 0.1 s' });
   });
 
-  it('finds a job running, whichever worker takes the call, and never two runs at a time', async () => {
+  it('every worker that takes a call finds the running job, and two runs never overlap', async () => {
     let running = 0;
     let most = 0;
     const gate = Promise.withResolvers<undefined>();
@@ -159,10 +158,9 @@ describe('a call', () => {
 });
 
 describe('a worker', () => {
-  it('says how long the slot of a job that fails has been waiting', async () => {
+  it('a worker reports how long the slot of a failing job has been waiting', async () => {
     const leases = await JobLeases.open({
-      nc,
-      kv: await log.bucket('jobs'),
+      log,
       workerId: 'w1',
       onProblem: () => undefined,
       hurry: HURRY,
@@ -196,7 +194,7 @@ describe('a worker', () => {
     ]);
   });
 
-  it('that is killed in the middle of a job holds it up for the length of its lease', async () => {
+  it('a worker killed in the middle of a job delays it by the length of its lease at most', async () => {
     const child = await aWorkerProcess();
     const called = call('endless');
     await eventually(() => child.said.includes('began'));
@@ -208,7 +206,7 @@ describe('a worker', () => {
     expect(await called).toEqual({ state: 'unheard', detail: expect.stringContaining('silent') as string });
   });
 
-  it('that was paused past its lease stops its run when it wakes', async () => {
+  it('a worker paused beyond its lease stops its run when it wakes', async () => {
     const child = await aWorkerProcess();
     const called = call('endless');
     await eventually(() => child.said.includes('began'));
@@ -236,7 +234,7 @@ describe('a worker', () => {
     return taken[0] ?? Promise.reject(new Error('no lease'));
   }
 
-  it('that ends gives its job back at once, as not begun', async () => {
+  it('a worker that shuts down returns its job at once, as not begun', async () => {
     const began = Promise.withResolvers<undefined>();
     const job = aJob('patient', ({ signal }) => {
       began.resolve(undefined);
@@ -255,7 +253,7 @@ describe('a worker', () => {
     expect((await called).state).toBe('failed');
   });
 
-  it('cut off from NATS gives its job up before another may have it', async () => {
+  it('a worker cut off from NATS stops its job before another worker may take it', async () => {
     const lost = Promise.withResolvers<undefined>();
     const job = aJob('cut', ({ signal }) => {
       return new Promise<JobResult>((_resolve, reject) => {
@@ -297,7 +295,7 @@ describe('the schedule', () => {
     await kv.create(name, JSON.stringify({ ...record, ...over }));
   };
 
-  it('makes up for the newest missed slot, once, whatever the number of workers', async () => {
+  it('the newest missed slot of a job is made up once, whatever the number of workers', async () => {
     await kvRecord('hourly', {});
     let runs = 0;
     const job = aJob('hourly', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY });
@@ -309,14 +307,14 @@ describe('the schedule', () => {
     expect(runs).toBe(1);
   });
 
-  it('owes nothing for the time before a job was there', async () => {
+  it('no slot is due for the time before a job existed', async () => {
     let runs = 0;
     const leases = await aRunner('w1', [aJob('new', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY })]);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect([runs, leases.record('new')?.last_started_at]).toEqual([0, null]);
   });
 
-  it('runs a slot again whose worker died', async () => {
+  it('a slot whose worker died runs again', async () => {
     await kvRecord('orphan', { holder: 'dead-worker', last_started_at: new Date().toISOString() });
     let runs = 0;
     const leases = await aRunner('w1', [aJob('orphan', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY })]);
@@ -324,7 +322,7 @@ describe('the schedule', () => {
     expect(runs).toBe(1);
   });
 
-  it('does not hurry to repeat what failed, and gives a slot up after some tries', async () => {
+  it('a failed slot is not repeated in a hurry, and is given up after some attempts', async () => {
     const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
     await kvRecord('failing', {});
     await kvRecord('hopeless', { failures: 3, last_ended_at: hourAgo, last_outcome: 'failed' });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { AckInbox, type Refusal, type Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import { AckInbox, type PublishFailure, type Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -13,11 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => nats.remove());
 
-it('offers a message again while nobody takes it, as when a cluster changes its leader, until it is taken or forgotten', async () => {
+it('a message that no server accepts, as when a cluster changes its leader, is published again until it is accepted or dropped', async () => {
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   try {
     const inbox = new AckInbox(nc, trackConnected(nc));
-    const settled = new Map<string, Stored | Refusal>();
+    const settled = new Map<string, Stored | PublishFailure>();
     for (const id of ['taken', 'forgotten'])
       inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
     await eventually(() => nc.stats().outMsgs >= 4, { what: 'both were offered twice' });
@@ -31,7 +31,7 @@ it('offers a message again while nobody takes it, as when a cluster changes its 
   }
 });
 
-it('a cluster whose servers have different logins is refused with the address of the one', async () => {
+it('a cluster whose servers have different logins is rejected with the address of the server that differs', async () => {
   await expect(
     connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 }),
   ).rejects.toThrow('NATS at 127.0.0.1:2: every server of a cluster takes the login of the first');

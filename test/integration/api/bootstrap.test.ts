@@ -17,7 +17,7 @@ afterAll(async () => {
 const bootstrapped = async (api: TestApi) =>
   (await auditEntries(api.log)).filter(({ actor_id }) => actor_id === 'bootstrap');
 
-test('the bootstrap writes audit records with actor system, once for all processes, and none for a key that was revoked', async () => {
+test('the bootstrap writes audit records with actor system once for all processes, and none for a revoked key', async () => {
   const [one, two] = await Promise.all([startTestApi({ natsUrl: nats.url }), startTestApi({ natsUrl: nats.url })]);
   const listed = (await call(one, 'GET', `/orgs/${ORG}/api-keys`)).json?.['data'] as {
     id: string;

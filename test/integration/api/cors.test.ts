@@ -70,7 +70,7 @@ function corsOf({ headers }: { headers: Headers }): {
 }
 
 describe('a preflight', () => {
-  test('of any origin is answered for ingest/app and OTLP without a credential', async () => {
+  test('a preflight of any origin is answered for ingest/app and OTLP without a credential', async () => {
     for (const path of [...OPEN, `${INGEST}/app?api_key=x`]) {
       for (const of of [api, closed]) {
         for (const origin of [ANY, LISTED, 'null']) {
@@ -103,7 +103,7 @@ describe('a preflight', () => {
     }
   });
 
-  test('of a listed origin is answered for every operation, with its origin and without credentials', async () => {
+  test('a preflight of a listed origin is answered for every operation, with its origin and without credentials', async () => {
     for (const { method, template } of operations) {
       const path = pathOf(template, { org_id: ORG });
       const answer = await preflight(api, path, LISTED, method);
@@ -118,7 +118,7 @@ describe('a preflight', () => {
     }
   });
 
-  test('of any other origin allows nothing, on any path of an operation', async () => {
+  test('a preflight of any other origin permits nothing, on any path of an operation', async () => {
     for (const { method, template } of operations) {
       const path = pathOf(template, { org_id: ORG });
       if (OPEN.includes(path) && method === 'POST') continue;
@@ -140,7 +140,7 @@ describe('an answer', () => {
   const events = (of: TestApi, headers: Record<string, string | undefined>, raw?: string) =>
     call(of, 'POST', `${INGEST}/app`, { headers, ...(raw === undefined ? { body: BATCH } : { raw }) });
 
-  test('of ingest/app and OTLP can be read by pages of any origin, refusals included', async () => {
+  test('pages of any origin can read the answers of ingest/app and OTLP, rejections included', async () => {
     const answers = [
       await events(closed, { Origin: ANY }),
       await events(closed, { Origin: ANY, 'X-Org-Api-Key': undefined }),
@@ -174,7 +174,7 @@ describe('an answer', () => {
     }
   });
 
-  test('of every other operation can be read by pages of listed origins only', async () => {
+  test('only pages of listed origins can read the answers of every other operation', async () => {
     for (const { method, template, body } of operations) {
       const path = pathOf(template, { org_id: ORG });
       if ((OPEN.includes(path) && method === 'POST') || template.startsWith('/admin/')) continue;
@@ -195,7 +195,7 @@ describe('an answer', () => {
     expect(corsOf(list)).toEqual({ origin: null, credentials: null, vary: null });
   });
 
-  test('carries the headers for a listed origin at 401, 404, 413, 429, 502 and through the gateway', async () => {
+  test('a listed origin gets the CORS headers with 401, 404, 413, 429, 502 and through the gateway', async () => {
     const from = { Origin: LISTED };
     const org_id = 'org_slow';
     const operator = { ...asUser('admin-token-of-the-tests'), 'X-Org-Id': undefined };
@@ -226,12 +226,12 @@ describe('an answer', () => {
       expect([at, corsOf(answer).origin]).toEqual([at, at === 6 ? null : LISTED]);
   });
 
-  test('without an Origin varies by it where origins are listed, so that no cache gives it to a page', async () => {
+  test('an answer without an Origin varies by it where origins are listed, so that no cache serves it to a page', async () => {
     expect(corsOf(await call(api, 'GET', '/v1/prompts'))).toEqual({ origin: null, credentials: null, vary: 'Origin' });
     expect(corsOf(await call(closed, 'GET', '/v1/prompts'))).toEqual({ origin: null, credentials: null, vary: null });
   });
 
-  test('of an upstream says nothing about pages of its own', async () => {
+  test("an upstream's answer passes on none of its own CORS headers", async () => {
     const own = {
       'access-control-allow-origin': '*',
       'access-control-allow-credentials': 'true',
@@ -259,7 +259,7 @@ describe('a beacon', () => {
       },
     });
 
-  test('is taken as text/plain with a key in the query, without X-Org-Id and beside a cookie of anything', async () => {
+  test('a beacon is accepted as text/plain with a key in the query, without X-Org-Id and whatever cookies come with it', async () => {
     expect((await beacon(`?api_key=${writeKey}`)).status).toBe(200);
     expect(
       (await beacon(`?api_key=${writeKey}`, { Cookie: 'svc_session=a.b.c', 'Sec-Fetch-Site': 'cross-site' })).status,
@@ -279,14 +279,14 @@ describe('a beacon', () => {
     ['a key that is not known', () => `${KEY}x`, 401, 'unauthenticated', /not valid/],
     ['nothing', () => '', 401, 'unauthenticated', /not valid/],
     ['the token of a person', () => tokenOf({ sub: 'user_local' }), 401, 'unauthenticated', /not valid/],
-  ])('with %s in the query is refused', async (_, key, status, code, detail) => {
+  ])('a beacon with %s in the query is rejected', async (_, key, status, code, detail) => {
     const answer = await beacon(`?api_key=${await key()}`);
     expect([answer.status, answer.json?.['code']]).toEqual([status, code]);
     expect(answer.json?.['detail']).toMatch(detail);
     if ((await key()) !== '') expect(answer.text).not.toContain(await key());
   });
 
-  test('with two keys, or with one in the query and one in a header, is refused', async () => {
+  test('a beacon with two keys, or with one in the query and one in a header, is rejected', async () => {
     for (const answer of [
       await beacon(`?api_key=${writeKey}&api_key=${writeKey}`),
       await beacon(`?api_key=${writeKey}`, { 'X-Org-Api-Key': writeKey }),
@@ -295,7 +295,7 @@ describe('a beacon', () => {
       expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
   });
 
-  test('of another org is refused', async () => {
+  test('a beacon with a key of another organization is rejected', async () => {
     const answer = await call(api, 'POST', `/orgs/org_other/ingest/app?api_key=${writeKey}`, {
       body: BATCH,
       headers: { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined },
@@ -303,14 +303,14 @@ describe('a beacon', () => {
     expect([answer.status, answer.json?.['code']]).toEqual([403, 'cross_org_access']);
   });
 
-  test('with a session cookie of a person is refused from every other site, as nothing proves that the person sent it', async () => {
+  test("a beacon with a person's session cookie is rejected from every other site, as nothing proves that the person sent it", async () => {
     const Cookie = `svc_session=${await tokenOf({ sub: 'user_local', email: 'owner@example.com' })}`;
     for (const site of [{ 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, {}])
       expect((await beacon('', { Cookie, ...site })).status).toBe(403);
   });
 });
 
-test('no other endpoint takes text/plain or a key in the query', async () => {
+test('no other endpoint accepts text/plain or a key in the query', async () => {
   const plain = { 'Content-Type': 'text/plain' };
   for (const path of [`${INGEST}/custom`, '/v1/traces', '/v1/prompts', '/v1/chat/completions'])
     expect([path, (await call(api, 'POST', path, { headers: plain, raw: JSON.stringify(anEvent()) })).status]).toEqual([

@@ -65,7 +65,7 @@ const linesOf = ({ method = 'POST', path, headers }: Case, ...more: string[]): s
 ];
 
 describe.each(CASES)('$name answers $status', (one) => {
-  test('to a client that writes 5 to 60 MB with Connection: close before it reads', async () => {
+  test('an early answer reaches a client that writes 5 to 60 MB with Connection: close before it reads', async () => {
     for (const size of [6, 20, 60]) {
       const head = linesOf(one, 'Connection: close', `Content-Length: ${String(size * MB)}`);
       for (const halfClose of [false, true]) {
@@ -82,13 +82,13 @@ describe.each(CASES)('$name answers $status', (one) => {
     }
   });
 
-  test('to a client that writes chunks', async () => {
+  test('an early answer reaches a client that writes chunks', async () => {
     const head = linesOf(one, 'Connection: close', 'Transfer-Encoding: chunked');
     const got = await writeThenRead(api.port, { head, pieces: chunks(20 * MB) });
     expect([got.status, got.error]).toEqual([one.status, null]);
   });
 
-  test('to fetch and to node:http, with a connection that would be kept and with one that closes', async () => {
+  test('an early answer reaches fetch and node:http, on connections that are kept and on those that close', async () => {
     const { method = 'POST', path, headers } = one;
     const body = Buffer.alloc(20 * MB, 'x');
     const response = await fetch(api.url + path, { method, headers, body });
@@ -107,14 +107,14 @@ describe.each(CASES)('$name answers $status', (one) => {
     }
   });
 
-  test('to a client that waits for 100 Continue, without telling it to continue', async () => {
+  test('an early answer reaches a client that waits for 100 Continue, without telling it to continue', async () => {
     const head = linesOf(one, 'Expect: 100-continue', `Content-Length: ${String(20 * MB)}`);
     const got = await writeThenRead(api.port, { head, pieces: [] });
     expect([got.status, /^connection: close$/im.test(got.head)]).toEqual([one.status, true]);
   });
 });
 
-test('a small body that decompresses to more than the cap is 413', async () => {
+test('a small body that decompresses beyond the limit is 413', async () => {
   const body = gzipSync(Buffer.alloc(100 * MB));
   for (const path of [`${INGEST}/custom`, '/v1/traces', '/v1/chat/completions', '/v1/datasets']) {
     const response = await fetch(api.url + path, {
@@ -126,7 +126,7 @@ test('a small body that decompresses to more than the cap is 413', async () => {
   }
 });
 
-test('a client that waits for 100 Continue with a body that is taken is told to continue, and served', async () => {
+test('a client that waits for 100 Continue with an acceptable body is told to continue, and served', async () => {
   const body = JSON.stringify({ name: 'step', outcome: 'success', duration_ms: 1 });
   const status = await new Promise((resolve, reject) => {
     const headers = { ...MINE, Expect: '100-continue', 'Content-Length': String(body.length) };

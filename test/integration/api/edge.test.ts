@@ -90,7 +90,7 @@ async function expectRefused(
 }
 
 describe('every route', () => {
-  test('of an org refuses a caller without credentials, with a wrong key, of another org, without its scope', async () => {
+  test('every route of an organization rejects a caller without credentials, with a wrong key, of another organization, without its scope', async () => {
     const key = 'sk_svc_testkeytestkeytestkey';
     await expectRefused(ofOrg(), {}, 'unauthenticated');
     await expectRefused(ofOrg(), { 'X-Org-Api-Key': `${key}x`, 'X-Org-Id': ORG }, 'unauthenticated');
@@ -104,13 +104,13 @@ describe('every route', () => {
     await expectRefused(ofOrg(), { 'X-Org-Api-Key': powerless, 'X-Org-Id': ORG }, 'forbidden');
   });
 
-  test('of the operator refuses everybody else', async () => {
+  test('every route of the operator rejects everybody else', async () => {
     await expectRefused(ofOperator(), {}, 'unauthenticated');
     await expectRefused(ofOperator(), { Authorization: `Bearer ${ADMIN_TOKEN}x` }, 'unauthenticated');
     await expectRefused(ofOperator(), { 'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey' }, 'forbidden');
   });
 
-  test('refuses a version that it does not speak, and takes those that it does', async () => {
+  test('every route rejects unsupported versions and accepts supported ones', async () => {
     for (const version of ['2.0', '1.8', '1', 'x', '1.7.0.0']) {
       for (const { method, path } of ofOrg()) {
         const answer = await call(api, method, fill(path), {
@@ -132,7 +132,7 @@ describe('every route', () => {
     }
   });
 
-  test('answers another method with 405 and Allow', async () => {
+  test('every route answers another method with 405 and Allow', async () => {
     for (const path of new Set(operations.map((operation) => operation.path))) {
       const taken = operations.filter((operation) => operation.path === path).map(({ method }) => method);
       const method = ['PUT', 'PATCH', 'DELETE', 'POST', 'GET'].find((one) => !taken.includes(one)) ?? '';
@@ -148,7 +148,7 @@ describe('every route', () => {
   });
 });
 
-test('JSON nested without end is refused, not an error of ours, by every route that takes a body', async () => {
+test('JSON nested without end is rejected, without a 5xx, by every route that accepts a body', async () => {
   const raw = `{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   const named: string[] = [];
   for (const { method, path, requestBody, security } of operations) {
@@ -173,7 +173,7 @@ test('JSON nested without end is refused, not an error of ours, by every route t
   expect([dataset.status, dataset.json?.['detail']]).toEqual([422, 'body: is nested deeper than 128 levels']);
 });
 
-test('unknown routes are 404 without credentials too, with a request id', async () => {
+test('unknown routes are 404 with a request id, also without credentials', async () => {
   for (const path of ['/', '/v2/traces', '/orgs', '/%zz', '/orgs/%ff', '/admin/nothing']) {
     const response = await fetch(api.url + path);
     expect([path, response.status, response.headers.get('x-request-id')]).toEqual([
@@ -185,7 +185,7 @@ test('unknown routes are 404 without credentials too, with a request id', async 
   }
 });
 
-test('health, metrics and documentation are open, and carry a request id', async () => {
+test('health, metrics and documentation are open and carry a request id', async () => {
   for (const [path, type] of [
     ['/healthz', 'application/json'],
     ['/metrics', 'text/plain'],
@@ -208,7 +208,7 @@ test('health, metrics and documentation are open, and carry a request id', async
   ]);
 });
 
-test('the metrics name routes by pattern, never by what a caller sent', async () => {
+test('metrics name routes by pattern, never by what a caller sent', async () => {
   await call(api, 'GET', '/orgs/org_secret_name');
   await call(api, 'POST', `${INGEST}/nonsense`, { body: {} });
   await call(api, 'POST', `${INGEST}/custom`, { body: anEvent() });
@@ -218,7 +218,7 @@ test('the metrics name routes by pattern, never by what a caller sent', async ()
   expect(text).not.toMatch(/org_secret_name|nonsense|org_test/);
 });
 
-test('a success carries data and meta with this version', async () => {
+test('a success carries data, and meta with the current version', async () => {
   const answer = await call(api, 'GET', `/orgs/${ORG}`);
   expect(answer.json?.['meta']).toEqual({
     api_version: API_VERSION,
@@ -227,7 +227,7 @@ test('a success carries data and meta with this version', async () => {
   });
 });
 
-test('bytes that are no HTTP get an answer with a request id, and the server goes on', async () => {
+test('bytes that are not HTTP get an answer with a request id, and the server continues', async () => {
   const answer = await new Promise<string>((resolve, reject) => {
     const socket = connect(api.port, '127.0.0.1', () => socket.write('\x00\x01 nonsense\r\n\r\n'));
     let text = '';
@@ -241,7 +241,7 @@ test('bytes that are no HTTP get an answer with a request id, and the server goe
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200);
 });
 
-test('a sender that goes away in the middle of its body harms nobody', async () => {
+test('a client that disconnects in the middle of its body affects no other client', async () => {
   for (let times = 0; times < 20; times++) {
     await new Promise<void>((resolve, reject) => {
       const socket = connect(api.port, '127.0.0.1', () => {
@@ -315,7 +315,7 @@ describe('hostile input never makes a 5xx', () => {
 
   const headers = { 'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey', 'Content-Type': 'application/json' };
 
-  test('JSON of any shape at ingest', async () => {
+  test('JSON of any shape sent to ingest never causes a 5xx', async () => {
     await fc.assert(
       fc.asyncProperty(formats, almost, async (format, body) => {
         await expectContract(
@@ -326,7 +326,7 @@ describe('hostile input never makes a 5xx', () => {
     );
   }, 240_000);
 
-  test('bytes of any kind at ingest, under any encoding', async () => {
+  test('bytes of any kind sent to ingest, under any encoding, never cause a 5xx', async () => {
     await fc.assert(
       fc.asyncProperty(
         formats,
@@ -346,7 +346,7 @@ describe('hostile input never makes a 5xx', () => {
     );
   }, 240_000);
 
-  test('any path, query, header value and body on the other routes', async () => {
+  test('any path, query, header value and body on the other routes never cause a 5xx', async () => {
     const token = fc.string({ unit: fc.constantFrom(...Array.from('abc019-_.~%/?#&=[]{}" ü')), maxLength: 24 });
     const headerValue = fc.string({ unit: fc.constantFrom(...Array.from('abc019-_.:;,/+= "')), maxLength: 40 });
     await fc.assert(

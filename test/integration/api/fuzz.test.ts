@@ -183,7 +183,7 @@ function complaintOfOtlp(status: number, body: Record<string, unknown>, id: stri
   return info.reason === 'invalid_request' ? null : 'a reason that is not of this status';
 }
 
-test('no request breaks it', async () => {
+test('no generated request causes a 5xx', async () => {
   const known = {
     org_id: ORG,
     trace_id: 'trc_a',

@@ -79,7 +79,7 @@ beforeEach(async () => {
 });
 
 describe('a grant', () => {
-  test('opens one trace to a viewer, and no other, until it expires', async () => {
+  test('a grant opens one trace to a viewer, and no other, until it expires', async () => {
     expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
     const made = await send('ann', 'POST', grants(), aGrant());
     expect([made.status, dataOf(made)]).toEqual([
@@ -116,7 +116,7 @@ describe('a grant', () => {
     expect(kept).toEqual([expect.stringContaining(String(dataOf(renewed)['grant_id']))]);
   });
 
-  test('may last as long as it likes', async () => {
+  test('a grant may last for any time', async () => {
     const expires_at = '2199-01-01T00:00:00.000Z';
     expect(dataOf(await send('ann', 'POST', grants(), aGrant({ expires_at })))).toMatchObject({ expires_at });
     aheadMs = 10 * 366 * 24 * HOUR_MS;
@@ -124,7 +124,7 @@ describe('a grant', () => {
     expect((await send(vic, 'GET', tree('trc_seen'))).status).not.toBe(403);
   });
 
-  test('of traces:export opens the file, and nothing of another member', async () => {
+  test('a grant of traces:export opens the file, and nothing of another member', async () => {
     await join('wil', 'viewer');
     await send('ann', 'POST', grants(), aGrant({ permissions: ['traces:export'] }));
     const file = await send(vic, 'POST', '/v1/traces/trc_seen/export', { format: 'json' });
@@ -133,7 +133,7 @@ describe('a grant', () => {
     expect(said(await send('wil', 'POST', '/v1/traces/trc_seen/export', {}))).toEqual([403, 'forbidden']);
   });
 
-  test('of one judge lets its evals be begun and read, and no other’s', async () => {
+  test("a grant of one judge permits to start and read its evals, and no other judge's", async () => {
     const judge = { name: 'ok', kind: 'deterministic', rule: { type: 'json_valid' }, threshold: { pass: 1 } };
     const ids: unknown[] = [];
     for (let i = 0; i < 2; i++) ids.push(dataOf(await send('ann', 'POST', '/v1/judges', judge))['judge_id']);
@@ -157,7 +157,7 @@ describe('a grant', () => {
       expect(said(await send(vic, 'GET', hidden))).toEqual([403, 'forbidden']);
   });
 
-  test('of one trace opens its scores', async () => {
+  test('a grant of one trace opens its scores', async () => {
     await send('ann', 'POST', grants(), aGrant());
     expect((await send(vic, 'GET', '/v1/scores?trace_id=trc_seen')).status).toBe(200);
     expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_hidden'))).toEqual([403, 'forbidden']);
@@ -167,7 +167,7 @@ describe('a grant', () => {
     ]);
   });
 
-  test('stops working in every process after it is revoked', async () => {
+  test('a revoked grant stops working in every process', async () => {
     const { grant_id } = dataOf(await send('ann', 'POST', grants(), aGrant()));
     await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200);
     expect((await send('ann', 'GET', grants())).json).toMatchObject({ data: [{ grant_id }], meta: { total: 1 } });
@@ -180,7 +180,7 @@ describe('a grant', () => {
     expect(said(await send('ann', 'DELETE', `${grants()}/${String(grant_id)}`))).toEqual([404, 'not_found']);
   });
 
-  test('ends with the membership, and does not come back with it', async () => {
+  test('a grant ends with the membership, and does not return with it', async () => {
     await send('ann', 'POST', grants(), aGrant());
     await send('ann', 'DELETE', `/orgs/${org}/members/${vic}`);
     await join(vic, 'viewer');
@@ -188,7 +188,7 @@ describe('a grant', () => {
     expect((await send('ann', 'GET', grants())).json?.['data']).toEqual([]);
   });
 
-  test('of one org says nothing in another', async () => {
+  test('a grant of one organization has no effect in another', async () => {
     await send('ann', 'POST', grants(), aGrant());
     const other = await call(one, 'POST', '/admin/orgs', {
       body: { name: 'Other', plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
@@ -239,12 +239,12 @@ describe('a grant', () => {
     ],
     ['no time', { expires_at: undefined }, [422, 'invalid_request'], /^expires_at: /],
     ['what is no time', { expires_at: 'tomorrow' }, [422, 'invalid_request'], /^expires_at: /],
-  ])('for %s is refused', async (_what, over, expected, detail) => {
+  ])('a grant for %s is rejected', async (_what, over, expected, detail) => {
     const answer = await send('ann', 'POST', grants(), aGrant(over));
     expect([...said(answer), answer.json?.['detail']]).toEqual([...expected, expect.stringMatching(detail) as string]);
   });
 
-  test('is made, seen and taken back by owners only', async () => {
+  test('only owners create, see and revoke grants', async () => {
     await join('adi', 'admin');
     for (const [method, path, body] of [
       ['POST', grants(), aGrant()],
@@ -270,7 +270,7 @@ describe('a policy', () => {
     pii: { enabled: false, kinds: ['email', 'phone', 'card', 'ip', 'ssn'], custom: [], mode: 'redact' },
   };
 
-  test('has defaults, takes the fields that are given, and null sets a default again', async () => {
+  test('a policy has defaults, accepts single fields, and null restores a default', async () => {
     expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
     // What is redacted, and by which patterns, is for those who may edit it.
     expect(dataOf(await send(vic, 'GET', path()))).toEqual(
@@ -301,7 +301,7 @@ describe('a policy', () => {
     );
   });
 
-  test('keeps both of two changes that are made at once, at two processes', async () => {
+  test('a policy keeps both of two concurrent changes made at two processes', async () => {
     await Promise.all([
       send('ann', 'PUT', path(), { max_prompt_tokens: 7 }, one),
       send('ann', 'PUT', path(), { judge_quota_calls: 9 }, two),
@@ -325,7 +325,7 @@ describe('a policy', () => {
     [{ pii: { enabled: 'yes' } }, /^pii\.enabled: /],
     [{ pii: { custom: [{ label: 'A', pattern: '(' }] } }, /^pii\.custom\[0\]\.pattern: /],
     [{ other: 1 }, /^other: /],
-  ])('%j is invalid_request naming the field', async (body, detail) => {
+  ])('a policy of %j is invalid_request naming the field', async (body, detail) => {
     const answer = await send('ann', 'PUT', path(), body);
     expect([...said(answer), answer.json?.['detail']]).toEqual([
       422,
@@ -335,7 +335,7 @@ describe('a policy', () => {
     expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
   });
 
-  test('is set by owners only, and by no key', async () => {
+  test('only owners change a policy, and no key does', async () => {
     await join('adi', 'admin');
     expect(said(await send('adi', 'PUT', path(), { max_prompt_tokens: 5 }))).toEqual([403, 'forbidden']);
     expect(said(await call(one, 'PUT', '/orgs/org_test/policy', { body: { max_prompt_tokens: 5 } }))).toEqual([

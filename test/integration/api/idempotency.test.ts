@@ -65,7 +65,7 @@ async function namesInLog(): Promise<string[]> {
 }
 
 describe('ingest under an Idempotency-Key', () => {
-  test('a repeat at another instance gets the first answer and stores nothing', async () => {
+  test('a repeat of a keyed ingest at another instance gets the first answer and stores nothing', async () => {
     const key = randomUUID();
     const first = await post(one, key, anEvent());
     const before = await stored();
@@ -81,7 +81,7 @@ describe('ingest under an Idempotency-Key', () => {
     expect(await stored()).toBe(before);
   });
 
-  test('of a batch of 1000 some hundred bytes are kept, and its answer comes back to the byte', async () => {
+  test('of a keyed batch of 1000, some hundred bytes are kept, and its answer is repeated to the byte', async () => {
     const key = randomUUID();
     const body = { events: Array.from({ length: 1000 }, (_, index) => anEvent({ name: `n${String(index)}` })) };
     const kv = await one.log.bucket('ingest_keys');
@@ -93,7 +93,7 @@ describe('ingest under an Idempotency-Key', () => {
     expect([again.text === first.text, again.headers.get('idempotency-replayed')]).toEqual([true, 'true']);
   });
 
-  test('another body is idempotency_key_reused, another endpoint is another key', async () => {
+  test('another body under the same key is idempotency_key_reused, another endpoint has keys of its own', async () => {
     const key = randomUUID();
     expect((await post(one, key, anEvent())).status).toBe(200);
     const reused = await post(two, key, anEvent({ name: 'other' }));
@@ -102,7 +102,7 @@ describe('ingest under an Idempotency-Key', () => {
     expect([app.status, app.headers.get('idempotency-replayed')]).toEqual([200, null]);
   });
 
-  test('of many at once one does the work; the others wait their turn or get its answer', async () => {
+  test('of many concurrent requests with one key, one does the work; the others wait for it or get its answer', async () => {
     const key = randomUUID();
     const before = await stored();
     const names = [1, 2, 3].map((n) => `${key}-${String(n)}`);
@@ -115,7 +115,7 @@ describe('ingest under an Idempotency-Key', () => {
     expect((await namesInLog()).filter((name) => name.startsWith(key)).toSorted()).toEqual(names);
   });
 
-  test('of many at once with two bodies, one body alone is stored', async () => {
+  test('of many concurrent requests with one key and two bodies, only one body is stored', async () => {
     for (let round = 0; round < 5; round++) {
       const key = randomUUID();
       // Halves by pairs, so that both instances get both bodies.
@@ -136,13 +136,13 @@ describe('ingest under an Idempotency-Key', () => {
     }
   });
 
-  test('an answer that is no success is not kept', async () => {
+  test('an answer that is not a success is not kept under its key', async () => {
     const key = randomUUID();
     expect((await post(one, key, anEvent({ outcome: 'maybe' }))).status).toBe(422);
     expect((await post(one, key, anEvent())).status).toBe(200);
   });
 
-  test('a key that is no UUID is invalid_request', async () => {
+  test('an Idempotency-Key that is not a UUID is invalid_request', async () => {
     const answer = await post(one, 'not-a-uuid', anEvent());
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
   });
@@ -154,7 +154,7 @@ describe('other POST endpoints', () => {
     return (list.json?.['data'] as { name: string }[]).filter((key) => key.name === name).length;
   };
 
-  test('a made key is made once; what is kept of its answer shows no secret', async () => {
+  test('an API key is created once under an Idempotency-Key, and the stored answer shows no secret', async () => {
     const key = randomUUID();
     const body = { name: 'once', scopes: ['traces:read'] };
     const first = await post(one, key, body, `/orgs/${ORG}/api-keys`);
@@ -169,7 +169,7 @@ describe('other POST endpoints', () => {
     expect(await keysNamed('once')).toBe(1);
   });
 
-  test('of many at once one does the work; the others are refused or get its answer', async () => {
+  test('of many concurrent POSTs with one key, one does the work; the others are rejected or get its answer', async () => {
     const key = randomUUID();
     const body = { name: `volley ${key}`, scopes: ['traces:read'] };
     const answers = await volley(key, () => body, `/orgs/${ORG}/api-keys`);
@@ -180,7 +180,7 @@ describe('other POST endpoints', () => {
     expect(await keysNamed(body.name)).toBe(1);
   });
 
-  test('an error gives the key back', async () => {
+  test('an error releases the Idempotency-Key', async () => {
     const key = randomUUID();
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Idempotency-Key': key };
     const body = { org_id: ORG, name: 'taken', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } };
@@ -190,7 +190,7 @@ describe('other POST endpoints', () => {
     }
   });
 
-  test('the operator gets the first answer again', async () => {
+  test("the operator's repeat gets the first answer again", async () => {
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Idempotency-Key': randomUUID() };
     const body = { name: 'Made once', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } };
     const first = await call(one, 'POST', '/admin/orgs', { body, headers });
@@ -203,7 +203,7 @@ describe('other POST endpoints', () => {
     ]);
   });
 
-  test('a person whose token was renewed gets the secret that their first request made; another member does not', async () => {
+  test('a person whose token was renewed gets the secret that their first request created; another member does not', async () => {
     const key = randomUUID();
     const ask = (api: TestApi, token: string) =>
       call(api, 'POST', `/orgs/${ORG}/api-keys`, {
@@ -218,7 +218,7 @@ describe('other POST endpoints', () => {
     expect([byKey.status, byKey.json?.['code']]).toEqual([422, 'idempotency_key_reused']);
   });
 
-  test('persons who belong to no org have keys of their own', async () => {
+  test('persons without an organization have Idempotency-Keys of their own', async () => {
     const key = randomUUID();
     for (const sub of ['user_first', 'user_second']) {
       const email = `${sub}@example.com`;
@@ -241,7 +241,7 @@ describe('other POST endpoints', () => {
     }
   });
 
-  test('what is larger than 64 KiB is made once too, and its answer comes back to the byte', async () => {
+  test('an answer beyond 64 KiB is made once too, and repeated to the byte', async () => {
     const key = randomUUID();
     // Random, so that it shrinks as little as a text can; with its quotes as large as a template may be.
     const template = randomBytes(TEMPLATE_BYTES_MAX)
@@ -261,7 +261,7 @@ describe('other POST endpoints', () => {
     expect(versions).toHaveLength(1);
   });
 
-  test('an export that failed gives its key back, for another body too', async () => {
+  test('a failed export releases its key, for another body too', async () => {
     const key = randomUUID();
     // No API here has a ClickHouse.
     for (const body of [{ format: 'json' }, { format: 'ndjson' }]) {
@@ -270,7 +270,7 @@ describe('other POST endpoints', () => {
     }
   });
 
-  test('an answer that sets a cookie is made anew', async () => {
+  test('an answer that sets a cookie is made anew each time', async () => {
     const headers = { ...asUser(await tokenOf({ sub: OWNER })), 'Idempotency-Key': randomUUID() };
     for (const api of [one, two]) {
       const answer = await call(api, 'POST', '/v1/session', { headers });

@@ -41,7 +41,7 @@ async function logged(of: TestApi): Promise<(IngestEvent & { subject: string })[
 const hexOf = (event: unknown): string => createHash('sha256').update(JSON.stringify(event)).digest('hex').slice(0, 16);
 
 describe('what is answered 200', () => {
-  test('is in the log as compact JSON, among what is little, with the ids of the answer', async () => {
+  test('an event answered 200 is in the log as compact JSON, in a shared message, under the ids of the answer', async () => {
     const event = anEvent({ attributes: { z: 1, a: 'é' }, trace_id: 'trace-of-mine' });
     const answer = await call(api, 'POST', `${INGEST}/custom`, { raw: JSON.stringify(event, null, 2) });
     const hex = hexOf(event);
@@ -70,7 +70,7 @@ describe('what is answered 200', () => {
     expect(events.filter((event) => !bodies.has(JSON.stringify(event)))).toEqual([]);
   });
 
-  test('the other formats are taken too', async () => {
+  test('the other formats are accepted too', async () => {
     const call1 = { duration_ms: 10, outcome: 'success' };
     const messages = [{ role: 'user', content: 'hi' }];
     const bodies = {
@@ -141,7 +141,7 @@ describe('what is answered 200', () => {
 });
 
 describe('bodies', () => {
-  test('gzip and br are taken, as is a body without a content type', async () => {
+  test('bodies in gzip and br are accepted, as is a body without a content type', async () => {
     const text = JSON.stringify(anEvent({ name: 'packed' }));
     expect(
       (await call(api, 'POST', `${INGEST}/custom`, { raw: gzipSync(text), headers: { 'Content-Encoding': 'gzip' } }))
@@ -168,7 +168,7 @@ describe('bodies', () => {
     ).toBe(200);
   });
 
-  test('the cap holds exactly, for plain, chunked and decompressed bodies', async () => {
+  test('the size limit holds exactly for plain, chunked and decompressed bodies', async () => {
     const cap = 5_242_880;
     const shell = JSON.stringify(anEvent({ attributes: { text: '' } }));
     const ofSize = (bytes: number) =>
@@ -197,7 +197,7 @@ describe('bodies', () => {
     expect([refused.status, refused.json?.['code']]).toEqual([413, 'payload_too_large']);
   });
 
-  test('a claimed length beyond the cap is refused before a byte of it is sent', async () => {
+  test('a declared length beyond the limit is rejected before a byte of it is sent', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const req = request({
         port: api.port,
@@ -227,12 +227,12 @@ describe('bodies', () => {
     ['an unknown encoding', '{}', { 'Content-Encoding': 'compress' }, 415, 'unsupported_media_type'],
     ['another content type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['JSON nested without end', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, {}, 422, 'decode_failed'],
-  ])('%s is refused', async (_what, raw, headers, status, code) => {
+  ])('%s is rejected', async (_what, raw, headers, status, code) => {
     const answer = await call(api, 'POST', `${INGEST}/custom`, { raw, headers });
     expect([answer.status, answer.json?.['code']]).toEqual([status, code]);
   });
 
-  test('a refusal names index and field, and stores nothing of its batch', async () => {
+  test('a rejection names index and field, and stores nothing of its batch', async () => {
     const events = [anEvent({ name: 'innocent' }), anEvent(), anEvent(), anEvent({ duration_ms: 'long' })];
     const answer = await call(api, 'POST', `${INGEST}/custom`, { body: { events } });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'decode_failed']);
@@ -240,7 +240,7 @@ describe('bodies', () => {
     expect((await logged(api)).some(({ body }) => body.includes('innocent'))).toBe(false);
   });
 
-  test('an amount that is none is named, beside the attributes as in them, and stores nothing', async () => {
+  test('an invalid amount is named, beside the attributes as in them, and nothing is stored', async () => {
     const call1 = { request: { model: 'm', messages: [] }, duration_ms: 1, outcome: 'error' };
     for (const [format, body, field] of [
       ['chatcompletion', { ...call1, cost_usd: 'free' }, 'cost_usd'],
@@ -269,7 +269,7 @@ describe('bodies', () => {
       'nesting beyond reason',
       anEvent({ attributes: { deep: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown } }),
     ],
-  ])('%s is refused', async (_what, body) => {
+  ])('%s is rejected', async (_what, body) => {
     const answer = await call(api, 'POST', `${INGEST}/custom`, { body });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'decode_failed']);
   });
@@ -281,7 +281,7 @@ describe('bodies', () => {
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test('an event whose compact form no message can hold is 413, not an error of ours', async () => {
+  test('an event whose compact form exceeds the largest message is 413, not a 5xx', async () => {
     const numbers = `[${Array.from({ length: 500_000 }, () => '1e20').join(',')}]`;
     const answer = await call(api, 'POST', `${INGEST}/custom`, {
       raw: `{"name":"n","outcome":"success","attributes":{"n":${numbers}}}`,
@@ -290,7 +290,7 @@ describe('bodies', () => {
   });
 });
 
-describe('a log that cannot store', () => {
+describe('ingest into a log that cannot store', () => {
   let ownNats: TestNats;
   let ownApi: TestApi;
   let names = 0;
@@ -314,7 +314,7 @@ describe('a log that cannot store', () => {
   const UNAVAILABLE = [502, 'upstream_unavailable'];
   const accepts = async (): Promise<boolean> => (await ingestOne())[0] === 200;
 
-  test('answers 502 from the first request on when NATS was killed, and 200 again once it is back', async () => {
+  test('answers 502 from the first request on after NATS was killed, and 200 again once it is back', async () => {
     await eventually(accepts);
     await ownNats.kill();
     const answers = await Promise.all(Array.from({ length: 20 }, ingestOne));
@@ -324,7 +324,7 @@ describe('a log that cannot store', () => {
     await eventually(accepts, { what: 'ingest after the restart' });
   });
 
-  test('answers 502 instead of waiting for as long as NATS is hung, and 200 again once it goes on', async () => {
+  test('answers 502 instead of waiting while NATS is frozen, and 200 again once it continues', async () => {
     const { pid } = ownNats.server.child;
     if (pid === undefined) throw new Error('no nats-server');
     process.kill(pid, 'SIGSTOP');
@@ -339,7 +339,7 @@ describe('a log that cannot store', () => {
     await eventually(accepts, { what: 'ingest after the hang' });
   });
 
-  test('the log full: 429 with Retry-After', async () => {
+  test('answers 429 with Retry-After while the log is full', async () => {
     const text = Array.from({ length: 4000 }, () => Math.random().toString(36)).join('');
     let last = await call(ownApi, 'POST', `${INGEST}/custom`, { body: anEvent() });
     // A confirmation that is late is 502, and what was sent may be stored all the same.

@@ -78,7 +78,7 @@ async function namesInLog(): Promise<Set<string>> {
   return names;
 }
 
-test('another process answers what was answered, and takes over what was not', async () => {
+test('after a process is killed, another one repeats its kept answers and takes over its unanswered requests', async () => {
   const sent: Sent[] = [];
   let answered = 0;
   const sender = async (lane: number) => {

@@ -54,7 +54,7 @@ const keyedCall = (key: string, body: unknown, path = `${INGEST}/custom`) =>
 describe('the lock of a route', () => {
   const aRequest = () => ({ tenant: ORG, endpoint: 'POST /x', key: randomUUID(), body: 'b' });
 
-  test('of a holder that died is taken over after its deadline, not before', async () => {
+  test("a route's lock of a dead holder is taken over after its deadline, not before", async () => {
     let now = 1_000_000;
     const problems: string[] = [];
     const store = await storeOf('idempotency');
@@ -72,7 +72,7 @@ describe('the lock of a route', () => {
     await expect(make().begin(request)).resolves.toEqual({ replay: { status: 200, body: 'done by the second' } });
   });
 
-  test('that was trimmed away while its holder ran leaves the key free, and the holder says so', async () => {
+  test('a lock that was trimmed away while its holder ran leaves the key free, and the holder reports that', async () => {
     const problems: string[] = [];
     const store = await storeOf('idempotency');
     const make = () => new Idempotency({ store, now: Date.now, onProblem: (_, cause) => problems.push(String(cause)) });
@@ -101,7 +101,7 @@ describe('the lock of a route', () => {
     });
   });
 
-  test('an answer is kept up to its bound; beyond it what changed something is refused, what only read runs again', async () => {
+  test('an answer is kept up to a size; beyond it a repeated change is rejected, and a repeated read runs again', async () => {
     const idempotency = new Idempotency({ store: await storeOf('idempotency'), now: Date.now, onProblem: noProblem });
     const after = async (length: number, changed: boolean) => {
       const request = aRequest();
@@ -131,7 +131,7 @@ describe('the lock of a route', () => {
     await expect((await make()).mark(request)).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  test('without a connection the request is refused at once', async () => {
+  test('a keyed request without a connection is rejected at once', async () => {
     const store = new KeyedStore({
       bucket: 'idempotency',
       nc: api.log.nc,
@@ -166,7 +166,7 @@ describe('a claim of ingest', () => {
   });
   const mine = (request_id: string) => ({ request_id, at: 1 });
 
-  test('is one at a time, and given back by a failure', async () => {
+  test('a claim of ingest is exclusive, and released by a failure', async () => {
     const [one, two] = [await open(), await open()];
     const request = aRequest();
     const first = await one.begin(request);
@@ -186,7 +186,7 @@ describe('a claim of ingest', () => {
     await expect(one.begin(request)).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  test('that ran out while its request still ran: both get the outcome that was kept first, another body is refused', async () => {
+  test('when a claim expires while its request still runs, both requests get the outcome that was kept first, and another body is rejected', async () => {
     const [one, two, three] = [await open(), await open(), await open()];
     const request = aRequest();
     const begun = [await one.begin(request)];
@@ -201,7 +201,7 @@ describe('a claim of ingest', () => {
     expect(await one.begin(request)).toMatchObject({ replay: mine('req_2') });
   });
 
-  test('of a process that died runs out by itself', async () => {
+  test('a claim of a dead process expires by itself', async () => {
     const request = aRequest();
     await (await open()).begin(request);
     const another = await open();
@@ -211,7 +211,7 @@ describe('a claim of ingest', () => {
 });
 
 describe('bounds', () => {
-  test('a tenant keeps its newest keys, whatever the others do', async () => {
+  test('a tenant keeps its newest keys, whatever other tenants do', async () => {
     const keep = 50;
     const store = await storeOf('ingest_keys', keep);
     const busy = Array.from({ length: 2 * TRIM_EVERY }, () => placeOf('org:busy', 'POST x', randomUUID()));
@@ -231,7 +231,7 @@ describe('bounds', () => {
     expect(await count(quiet[0])).toBe(quiet.length);
   });
 
-  test('a trim that fails is told and tried again later', async () => {
+  test('a failed trim is logged and tried again later', async () => {
     const problems: string[] = [];
     const failing = new KeyedStore({
       bucket: 'ingest_keys',
@@ -250,7 +250,7 @@ describe('bounds', () => {
     expect(problems).toHaveLength(2);
   });
 
-  test('one tenant runs so many keyed requests at once; another still can', () => {
+  test('a tenant may run a bounded number of keyed requests at once, which does not limit another tenant', () => {
     const running = new Running();
     const leaves = Array.from({ length: RUNNING_TENANT_MAX }, () =>
       running.enter(placeOf('a', 'x', randomUUID()), 'f'),
@@ -267,7 +267,7 @@ describe('bounds', () => {
     );
   });
 
-  test('full, the answers refuse before any work is done; ingest goes on, with a key and without', async () => {
+  test('when the answers are full, requests are rejected before any work is done; ingest continues, with a key and without', async () => {
     const { jsm } = api.log;
     const limits = await Promise.all(
       ['KV_idempotency', 'KV_ingest_keys'].map(async (name) => (await jsm.streams.info(name)).config),
@@ -303,7 +303,7 @@ describe('bounds', () => {
     expect((await makeKey()).status).toBe(201);
   });
 
-  test('a bucket made before the bounds were gets them at the next start', async () => {
+  test('a bucket created before the bounds existed gets them at the next start', async () => {
     const { jsm } = api.log;
     const bounds = async () => {
       const { config } = await jsm.streams.info('KV_ingest_keys');
@@ -318,7 +318,7 @@ describe('bounds', () => {
   });
 });
 
-test('what was kept outlives a nats-server that is killed; claims do not need to', async () => {
+test('kept answers survive a killed nats-server; claims need not', async () => {
   const key = randomUUID();
   const first = await keyedCall(key, anEvent({ name: key }));
   expect(first.status).toBe(200);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.remove());
 
-it.each([true, false])('reads what stands in a bucket, where any replica may answer: %s', async (allow_direct) => {
+it.each([true, false])('reads the entry of a bucket whichever replica answers: %s', async (allow_direct) => {
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   try {
     const kv = await new Kvm(nc).create(`wire_${String(allow_direct)}`, { allow_direct });
@@ -29,7 +29,7 @@ it.each([true, false])('reads what stands in a bucket, where any replica may ans
   }
 });
 
-it('knows a lost write by either code that a server or a cluster gives', () => {
+it('recognises a lost write by either code of a server or a cluster', () => {
   const refused = (err_code: number) =>
     new JetStreamApiError({ code: 400, err_code, description: 'wrong last sequence' });
   expect([10071, 10164, 10077].map((code) => isLostWrite(refused(code)))).toEqual([true, true, false]);

@@ -103,7 +103,7 @@ const appEvents = (count: number) => ({
 const storedMessages = async () => (await one.log.jsm.streams.info(INGEST_STREAM)).state.messages;
 
 describe('one process', () => {
-  test('an answer says what is left; past the burst it is 429 with Retry-After', async () => {
+  test('an answer states the remaining requests; beyond the burst it is 429 with Retry-After', async () => {
     const tenant = await limited(3);
     const answers = [await getOrg(tenant), await getOrg(tenant), await getOrg(tenant), await getOrg(tenant)];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
@@ -121,7 +121,7 @@ describe('one process', () => {
     expect(Number(reset)).toBeGreaterThan(Number(retry));
   });
 
-  test('a caller who is known but may not is counted like any other', async () => {
+  test('a known caller without permission counts like any other', async () => {
     const tenant = await limited(2);
     for (const status of [403, 403, 429])
       expect((await call(one, 'GET', '/orgs/org_of_others', { headers: tenant.headers })).status).toBe(status);
@@ -143,7 +143,7 @@ describe('one process', () => {
     expect([ok.status, ...rateOf(ok).slice(0, 2)]).toEqual([200, '1', '2']);
   });
 
-  test('a refused ingest stores nothing, is read away and answered in the shape of errors', async () => {
+  test('a rejected ingest stores nothing, its body is drained, and the answer has the shape of errors', async () => {
     const tenant = await limited(1);
     expect((await ingest(tenant, 'custom', anEvent({ n: ++serial }))).status).toBe(200);
     const before = await storedMessages();
@@ -157,7 +157,7 @@ describe('one process', () => {
     expect(await storedMessages()).toBe(before);
   });
 
-  test('a 4xx after authentication counts; a request that shows no credential of the tenant takes nothing', async () => {
+  test('a 4xx after authentication counts; a request without a credential of the tenant does not', async () => {
     const tenant = await limited(3);
     const bad = await ingest(tenant, 'custom', { no: 'event' });
     expect([bad.status, ...rateOf(bad).slice(0, 2)]).toEqual([422, '1', '2']);
@@ -176,7 +176,7 @@ describe('one process', () => {
     expect([last.status, ...rateOf(last).slice(0, 2)]).toEqual([200, '1', '0']);
   });
 
-  test('an unlimited tenant gets no such headers; its app events have the limit that every tenant has', async () => {
+  test('an unlimited tenant gets no rate headers; its app events have the limit of every tenant', async () => {
     for (const answer of [
       await call(one, 'GET', INGEST.replace('/ingest', '')),
       await call(one, 'POST', `${INGEST}/custom`, { body: anEvent() }),
@@ -186,7 +186,7 @@ describe('one process', () => {
     expect([app.status, ...rateOf(app).slice(0, 2)]).toEqual([200, String(APP_PER_MINUTE), String(APP_PER_MINUTE - 1)]);
   });
 
-  test('app counts events, not requests, and takes nothing from ingest', async () => {
+  test('app ingest counts events, not requests, and takes nothing from ingest', async () => {
     const tenant = await limited(3);
     const first = await ingest(tenant, 'app', appEvents(15));
     expect([first.status, ...rateOf(first).slice(0, 2)]).toEqual([200, String(APP_PER_MINUTE), '5']);
@@ -209,7 +209,7 @@ describe('one process', () => {
     expect([custom.status, ...rateOf(custom).slice(0, 2)]).toEqual([200, '1', '2']);
   });
 
-  test('an app batch above a minute of events passes when the bucket is full', async () => {
+  test('an app batch of more events than a minute permits passes when the bucket is full', async () => {
     const tenant = await limited(3);
     const large = await ingest(tenant, 'app', appEvents(2 * APP_PER_MINUTE));
     expect([large.status, ...rateOf(large).slice(0, 3)]).toEqual([200, String(APP_PER_MINUTE), '0', '120']);
@@ -219,7 +219,7 @@ describe('one process', () => {
     expect(Number(next.headers.get('retry-after'))).toBeGreaterThan(60 / APP_PER_MINUTE);
   });
 
-  test('a change of plan works at once', async () => {
+  test('a change of plan takes effect at once', async () => {
     const tenant = await limited(2);
     for (const status of [200, 200, 429]) expect((await getOrg(tenant)).status).toBe(status);
     const patch = async (body: Record<string, unknown>) => {
@@ -235,7 +235,7 @@ describe('one process', () => {
 });
 
 describe('several processes', () => {
-  test('what one grants the other knows', async () => {
+  test('processes share what each of them grants', async () => {
     const burst = 500;
     const tenant = await limited(burst);
     for (let i = 0; i < 70; i++) expect((await getOrg(tenant, one)).status).toBe(200);
@@ -244,7 +244,7 @@ describe('several processes', () => {
     await untilTold(tenant, one, burst - 140 - before);
   });
 
-  test('one that starts knows what the others have granted before', async () => {
+  test('a process that starts knows what the others granted before', async () => {
     const tenant = await limited(5);
     for (const status of [200, 200, 200, 200, 200, 429]) expect((await getOrg(tenant)).status).toBe(status);
     // On a busy machine the others' answers may come later than one waits for them at its start.
@@ -259,7 +259,7 @@ describe('several processes', () => {
   });
 });
 
-test('while NATS is away each process limits by itself and answers from memory; back again they share', async () => {
+test('while NATS is away each process limits by itself and answers from memory; afterwards they share again', async () => {
   const tenant = await limited(400);
   await nats.stop();
   try {

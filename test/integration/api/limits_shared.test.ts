@@ -129,7 +129,7 @@ test('three processes together grant what one does, not three times as much', as
   expect(together.granted).toBeGreaterThan(0.5 * ofOneProcess(together.seconds));
 }, 120_000);
 
-test('a process that takes the place of a killed one gives no burst beside the one that was used up', async () => {
+test('a process that replaces a killed one grants no burst in addition to the one that was used up', async () => {
   const tenant = await aTenant('org_replaced');
   const [first, second, third] = processes;
   if (first === undefined || second === undefined || third === undefined) throw new Error('three processes are needed');

@@ -106,7 +106,7 @@ beforeEach(async () => {
 });
 
 describe('a key invites', () => {
-  test('nobody with org:write alone, and up to admin with every scope', async () => {
+  test('a key with org:write alone invites nobody, and a key with every scope invites up to admin', async () => {
     const narrow = await keyOf('ann', ['org:write']);
     for (const role of ['viewer', 'member', 'admin', 'owner']) {
       const answer = await call(one, 'POST', `/orgs/${org}/members`, {
@@ -122,7 +122,7 @@ describe('a key invites', () => {
     expect([(await invite('admin')).status, said(await invite('owner'))]).toEqual([201, [403, 'forbidden']]);
   });
 
-  test('an invited admin not to a lesser role with fewer scopes than an admin has', async () => {
+  test('a key does not reduce an invited admin to a role with fewer scopes', async () => {
     await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'admin' });
     const key = await keyOf('ann', ['org:write', 'org:read', 'agents:read', 'references:read']);
     const body = { email: 'bob@example.com', role: 'viewer' };
@@ -134,7 +134,7 @@ describe('a key invites', () => {
 });
 
 describe('a key belongs', () => {
-  test('to the member who made it, or to the member behind the key that made it; a key of the operator to nobody', async () => {
+  test("a key belongs to the member who created it, or to the member behind the key that created it; an operator's key belongs to nobody", async () => {
     await join('bob', 'admin');
     const own = await keyOf('bob', ['*']);
     const child = await makeKey(['traces:read'], asKey(own));
@@ -148,7 +148,7 @@ describe('a key belongs', () => {
     });
   });
 
-  test('and is stored without a member where it was made before keys had makers, and works on', async () => {
+  test('a key created before keys had owners is stored without a member and keeps working', async () => {
     const kv = await one.log.bucket('api_keys');
     const key = await makeKey(['org:read'], operator, `/admin/orgs/${org}/api-keys`);
     for await (const hash of await kv.keys()) {
@@ -164,7 +164,7 @@ describe('a key belongs', () => {
 });
 
 describe('a demotion of the member', () => {
-  test('caps their keys at what the new role may do, in every process within a second, and says which', async () => {
+  test('the demotion of a member caps their keys at the new role in every process within a second, and lists them', async () => {
     await join('bob', 'admin');
     const all = await keyOf('bob', ['*']);
     const only = await keyOf('bob', ['org:write']);
@@ -200,7 +200,7 @@ describe('a demotion of the member', () => {
     expect((await keysShown())[only.id]).toEqual(['bob', 'revoked']);
   });
 
-  test('is over with the next promotion: the keys get back what their scopes and the role allow', async () => {
+  test('the next promotion gives the keys back what their scopes and the role permit', async () => {
     await join('bob', 'admin');
     const key = await keyOf('bob', ['org:write']);
     await send('ann', 'PATCH', '/members/bob', { role: 'viewer' });
@@ -210,7 +210,7 @@ describe('a demotion of the member', () => {
     await answersSoon(two, key, 'POST', `/orgs/${org}/members`, [422, 'invalid_request']);
   });
 
-  test('to a role in which the keys keep all they have names no key', async () => {
+  test('a demotion that leaves all keys unchanged lists none', async () => {
     await send('ann', 'POST', '/members', { email: 'x@example.com', role: 'owner' });
     await join('bob', 'owner');
     const key = await keyOf('bob', ['*']);
@@ -221,7 +221,7 @@ describe('a demotion of the member', () => {
 });
 
 describe('the removal of the member', () => {
-  test('revokes their keys and those made with them for ever, also when the person comes back', async () => {
+  test('the removal of a member revokes their keys and those created with them for ever, also when the person returns', async () => {
     await join('bob', 'admin');
     const own = await keyOf('bob', ['*']);
     const child = await makeKey(['traces:read'], asKey(own));
@@ -246,7 +246,7 @@ describe('the removal of the member', () => {
       expect(said(await call(api, 'GET', `/orgs/${org}`, { headers: asKey(own) }))).toEqual([401, 'unauthenticated']);
   });
 
-  test('leaves no key working where the process died right after the membership was written, and not after a restart', async () => {
+  test('no key of a removed member works where the process died right after the membership was written, not even after a restart', async () => {
     await join('bob', 'admin');
     const key = await keyOf('bob', ['*']);
     const kv = await one.log.bucket('orgs');

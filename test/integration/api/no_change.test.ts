@@ -92,7 +92,7 @@ const SETTING_POSTS = [
 ] as const;
 
 describe('a PUT, PATCH or setting POST', () => {
-  test('that repeats the one before writes no record, moves no updated_at and leaves no audit record', async () => {
+  test('a repeated PUT, PATCH or setting POST writes no record, moves no updated_at and leaves no audit record', async () => {
     const setters = [
       ...operations
         .filter(isSetter)
@@ -121,14 +121,14 @@ describe('a PUT, PATCH or setting POST', () => {
     }
   });
 
-  test('with another order of the same fields makes no version of a judge', async () => {
+  test('the same fields in another order make no new version of a judge', async () => {
     const path = `/v1/judges/${String(ids['judge_id'])}`;
     const first = dataOf(await byOwner('PATCH', path, { scope: { tags: ['a'], agent_id: ['b'] } }));
     const second = dataOf(await byOwner('PATCH', path, { scope: { agent_id: ['b'], tags: ['a'] } }));
     expect(second).toEqual(first);
   });
 
-  test('that sets the defaults where nothing was set writes no record', async () => {
+  test('setting the defaults where nothing was set writes no record', async () => {
     const writes = await writesOfBuckets();
     const made = await call(api, 'POST', '/admin/orgs', {
       headers: headersFor('/admin/orgs'),
@@ -151,7 +151,7 @@ describe('a PUT, PATCH or setting POST', () => {
 });
 
 describe('an empty body', () => {
-  test('of a PUT or PATCH is invalid_request, and changes nothing', async () => {
+  test('an empty body of a PUT or PATCH is invalid_request and changes nothing', async () => {
     for (const operation of operations.filter(isSetter)) {
       const writes = await writesOfBuckets();
       const answer = await ask(operation);
@@ -165,7 +165,7 @@ describe('an empty body', () => {
     }
   });
 
-  test('of a POST that needs fields is invalid_request naming one, and one whose fields are all optional takes it', async () => {
+  test('an empty body of a POST that needs fields is invalid_request naming one, and accepted when all fields are optional', async () => {
     for (const template of [
       '/v1/judges',
       '/v1/datasets',
@@ -200,7 +200,7 @@ describe('a name that no path can hold', () => {
       '/admin/orgs',
       (user_id) => ({ name: 'x', plan_name: 'free', owner: { user_id, email: 'u@example.com' } }),
     ],
-  ])('is 422 naming %s at POST %s', async (field, template, bodyOf) => {
+  ])('a name that no path can contain is 422 naming %s at POST %s', async (field, template, bodyOf) => {
     for (const name of UNADDRESSABLE) {
       const answer = await ask({ method: 'POST', template }, bodyOf(name));
       expect([name, answer.status, answer.json?.['code']]).toEqual([name, 422, 'invalid_request']);
@@ -208,7 +208,7 @@ describe('a name that no path can hold', () => {
     }
   });
 
-  test('is 422 as the trace of an event, and as the sub of whoever accepts an invite', async () => {
+  test('a name that no path can contain is 422 as the trace of an event, and as the sub of whoever accepts an invite', async () => {
     for (const trace_id of ['.', '..']) {
       const event = { name: 'x', outcome: 'success', duration_ms: 1, trace_id };
       const answer = await call(api, 'POST', `/orgs/${ORG}/ingest/custom`, { body: { events: [event] } });
@@ -239,15 +239,18 @@ describe('a query parameter that takes one of a list', () => {
     ['/orgs/{org_id}/agents?framework=nonsense', 'framework', ['chatcompletion', 'chain']],
     ['/orgs/{org_id}/agents?archived=nonsense', 'archived', ['true', 'false']],
     ['/orgs/{org_id}/webhooks/{webhook_id}/deliveries?outcome=nonsense', 'outcome', ['delivered', 'failed']],
-  ])('answers 422 to %s, naming the parameter and what it takes', async (template, field, accepted) => {
-    const answer = await ask({ method: 'GET', template });
-    expect(answer.status).toBe(422);
-    const detail = String(answer.json?.['detail']);
-    expect(detail.startsWith(`${field}: `)).toBe(true);
-    for (const value of accepted) expect(detail).toContain(value);
-  });
+  ])(
+    'a query parameter with a list of values answers 422 to %s, naming the parameter and the accepted values',
+    async (template, field, accepted) => {
+      const answer = await ask({ method: 'GET', template });
+      expect(answer.status).toBe(422);
+      const detail = String(answer.json?.['detail']);
+      expect(detail.startsWith(`${field}: `)).toBe(true);
+      for (const value of accepted) expect(detail).toContain(value);
+    },
+  );
 
-  test('filters members by role and status', async () => {
+  test('members are filtered by role and status', async () => {
     const listed = async (query: string) =>
       ((await byOwner('GET', `/orgs/${ORG}/members?${query}`)).json?.['data'] as { email: string }[]).map(
         ({ email }) => email,

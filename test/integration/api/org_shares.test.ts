@@ -11,7 +11,7 @@ import { placeOf } from '../../../api/http/keyed_store.ts';
 import { JUDGES_BYTES_ORG_MAX } from '../../../api/control/judges/judges.ts';
 import { OLD_VERSIONS_MAX } from '../../../api/control/judges/store.ts';
 import { API_KEYS_ORG_MAX } from '../../../api/control/orgs/orgs.ts';
-import type { KeyRecord } from '../../../api/control/orgs/schema.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
 import { ENDED_JOBS_MAX, JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { datasetKey, type DatasetRecord } from '../../../schemas/records/dataset.ts';
@@ -97,7 +97,7 @@ const countOf = async (bucket: string, filter: string): Promise<number> =>
   ).length;
 
 describe('idempotency answers', () => {
-  test('beyond the share of an organization refuse new keys before anything is done, and drop no answer within its day', async () => {
+  test("idempotency answers beyond an organization's share reject new keys before anything is done, and drop no answer within its day", async () => {
     const path = `/orgs/${org}/api-keys`;
     const make = (api: TestApi, key: string, of = org) =>
       post(api, of, `/orgs/${of}/api-keys`, { name: 'made', scopes: ['traces:read'] }, { 'Idempotency-Key': key });
@@ -185,7 +185,7 @@ describe('agents', () => {
     return post(api, of, `/orgs/${of}/agents/register`, { agent_id, name: 'New', register_token: token });
   };
 
-  test('are counted by organization, as they come and go', async () => {
+  test('agents are counted by organization as they are added and removed', async () => {
     const store = await AgentStore.open(one.log, () => undefined);
     const before = store.sizes(org);
     expect(before).toEqual({ count: 0, bytes: 0 });
@@ -202,7 +202,7 @@ describe('agents', () => {
     expect(AGENTS_ORG_MAX).toBe(50_000);
   });
 
-  test('have a byte share: a new one is refused while none is archived, and takes the place of the one archived longest ago', async () => {
+  test('agents have a byte share: a new one is rejected while none is archived, and replaces the one archived longest ago', async () => {
     const metadata = { text: 'x'.repeat(4 * MIB - 1024) };
     const records = Array.from({ length: AGENTS_BYTES_ORG_MAX / (4 * MIB) + 1 }, (_, n) => anAgent(n, { metadata }));
     await fill(
@@ -228,7 +228,7 @@ describe('agents', () => {
     expect((await call(one, 'GET', `/orgs/${org}/agents/agent-1`, { headers })).status).toBe(200);
   });
 
-  test('get a bounded number of register tokens, whose refusal says when there is room', async () => {
+  test('an organization gets a bounded number of register tokens, and the rejection says when there is room', async () => {
     await fill(
       'register_tokens',
       Array.from({ length: TOKENS_ORG_MAX }, (_, n) => [`${org}.${String(n)}`, { org_id: org }]),
@@ -242,7 +242,7 @@ describe('agents', () => {
   });
 });
 
-test('the datasets of an organization have a byte share, beside their number', async () => {
+test("an organization's datasets have a byte share in addition to their number", async () => {
   const record: DatasetRecord = {
     org_id: org,
     dataset_id: 'ds_0123456789abcdef',
@@ -290,12 +290,12 @@ describe('judges', () => {
     };
   };
 
-  test('have a size each and a byte share in all', async () => {
+  test('judges have a maximum size each and a byte share together', async () => {
     const large = await post(one, org, '/v1/judges', aJudge(300_000));
     expect([...said(large), large.json?.['detail']]).toEqual([
       422,
       'invalid_request',
-      expect.stringMatching(/^body: a judge takes up to 262144 bytes/) as string,
+      expect.stringMatching(/^body: a judge takes at most 262144 bytes/) as string,
     ]);
     let made = 0;
     let last: Answer;
@@ -310,7 +310,7 @@ describe('judges', () => {
     expect((await post(one, other, '/v1/judges', aJudge(250_000))).status).toBe(201);
   });
 
-  test('keep a bounded number of older versions', async () => {
+  test('a bounded number of older versions of a judge is kept', async () => {
     const judge_id = String(dataOf(await post(one, org, '/v1/judges', aJudge(10)))['judge_id']);
     const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
     for (let n = 0; n < OLD_VERSIONS_MAX + 5; n++)
@@ -322,7 +322,7 @@ describe('judges', () => {
 });
 
 describe('jobs', () => {
-  test('that are over are kept up to a number, and the oldest make room', async () => {
+  test('finished jobs are kept up to a number, beyond which the oldest are dropped', async () => {
     const over = (n: number) => {
       const job_id = `job_${String(n).padStart(16, '0')}`;
       const job = newLongJob({
@@ -349,7 +349,7 @@ describe('jobs', () => {
     records.close();
   });
 
-  test('that are refused leave no value behind', async () => {
+  test('rejected jobs leave no value behind', async () => {
     const owner = asUser(await tokenOf({ sub: `u_${org}`, email: `${org}@example.com` }), org);
     const erase = () =>
       call(one, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'u' } });
@@ -359,7 +359,7 @@ describe('jobs', () => {
   });
 });
 
-test('addresses of webhooks and alerts have a length', async () => {
+test('addresses of webhooks and alerts have a maximum length', async () => {
   const url = `https://example.com/${'x'.repeat(2048)}`;
   const hook = await post(one, org, `/orgs/${org}/webhooks`, { url, events: ['trace.completed'] });
   expect([...said(hook), hook.json?.['detail']]).toEqual([

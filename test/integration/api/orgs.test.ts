@@ -65,7 +65,7 @@ describe('credentials', () => {
     }
   });
 
-  test('another org in the path or in X-Org-Id is cross_org_access, whether it exists or not', async () => {
+  test('another organization in the path or in X-Org-Id is cross_org_access, whether it exists or not', async () => {
     for (const [path, headers] of [
       ['/orgs/org_of_others', {}],
       [`/orgs/${ORG}`, { 'X-Org-Id': 'org_of_others' }],
@@ -79,14 +79,14 @@ describe('credentials', () => {
     }
   });
 
-  test('a scope that is lacking is forbidden, and named', async () => {
+  test('a missing scope is forbidden, and named', async () => {
     const { raw_key } = await makeKey(['traces:read']);
     const answer = await call(one, 'POST', `${INGEST}/custom`, { body: anEvent(), headers: withKey(raw_key, ORG) });
     expect([answer.status, answer.json?.['code']]).toEqual([403, 'forbidden']);
     expect(answer.json?.['detail']).toContain('ingest:write');
   });
 
-  test('the operator token opens no org, and a key opens no operator endpoint', async () => {
+  test('the operator token opens no organization, and a key opens no operator endpoint', async () => {
     const asOrg = await fetch(`${one.url}/orgs/${ORG}`, { headers: operator });
     expect(asOrg.status).toBe(401);
     const asOperator = await fetch(`${one.url}/admin/orgs`, { headers: { Authorization: `Bearer ${KEY}` } });
@@ -118,7 +118,7 @@ describe('API keys', () => {
     for await (const key of await kv.keys()) expect((await kv.get(key))?.string()).not.toContain(raw);
   });
 
-  test('a key makes keys with at most its own scopes', async () => {
+  test('a key creates keys with at most its own scopes', async () => {
     const maker = await makeKey(['org:write', 'ingest:write']);
     await makeKey(['ingest:write'], withKey(maker.raw_key, ORG));
     for (const scopes of [['traces:read'], ['*'], ['ingest:write', 'org:read']]) {
@@ -135,13 +135,13 @@ describe('API keys', () => {
     ['no scope', { name: 'k', scopes: [] }, /^scopes: /],
     ['no name', { scopes: ['*'] }, /^name: /],
     ['no object', [], /^body: /],
-  ])('%s is invalid_request naming the field', async (_what, body, detail) => {
+  ])('a key for %s is invalid_request naming the field', async (_what, body, detail) => {
     const answer = await call(one, 'POST', `/orgs/${ORG}/api-keys`, { body });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(answer.json?.['detail']).toMatch(detail);
   });
 
-  test('a revoked key is refused by every instance', async () => {
+  test('every instance rejects a revoked key', async () => {
     const { id, raw_key } = await makeKey(['org:read']);
     const status = async (api: TestApi) =>
       (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(raw_key, ORG) })).status;
@@ -153,7 +153,7 @@ describe('API keys', () => {
     expect((await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${id}`)).json?.['code']).toBe('api_key_not_found');
   });
 
-  test('keys made and revoked around a restart of NATS are right everywhere after it', async () => {
+  test('keys created and revoked around a restart of NATS are right everywhere after it', async () => {
     const gone = await makeKey(['org:read']);
     const status = async (api: TestApi, key: string) =>
       (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
@@ -187,7 +187,7 @@ describe('the first key', () => {
   };
   const statusAfterStart = (key: string, bootstrapKey = key) => started(bootstrapKey, (api) => statusAt(api, key));
 
-  test('that was revoked stays revoked whoever starts, and another value makes another key', async () => {
+  test('a revoked first key stays revoked at every later start, and another value creates another key', async () => {
     // The process that did not make it hears of it a moment later.
     const works = (api: TestApi) => eventually(async () => (await statusAt(api, first)) === 200);
     await Promise.all([first, first, first].map((key) => started(key, works)));
@@ -225,7 +225,7 @@ describe('the first key', () => {
 describe('the operator', () => {
   const org = { org_id: 'org.acme-1', name: 'Acme', plan_name: 'pro', owner };
 
-  test('makes, lists and changes orgs, and gives a new org its first key', async () => {
+  test('the operator creates, lists and changes organizations, and gives a new one its first key', async () => {
     const made = await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
     expect([made.status, made.json?.['data']]).toEqual([
       201,
@@ -267,7 +267,7 @@ describe('the operator', () => {
     expect(own.json?.['data']).toMatchObject({ org_id: 'org.acme-1', plan_name: 'enterprise' });
   });
 
-  test('is told of orgs that do not exist, and of limits that a plan does not take', async () => {
+  test('the operator gets clear errors for unknown organizations and for limits that a plan does not allow', async () => {
     expect(
       (await call(one, 'PATCH', '/admin/orgs/org_none', { body: { name: 'x' }, headers: operator })).json?.['code'],
     ).toBe('org_not_found');
@@ -286,7 +286,7 @@ describe('the operator', () => {
     expect([limits.status, limits.json?.['detail']]).toEqual([422, expect.stringMatching(/^rate_limits: /) as string]);
   });
 
-  test('takes an org out of enterprise, and its own limits go with the plan', async () => {
+  test('an organization that leaves enterprise loses its own limits with the plan', async () => {
     const rate_limits = { ingest_per_minute: 10, api_per_minute: 10, burst: 5 };
     const body = { ...org, org_id: 'org_leaves', plan_name: 'enterprise', rate_limits };
     expect((await call(one, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
@@ -304,7 +304,7 @@ describe('the operator', () => {
     });
   });
 
-  test('a concurrent change of two fields loses neither', async () => {
+  test('two concurrent changes of different fields are both kept', async () => {
     await call(one, 'POST', '/admin/orgs', { body: { ...org, org_id: 'org_race' }, headers: operator });
     await eventually(
       async () => (await call(two, 'PATCH', '/admin/orgs/org_race', { body: {}, headers: operator })).status === 200,
@@ -326,6 +326,6 @@ describe('the operator', () => {
   });
 });
 
-test('a bearer key with an empty X-Org-Api-Key is still told apart', async () => {
+test('a bearer key with an empty X-Org-Api-Key is recognised', async () => {
   expect((await call(one, 'GET', `/orgs/${ORG}`, { headers: asBearer(KEY, ORG) })).status).toBe(401);
 });

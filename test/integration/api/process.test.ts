@@ -64,7 +64,7 @@ async function ready({ child, exit, output }: Run): Promise<{ url: string }> {
   return { url: `http://127.0.0.1:${String(message.port)}` };
 }
 
-test('a stop in the middle of traffic ends with 0, and everything that was answered 200 is in the log', async () => {
+test('an API process stopped in the middle of traffic exits with 0, and everything that it answered 200 is in the log', async () => {
   const api = run({});
   const at = await ready(api);
   const acknowledged: string[] = [];
@@ -98,14 +98,14 @@ test('a stop in the middle of traffic ends with 0, and everything that was answe
   expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
 });
 
-test('it ends by itself when its parent goes away', async () => {
+test('an API process exits by itself when its parent is gone', async () => {
   const api = run({ MILLRACE_SUPERVISED: '1' });
   await ready(api);
   api.child.disconnect();
   expect(await api.exit).toBe(0);
 });
 
-test('a port in use is one clear line and exit 1', async () => {
+test('a port in use is one clear line and exit code 1', async () => {
   const other = createServer();
   other.listen(0, '127.0.0.1');
   await once(other, 'listening');
@@ -116,13 +116,13 @@ test('a port in use is one clear line and exit 1', async () => {
   other.close();
 });
 
-test('without its addresses it says what it needs', async () => {
+test('an API process without its addresses says which settings it needs', async () => {
   const api = run({ SERVICE_NATS_URL: '' });
   expect(await api.exit).toBe(1);
   expect(api.output().trim().split('\n')).toEqual([expect.stringContaining('SERVICE_NATS_URL')]);
 });
 
-test("a bootstrap key that is another org's stops the start", async () => {
+test('a bootstrap key of another organization stops the start', async () => {
   const first = run({});
   await ready(first);
   first.child.kill('SIGTERM');

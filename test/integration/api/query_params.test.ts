@@ -52,7 +52,7 @@ async function ask({ method, template, access, body }: Operation, query: string)
 
 const detailOf = ({ json }: Answer): string => String(json?.['detail']);
 
-test('every operation of the service refuses a parameter that it does not declare, and names it', async () => {
+test('every operation of the service rejects a parameter that it does not declare, and names it', async () => {
   const own = operations.filter(({ name }) => !LENIENT.test(name));
   expect(own.length).toBeGreaterThan(60);
   for (const operation of own) {
@@ -66,7 +66,7 @@ test('every operation of the service refuses a parameter that it does not declar
   }
 });
 
-test('every documented parameter is accepted, and its misspelling is answered with its name', async () => {
+test('every documented parameter is accepted, and a misspelled one is answered with its name', async () => {
   const documented = operations.filter(({ name, query }) => !LENIENT.test(name) && query.length > 0);
   expect(documented.length).toBeGreaterThan(20);
   for (const operation of documented) {
@@ -85,7 +85,7 @@ test('every documented parameter is accepted, and its misspelling is answered wi
   }
 });
 
-test('the parameters that the contract names are documented', () => {
+test('the parameters of the contract are documented', () => {
   const documented = Object.fromEntries(operations.map(({ name, query }) => [name, query.map((one) => one.name)]));
   const contract: Record<string, string[]> = {
     'GET /v1/traces':
@@ -106,7 +106,7 @@ test('the parameters that the contract names are documented', () => {
     expect([name, documented[name]]).toEqual([name, expect.arrayContaining(names)]);
 });
 
-test('a parameter that takes one value is refused when it is repeated; a list may be', async () => {
+test('a single-valued parameter is rejected when repeated; a list may be repeated', async () => {
   const twice = await call(api, 'GET', '/v1/traces?agent_id=a&agent_id=b');
   expect([twice.status, twice.json?.['code'], detailOf(twice)]).toEqual([
     422,
@@ -117,7 +117,7 @@ test('a parameter that takes one value is refused when it is repeated; a list ma
   expect(list.status).not.toBe(422);
 });
 
-test('endpoints of other protocols, and those of probes, ignore parameters that they do not know', async () => {
+test('endpoints of other protocols, and probes, ignore unknown parameters', async () => {
   for (const path of [
     '/healthz?x=1',
     '/openapi.json?v=2',

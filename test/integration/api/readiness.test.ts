@@ -38,7 +38,7 @@ const ready = async () => {
   return { status, checks: json?.['checks'] };
 };
 
-test('it is ready when every partition has a live owner, and its metrics are those of all processes', async () => {
+test('the service is ready when every partition has a live owner, and its metrics are those of all processes', async () => {
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"clickhouse":"ok"'), {
     what: 'the migrations',
   });
@@ -55,7 +55,10 @@ test('it is ready when every partition has a live owner, and its metrics are tho
   };
   const beats = setInterval(() => void heartbeat(), BEAT_MS);
   const own = (partition: number, owner: string) =>
-    kv.put(`partition.${String(partition)}`, JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0 }));
+    kv.put(
+      `partition.${String(partition)}`,
+      JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0, completed_through: 0, at: new Date().toISOString() }),
+    );
   for (const partition of [0, 1, 2]) await own(partition, 'w1');
   await own(3, 'w_dead');
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"consumers":"down"'));
@@ -75,7 +78,7 @@ test('it is ready when every partition has a live owner, and its metrics are tho
   });
 });
 
-test('without NATS it says so, and reads of what is in memory go on', async () => {
+test('without NATS the service says so, and reads from memory continue', async () => {
   await nats.kill();
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"nats":"down"'));
   expect((await call(api, 'GET', '/orgs/org_test')).status).toBe(200);

@@ -25,7 +25,7 @@ afterAll(async () => {
   await nats.remove();
 });
 
-test('a job that is asked for as soon as /readyz answers 200 finds a worker', async () => {
+test('a job requested as soon as /readyz answers 200 finds a worker', async () => {
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
   await eventually(async () => (await call(api, 'GET', '/readyz')).status === 200, {
     what: 'readiness',

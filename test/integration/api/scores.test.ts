@@ -43,7 +43,7 @@ const list = (trace_id: string, more = ''): Promise<Answer> =>
 const scoresOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>[];
 
 describe('a score', () => {
-  test('of a trace that was just sent waits for it, also where another org has a trace of this id', async () => {
+  test('a score of a trace that was just sent waits for it, also where another organization has a trace with this id', async () => {
     await database.run(
       `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at) SELECT sipHash64('scored-${String(serial + 1)}'), 'org_other', now64(3), now64(3)`,
     );
@@ -58,7 +58,7 @@ describe('a score', () => {
     ['true', true, 'boolean'],
     ['false', false, 'boolean'],
     ['a category', 'off topic', 'categorical'],
-  ])('of %s is read back as it was given', async (_, value, data_type) => {
+  ])('a score of %s is read back as given', async (_, value, data_type) => {
     const { trace_id } = await sent();
     const given = await give({ trace_id, name: 'helpful', value, comment: 'said “so” by Zoë' });
     expect(given.status).toBe(201);
@@ -77,7 +77,7 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id))).toEqual([score]);
   });
 
-  test('without words has no comment, in its answer and in the list', async () => {
+  test('a score without a comment has none, in its answer and in the list', async () => {
     const { trace_id } = await sent();
     const score = (await give({ trace_id, name: 'helpful', value: true, comment: '' })).json?.['data'] as Record<
       string,
@@ -88,7 +88,7 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id))).toEqual([score]);
   });
 
-  test('of a span names it', async () => {
+  test('a score of a span names it', async () => {
     const { trace_id, span_id } = await sent();
     expect((await give({ trace_id, span_id, name: 'stars', value: 3 })).status).toBe(201);
     await eventually(async () => scoresOf(await list(trace_id))[0]?.['span_id'] === span_id);
@@ -98,7 +98,7 @@ describe('a score', () => {
     expect(JSON.parse(row)).toEqual([span_id, 'stars', 3, '']);
   });
 
-  test('is shown beside the scores of judges, and apart from them when asked for', async () => {
+  test("a user's score is listed with the scores of judges, and apart from them on request", async () => {
     const { trace_id } = await sent();
     expect((await give({ trace_id, name: 'stars', value: 3 })).status).toBe(201);
     const client = createClickHouse({ url: database.url });
@@ -128,7 +128,7 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id, '&limit=1&offset=1'))).toHaveLength(1);
   });
 
-  test('with an Idempotency-Key is given once, however often it is sent', async () => {
+  test('a score with an Idempotency-Key is stored once, however often it is sent', async () => {
     const { trace_id } = await sent();
     const headers = { 'idempotency-key': '5d3c6a52-6d1c-4e6f-9d7a-7a5a2f6c1b11' };
     const first = await call(api, 'POST', '/v1/scores', { body: { trace_id, name: 'stars', value: 5 }, headers });
@@ -142,7 +142,7 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id))).toHaveLength(1);
   });
 
-  test('of a trace that nobody has is 404', async () => {
+  test('a score of an unknown trace is 404', async () => {
     const answer = await give({ trace_id: 'no-such-trace', name: 'stars', value: 5 });
     expect([answer.status, answer.json?.['code']]).toEqual([404, 'trace_not_found']);
     expect((await list('no-such-trace')).status).toBe(404);
@@ -156,20 +156,20 @@ describe('a score', () => {
     ['trace_id', { trace_id: 'not an id', name: 'stars', value: 1 }],
     ['trace_id', { name: 'stars', value: 1 }],
     ['comment', { trace_id: 't', name: 'stars', value: 1, comment: 'x'.repeat(10_001) }],
-  ])('with a bad %s is refused by its name', async (field, body) => {
+  ])('a score with a bad %s is rejected naming the field', async (field, body) => {
     const answer = await give(body);
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(answer.json?.['detail']).toContain(field);
   });
 
-  test('of a span that the trace does not have is refused', async () => {
+  test('a score of a span that the trace does not have is rejected', async () => {
     const { trace_id } = await sent();
     const answer = await give({ trace_id, span_id: 'spn_other', name: 'stars', value: 1 });
     expect(answer.status).toBe(422);
     expect(answer.json?.['detail']).toContain('span_id');
   });
 
-  test('is stored though no worker runs, and lands when one does', async () => {
+  test('a score is stored while no worker runs, and lands when one does', async () => {
     const { trace_id } = await sent();
     await eventually(async () => (await list(trace_id)).status === 200);
     worker.kill('SIGKILL');
@@ -181,7 +181,7 @@ describe('a score', () => {
   });
 });
 
-test('lists of sessions and end users show what was sent', async () => {
+test('the lists of sessions and end users show what was sent', async () => {
   const events = ['a', 'b'].map((n) => ({
     name: 'step',
     outcome: n === 'a' ? 'success' : 'error',
@@ -205,7 +205,7 @@ test('lists of sessions and end users show what was sent', async () => {
   expect(scoresOf(traces)).toHaveLength(2);
 });
 
-test('what the org has redacted is redacted in scores too', async () => {
+test("the organization's redaction applies to scores too", async () => {
   const policy = '/orgs/org_test/pii-policy';
   expect((await call(api, 'PUT', policy, { body: { enabled: true, kinds: ['email'] } })).status).toBe(200);
   const { trace_id } = await sent();

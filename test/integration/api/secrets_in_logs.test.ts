@@ -119,7 +119,7 @@ const NOBODY: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
 const bearer = (token: string): Headers => ({ ...NOBODY, 'X-Org-Id': ORG, Authorization: `Bearer ${token}` });
 const asKey = (raw: string): Headers => ({ 'X-Org-Api-Key': raw, 'X-Org-Id': ORG });
 
-test('no secret is in what the processes print', async () => {
+test('the processes print no secret', async () => {
   const api = await run('api/main.ts', { SERVICE_CLICKHOUSE_URL: store.database.url });
   const away = await run('api/main.ts', {
     SERVICE_CLICKHOUSE_URL: `http://app:${CLICKHOUSE_PASSWORD}@127.0.0.1:9/millrace`,

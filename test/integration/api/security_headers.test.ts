@@ -58,7 +58,7 @@ test.each<[title: string, status: number, method: string, path: string, options:
   expectSecured(answer.headers);
 });
 
-test('the documentation allows its own inline style by its hash, and nothing else', async () => {
+test('the documentation permits its own inline style by its hash, and nothing else', async () => {
   const { status, headers, text } = await call(api, 'GET', '/docs');
   expect(status).toBe(200);
   const styles = [...text.matchAll(/<style>([^]*?)<\/style>/g)].map(([, style]) => style ?? '');
@@ -70,13 +70,16 @@ test('the documentation allows its own inline style by its hash, and nothing els
   expectSecured(headers, `${NONE}; style-src 'sha256-${hash}'`);
 });
 
-test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])('what is no HTTP request: %j', async (text) => {
-  const socket = connect(api.port, '127.0.0.1');
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.write(text);
-  await once(socket, 'close');
-  const [first = '', ...lines] = Buffer.concat(chunks).toString().split('\r\n\r\n')[0]?.split('\r\n') ?? [];
-  expect(first).toBe('HTTP/1.1 400 Bad Request');
-  expectSecured(new Headers(lines.map((line) => line.split(': ', 2) as [string, string])));
-});
+test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])(
+  'a request that is not HTTP gets an answer: %j',
+  async (text) => {
+    const socket = connect(api.port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.write(text);
+    await once(socket, 'close');
+    const [first = '', ...lines] = Buffer.concat(chunks).toString().split('\r\n\r\n')[0]?.split('\r\n') ?? [];
+    expect(first).toBe('HTTP/1.1 400 Bad Request');
+    expectSecured(new Headers(lines.map((line) => line.split(': ', 2) as [string, string])));
+  },
+);

@@ -38,7 +38,7 @@ describe('a session', () => {
   });
   const sameOrigin = () => ({ Origin: api.url });
 
-  test('begins with a token, which goes into an HttpOnly cookie to its end', async () => {
+  test('a session begins with a token, which goes into an HttpOnly cookie until it expires', async () => {
     const exp = Math.floor(Date.now() / 1000) + 1000;
     const own = await tokenOf({ sub: OWNER, email: 'Owner@Example.com', exp });
     const answer = await call(api, 'POST', PATH, { headers: asUser(own) });
@@ -60,7 +60,7 @@ describe('a session', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('begins with a token without an end too, for twelve hours, but not in production', async () => {
+  test('a session begins with a token without an expiry too, for twelve hours, but not in production', async () => {
     const endless = await tokenOf({ sub: OWNER, exp: undefined });
     const began = Date.now();
     const begun = await call(api, 'POST', PATH, { headers: asUser(endless) });
@@ -83,20 +83,20 @@ describe('a session', () => {
     }
   });
 
-  test('never puts an API key into the cookie', async () => {
+  test('a session never puts an API key into the cookie', async () => {
     const both = await call(api, 'POST', PATH, { headers: { ...asUser(token), 'X-Org-Api-Key': KEY } });
     expect(both.headers.get('set-cookie')).not.toContain(KEY);
     expect((await call(api, 'POST', PATH, { headers: asUser(KEY) })).status).toBe(403);
     expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asBrowser(cookieOf(KEY)) })).status).toBe(401);
   });
 
-  test('lets a browser read with the cookie alone', async () => {
+  test('a browser reads with the cookie alone', async () => {
     const shown = await call(api, 'GET', PATH, { headers: asBrowser(cookieOf(token)) });
     expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: OWNER, orgs: [{ org_id: ORG }] }]);
     expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asBrowser(cookieOf(token)) })).status).toBe(200);
   });
 
-  test('lets it change something only from our own origin', async () => {
+  test("the cookie permits changes only from the service's own origin", async () => {
     const makeKey = (headers: Record<string, string>) =>
       call(api, 'POST', `/orgs/${ORG}/api-keys`, {
         body: { name: 'by cookie', scopes: ['traces:read'] },
@@ -119,14 +119,14 @@ describe('a session', () => {
       expect((await makeKey(headers)).status).toBe(201);
   });
 
-  test('is begun by a cookie from our own origin only', async () => {
+  test("a session begins by cookie only from the service's own origin", async () => {
     expect((await call(api, 'POST', PATH, { headers: asBrowser(cookieOf(token)) })).status).toBe(403);
     expect(
       (await call(api, 'POST', PATH, { headers: asBrowser({ ...cookieOf(token), ...sameOrigin() }) })).status,
     ).toBe(201);
   });
 
-  test('ends with the cookie cleared, whoever asks', async () => {
+  test('a session ends with the cookie cleared, whoever asks', async () => {
     for (const headers of [cookieOf(token), cookieOf('no.token.atall'), {}]) {
       const answer = await call(api, 'DELETE', PATH, { headers: asBrowser(headers) });
       expect([answer.status, answer.json?.['data']]).toEqual([200, { id: 'svc_session', deleted: true }]);
@@ -134,7 +134,7 @@ describe('a session', () => {
     }
   });
 
-  test('has a cookie for https only in production', async () => {
+  test('a session has an https-only cookie only in production', async () => {
     const production = await startTestApi({ natsUrl: nats.url, production: true });
     try {
       for (const method of ['POST', 'DELETE']) {
@@ -152,12 +152,12 @@ describe('a session', () => {
     ['a cookie that is no token', { Cookie: 'svc_session=hello' }],
     ['two cookies that differ', { Cookie: 'svc_session=aGk.aGk.aGk; svc_session=aG8.aG8.aG8' }],
     ['a token that is none', { Authorization: 'Bearer aGk.aGk.aGk' }],
-  ])('is refused with %s', async (_, headers) => {
+  ])('a session is rejected with %s', async (_, headers) => {
     const answer = await call(api, 'GET', PATH, { headers: asBrowser(headers) });
     expect([answer.status, answer.json?.['code']]).toEqual([401, 'unauthenticated']);
   });
 
-  test('is refused with a token under another secret, or one that has expired, which is told', async () => {
+  test('a session is rejected with a token under another secret, and an expired token is named as such', async () => {
     const forged = await tokenOf({ sub: OWNER }, 'another-secret-of-the-tests-0123456789');
     expect((await call(api, 'GET', PATH, { headers: asUser(forged) })).json?.['detail']).toBe(
       "The token's signature is not valid.",
@@ -168,7 +168,7 @@ describe('a session', () => {
     );
   });
 
-  test('shows no org to a person who belongs to none, and no org lets them in', async () => {
+  test('a session of a person without an organization shows none, and opens none', async () => {
     const stranger = await tokenOf({ sub: 'user_stranger', role: 'owner', org_id: ORG });
     const shown = await call(api, 'GET', PATH, { headers: asUser(stranger) });
     expect([shown.status, shown.json?.['data']]).toMatchObject([
@@ -196,7 +196,7 @@ describe('tokens of an OIDC provider', () => {
   });
   const shownFor = (token: string, by: TestApi = api) => call(by, 'GET', PATH, { headers: asUser(token) });
 
-  test('name the person who signed in; what they may do is what their member record says', async () => {
+  test('an OIDC token names the person who signed in; their member record decides what they may do', async () => {
     const owner = await oidc.signIn(OWNER, AUDIENCE);
     const shown = await shownFor(owner);
     expect([shown.status, shown.json?.['data']]).toMatchObject([
@@ -209,17 +209,17 @@ describe('tokens of an OIDC provider', () => {
     expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(stranger) })).status).toBe(403);
   });
 
-  test('name a client that acts for itself, without an email', async () => {
+  test('an OIDC token of a client that acts for itself has no email', async () => {
     const shown = await shownFor(await oidc.clientToken(AUDIENCE));
     expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: 'portal', email: null }]);
   });
 
-  test('are refused when they are for another audience', async () => {
+  test('an OIDC token for another audience is rejected', async () => {
     const answer = await shownFor(await oidc.signIn(OWNER, 'https://other.example'));
     expect([answer.status, answer.json?.['detail']]).toEqual([401, 'The token is for another audience (aud).']);
   });
 
-  test('are refused when they are from another issuer', async () => {
+  test('an OIDC token from another issuer is rejected', async () => {
     const token = await oidc.signIn(OWNER, AUDIENCE);
     const other = await startTestApi({
       natsUrl: nats.url,
@@ -232,7 +232,7 @@ describe('tokens of an OIDC provider', () => {
     }
   });
 
-  test('are refused when they have expired, from the cookie too', async () => {
+  test('an expired OIDC token is rejected, in the cookie too', async () => {
     const token = await oidc.signIn(OWNER, AUDIENCE);
     let ahead = 0;
     const other = await startTestApi({
@@ -252,13 +252,13 @@ describe('tokens of an OIDC provider', () => {
     }
   });
 
-  test('take the place of those under the secret', async () => {
+  test('OIDC tokens replace those under the secret', async () => {
     const answer = await shownFor(await tokenOf({ sub: OWNER, iss: oidc.issuer, aud: AUDIENCE }));
     expect([answer.status, answer.json?.['code']]).toEqual([401, 'unauthenticated']);
     expect(answer.json?.['detail']).toContain('RS256, ES256, EdDSA');
   });
 
-  test('go on after the provider has changed its key, with another algorithm; those of the old key end', async () => {
+  test('tokens are accepted after the provider changed its key, with another algorithm; those of the old key end', async () => {
     const before = await oidc.signIn(OWNER, AUDIENCE);
     expect((await shownFor(before)).status).toBe(200);
     await oidc.stop();
@@ -270,7 +270,7 @@ describe('tokens of an OIDC provider', () => {
     expect([old.status, old.json?.['code']]).toEqual([401, 'unauthenticated']);
   });
 
-  test('may be signed with EdDSA', async () => {
+  test('OIDC tokens may be signed with EdDSA', async () => {
     const edwards = await startOidc('EdDSA');
     const other = await startTestApi({
       natsUrl: nats.url,
@@ -284,7 +284,7 @@ describe('tokens of an OIDC provider', () => {
     }
   });
 
-  test('are 502 while the provider was never reached, and taken as soon as it is', async () => {
+  test('OIDC tokens are 502 while the provider was never reached, and accepted as soon as it is', async () => {
     const later = await startOidc('ES256');
     await later.stop();
     const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: later.jwksUrl } });

@@ -49,7 +49,7 @@ const asQuiet = (): Promise<Answer> =>
     headers: { 'X-Org-Api-Key': quiet.key, 'X-Org-Id': quiet.org },
   });
 
-test('who has more in the log than its share waits until it has landed, and others do not', async () => {
+test('an organization above its share of the log waits until its events have landed, and others do not', async () => {
   expect((await asQuiet()).status).toBe(200);
   const answers: Answer[] = [];
   // Each is small beside what may wait; together they are more.

@@ -41,7 +41,7 @@ function expectSound(path: string, text: string): void {
   expect([path, /\\ud[89a-f][0-9a-f]{2}/i.exec(text)?.[0]]).toEqual([path, undefined]);
 }
 
-test('events come out with U+FFFD in every answer, under the ids of the body as received', async () => {
+test('events are answered with U+FFFD everywhere, under the ids of the body as received', async () => {
   const trace_id = 'trc_lone';
   const call1 = {
     request: {
@@ -122,7 +122,7 @@ test('events come out with U+FFFD in every answer, under the ids of the body as 
     );
 });
 
-test('what requests bring comes back with U+FFFD, also in refusals', async () => {
+test('values of requests are answered with U+FFFD, also in rejections', async () => {
   const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
     const text = await raw(path, { method: 'POST', headers, body: JSON.stringify(body) });
     expectSound(path, text);

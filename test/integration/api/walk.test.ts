@@ -191,13 +191,13 @@ async function ask(operation: Operation, values: Record<string, string>, headers
   });
 }
 
-test('the document and the table name the same operations', () => {
+test('the document and the access table name the same operations', () => {
   const named = operations.map(({ name }) => name);
   expect(named.filter((name) => CONTRACT[name] === undefined)).toEqual([]);
   expect(Object.keys(CONTRACT).filter((name) => !named.includes(name))).toEqual([]);
 });
 
-test('every operation says who may call it, and every one that is no GET what the audit log says of it', () => {
+test('every operation documents who may call it, and every operation but GET what the audit log records', () => {
   expect(operations.filter(({ access }) => typeof access !== 'string').map(({ name }) => name)).toEqual([]);
   const silent = operations
     .filter(({ method, audit }) => method !== 'GET' && audit === undefined)
@@ -242,7 +242,7 @@ describe('what another org has', () => {
     return `${String(status)} ${String(json?.['code'])} ${detail}`;
   };
 
-  test('an org that is there and one that is not look the same', async () => {
+  test('an existing organization and a missing one look the same to a stranger', async () => {
     const wrong: string[] = [];
     for (const operation of operations.filter(
       ({ template, access }) => template.includes('{org_id}') && access !== 'operator',
@@ -265,7 +265,7 @@ describe('what another org has', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('a thing that another org has and one that nobody has look the same', async () => {
+  test('a thing of another organization and a missing one look the same', async () => {
     const wrong: string[] = [];
     let pairs = 0;
     for (const operation of operations) {
@@ -288,7 +288,7 @@ describe('what another org has', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('a trace that only another org has is 403, one that nobody has 404', async () => {
+  test('a trace that only another organization has is 403, a missing one 404', async () => {
     for (const operation of operations.filter(({ template }) => template.includes('{trace_id}'))) {
       const as = asKey(keyFor('*'));
       const theirs = await ask(operation, { trace_id: other.trace_id }, as);
@@ -298,7 +298,7 @@ describe('what another org has', () => {
     }
   });
 
-  test('nothing of it was touched by the walk', async () => {
+  test('the walk of a stranger changed nothing of the organization', async () => {
     const read = async (path: string) => (await call(api, 'GET', path, { headers: other.owner })).json?.['data'];
     expect(await read(`/orgs/${OTHER_ORG}/agents/${other.agent_id}`)).toMatchObject({ agent_id: other.agent_id });
     expect(await read(`/orgs/${OTHER_ORG}/grants`)).toHaveLength(1);

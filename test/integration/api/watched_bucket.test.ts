@@ -45,7 +45,7 @@ const watch = ({ log, kv }: { log: Log; kv: KV }) =>
     onProblem: (problem) => problems.push(problem),
   });
 
-test('opens with everything that is there, deletions left out, and an empty bucket opens at once', async () => {
+test('a watched bucket opens with everything in it except deletions, and an empty one opens at once', async () => {
   const one = await openKv();
   const empty = await watch(one);
   expect(empty.size).toBe(0);
@@ -57,7 +57,7 @@ test('opens with everything that is there, deletions left out, and an empty buck
   await eventually(() => empty.size === 299);
 });
 
-test('a write is visible where it was made at once, and elsewhere in time; the loser of two writes is told', async () => {
+test('a write is visible at once where it was made and later elsewhere; the loser of two writes is notified', async () => {
   const [one, two] = [await watch(await openKv()), await watch(await openKv())];
   const changes: string[] = [];
   two.onChange((key, held) => changes.push(`${key}=${held === null ? 'gone' : String(held.value.n)}`));
@@ -81,7 +81,7 @@ test('a write is visible where it was made at once, and elsewhere in time; the l
   expect(changes).toEqual(['a=1', 'a=3', 'a=gone', 'a=5']);
 });
 
-test('a key that is to be written once is written once, also after it was deleted, whoever writes', async () => {
+test('a write-once key is written once, also after it was deleted, whoever writes', async () => {
   const [one, two] = [await watch(await openKv()), await watch(await openKv())];
   const outcomes = await Promise.allSettled([one, two, one, two].map((bucket, n) => bucket.createOnce('a', { n })));
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
@@ -101,7 +101,7 @@ test('a key that is to be written once is written once, also after it was delete
   expect(later.get('a')).toEqual({ n: 2 });
 });
 
-test('what was deleted, changed and made while the connection was down is right after it', async () => {
+test('keys deleted, changed and created while the connection was down are right after it', async () => {
   const { log, kv } = await openKv();
   for (const key of ['gone', 'changed', 'kept']) await kv.put(key, '{"n":1}');
   const bucket = await watch({ log, kv });
@@ -123,7 +123,7 @@ test('what was deleted, changed and made while the connection was down is right 
   await eventually(() => bucket.get('later')?.n === 4);
 });
 
-test('a write without a connection fails at once instead of being thrown away', async () => {
+test('a write without a connection fails at once instead of being dropped', async () => {
   const bucket = await watch(await openKv());
   await bucket.create('a', { n: 1 });
   await nats.kill();
@@ -135,7 +135,7 @@ test('a write without a connection fails at once instead of being thrown away', 
   expect(bucket.get('a')).toEqual({ n: 1 });
 });
 
-test('a value that is not what it should be is reported, and takes no neighbour with it', async () => {
+test('an invalid value is reported and does not affect its neighbours', async () => {
   const { log, kv } = await openKv();
   await kv.put('bad', 'nonsense');
   await kv.put('good', '{"n":1}');

@@ -57,7 +57,7 @@ const one = (webhook: Data, rest = ''): string => `${ROOT}/${String(webhook['web
 const settled = () => eventually(async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
 
 describe('an endpoint', () => {
-  it('is made with a secret that is shown once, read by every process, changed and deleted', async () => {
+  it('an endpoint is created with a secret that is shown once, read by every process, changed and deleted', async () => {
     const made = await create({ description: 'ops' });
     expect(made).toEqual({
       webhook_id: expect.stringMatching(/^wh_[0-9a-f]{16}$/) as unknown,
@@ -97,7 +97,7 @@ describe('an endpoint', () => {
     expect(String(secret)).not.toBe('');
   });
 
-  it('keeps its secret sealed', async () => {
+  it("an endpoint's secret is stored sealed", async () => {
     const made = await create({ secret: 'whsec_of_my_own' });
     expect(made['secret']).toBe('whsec_of_my_own');
     const entry = await (await worker.log.bucket('webhooks')).get(`${ORG}.${String(made['webhook_id'])}`);
@@ -106,7 +106,7 @@ describe('an endpoint', () => {
     for (const path of [ROOT, one(made)]) expect((await call(api, 'GET', path)).text).not.toContain('secret');
   });
 
-  it('is made once for one Idempotency-Key, and the answer with its secret is not kept in clear', async () => {
+  it('an endpoint is created once for an Idempotency-Key, and its answer is not kept in clear text', async () => {
     const headers = { 'Idempotency-Key': randomUUID() };
     const body = { url: URL_OK, events: ['pii.match'] };
     const [first, second] = [
@@ -139,13 +139,13 @@ describe('an endpoint', () => {
     [{ description: 'x'.repeat(501) }, 'description'],
     [{ enabled: 'yes' }, 'enabled'],
     [{ color: 'red' }, 'color'],
-  ])('is refused, naming what is wrong: %#', async (over, field) => {
+  ])('an invalid endpoint is rejected, naming the field: %#', async (over, field) => {
     const answer = await call(api, 'POST', ROOT, { body: { url: URL_OK, events: ['trace.completed'], ...over } });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(String(answer.json?.['detail'])).toMatch(new RegExp(`^${RegExp.escape(field)}: `));
   });
 
-  it('changes nothing else than what may be changed', async () => {
+  it('an update of an endpoint changes only what may be changed', async () => {
     const made = await create();
     for (const body of [
       { url: 'https://example.com/' },
@@ -160,7 +160,7 @@ describe('an endpoint', () => {
     expect(dataOf(await call(api, 'GET', one(made)))).toEqual(shown);
   });
 
-  it('is its own org’s, and asks for the scopes', async () => {
+  it('an endpoint belongs to its organization and requires the scopes', async () => {
     const made = await create();
     const operator = { headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': '' } };
     await call(api, 'POST', '/admin/orgs', {
@@ -195,7 +195,7 @@ describe('an endpoint', () => {
     expect((await call(api, 'DELETE', one(made), { headers: writer })).status).toBe(200);
   });
 
-  it('may lead into no private network outside development', async () => {
+  it('an endpoint may not lead into a private network outside development', async () => {
     const production = await startTestApi({ natsUrl: nats.url, production: true });
     const post = async (url: string) =>
       (await call(production, 'POST', ROOT, { body: { url, events: ['trace.started'] } })).status;
@@ -215,7 +215,7 @@ describe('an endpoint', () => {
 });
 
 describe('deliveries', () => {
-  it('sends a test event on request, and the attempt log shows it', async () => {
+  it('a test event is delivered on request, and the attempt log shows it', async () => {
     const made = await create({ url: `${receiver.url}/test`, events: ['pii.match'] });
     const answer = await call(api, 'POST', one(made, '/test'));
     expect(answer.status).toBe(200);
@@ -243,12 +243,12 @@ describe('deliveries', () => {
     expect((await call(other, 'GET', one(made, '/deliveries'))).json?.['code']).toBe('upstream_unavailable');
   });
 
-  it('are not tested at a disabled endpoint', async () => {
+  it('a disabled endpoint is not tested', async () => {
     const made = await create({ enabled: false });
     expect((await call(api, 'POST', one(made, '/test'))).json?.['code']).toBe('conflict');
   });
 
-  it('are signed by the old and the new secret while it is rotated, and by three at most', async () => {
+  it('deliveries are signed by the old and the new secret during a rotation, and by three at most', async () => {
     const made = await create({ url: `${receiver.url}/rotate` });
     const secrets = [String(made['secret'])];
     for (let turn = 0; turn < 3; turn += 1) {
@@ -271,7 +271,7 @@ describe('deliveries', () => {
     expect(got === undefined ? [] : signersOf(got, secrets)).toEqual(secrets.slice(0, 3));
   });
 
-  it('that were given up are listed, and replayed with the original payload under the same id', async () => {
+  it('dead-lettered deliveries are listed, and replayed with the original payload under the same id', async () => {
     const made = await create({ url: `${receiver.url}/dead`, events: ['judge.regression'] });
     // The worker has heard of the endpoint when a test event of it arrives.
     await call(api, 'POST', one(made, '/test'));

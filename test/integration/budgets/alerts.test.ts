@@ -67,7 +67,7 @@ afterAll(async () => {
   worker.kill('SIGKILL');
   await worker.exited;
   await api.close();
-  await nats.stop();
+  await nats.remove();
   await database.drop();
   receiver.closeAllConnections();
   receiver.close();
@@ -108,7 +108,7 @@ const percents = (cause?: string) =>
     .filter((hook) => hook.test !== true && (cause === undefined || hook.cause === cause))
     .map(({ percent }) => percent);
 
-test('a threshold outside 0 to 100, an unknown channel, and a webhook without an address are refused', async () => {
+test('a threshold outside 0 to 100, an unknown channel, and a webhook without an address are rejected', async () => {
   for (const percent of [0, 100, -5, 120])
     expect(code(await set({ channels: ['email'], thresholds: [threshold(percent)] }))).toBe('422 invalid_threshold');
   expect(code(await set({ channels: ['slack'], thresholds: [] }))).toBe('422 invalid_request');
@@ -122,7 +122,7 @@ test('a threshold outside 0 to 100, an unknown channel, and a webhook without an
   expect(code(await call(api, 'POST', `${ALERTS}/test`))).toBe('409 conflict');
 });
 
-test('alerts are told once for each threshold, to the owner and to a webhook whose secret is shown once', async () => {
+test('an alert is sent once for each threshold, to the owner and to a webhook whose secret is shown once', async () => {
   await call(api, 'PUT', `/orgs/${ORG}/budget`, { body: { tokens: { hard_limit: 1000 } } });
   const config = {
     channels: ['email', 'webhook'],
@@ -165,7 +165,7 @@ test('alerts are told once for each threshold, to the owner and to a webhook who
   expect(mails[0]).toMatch(/Subject: \[info\] .*tokens at 50 %/);
 });
 
-test('nothing is told again after a restart', async () => {
+test('no alert is sent again after a restart', async () => {
   worker.kill('SIGKILL');
   await worker.exited;
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more });
@@ -187,7 +187,7 @@ test('nothing is told again after a restart', async () => {
   expect(mails).toHaveLength(2);
 });
 
-test('a run-rate that will reach a threshold is told before it does, once', async () => {
+test('a run rate that will reach a threshold is reported before it does, once', async () => {
   await call(api, 'PUT', `/orgs/${ORG}/budget`, { body: { tokens: { hard_limit: 100_000_000 } } });
   await use(1_000_000);
   await eventually(
@@ -204,7 +204,7 @@ test('a run-rate that will reach a threshold is told before it does, once', asyn
   expect(await job('alerts', early)).toMatchObject({ alerts: 0 });
 });
 
-test('the test action goes through every channel, signed, and says that it is a test', async () => {
+test('the test action uses every channel, signed, and says that it is a test', async () => {
   await set({ channels: ['email', 'webhook'], thresholds: [threshold(50)], webhook_url: url });
   const before = { hooks: hooks.length, mails: mails.length };
   const answer = await call(api, 'POST', `${ALERTS}/test`);
@@ -215,7 +215,7 @@ test('the test action goes through every channel, signed, and says that it is a 
   expect(mails.at(-1)).toContain('Subject: [test]');
 });
 
-test('a new period starts over what was told', async () => {
+test('a new period sends its alerts again', async () => {
   const now = new Date();
   const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)).toISOString();
   expect(await job('budget-period', next)).toMatchObject({ orgs: 1 });

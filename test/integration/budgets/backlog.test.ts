@@ -68,7 +68,7 @@ async function counted(newest: number, onTake: () => void = () => undefined, sig
   return { whole, taken };
 }
 
-test('counts each event above the checkpoint of its partition, up to the newest message that was asked for', async () => {
+test('counts each event above the checkpoint of its partition, up to the newest message at the time of the request', async () => {
   const [own, both, other, late] = [eventOf(0), [eventOf(0), eventOf(1)], eventOf(1, 'org_else'), eventOf(1)];
   const first = await publish(ingestSubject(0), [own]);
   const second = await publish(MIXED_SUBJECT, [...both, other]);
@@ -88,7 +88,7 @@ test('counts each event above the checkpoint of its partition, up to the newest 
   expect(await counted(second)).toEqual({ whole: true, taken: [] });
 });
 
-test('goes on where it was when NATS was away, and counts nothing twice', async () => {
+test('continues where it was after NATS was away, and counts nothing twice', async () => {
   const seqs: number[] = [];
   for (let message = 0; message < 40; message++) seqs.push(await publish(ingestSubject(0), [eventOf(0)]));
   const [from = 0, newest = 0] = [seqs[0], seqs.at(-1)];

@@ -73,7 +73,7 @@ test.each([
   expect((await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`)).json?.['data']).toEqual([]);
 });
 
-test('an agent that gets a limit later is refused by what it has used before', async () => {
+test('an agent that gets a limit later is rejected by its earlier use', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 1000 } });
   for (const agent_id of ['late', 'other']) expect((await org.send(api, 20, { agent_id })).status).toBe(200);
@@ -86,7 +86,7 @@ test('an agent that gets a limit later is refused by what it has used before', a
   expect((await org.send(api, 0, { agent_id: 'other' })).status).toBe(200);
 });
 
-test('storage counts the bytes of events, a chain with its steps once, and refuses', async () => {
+test('storage counts the bytes of events, a chain with its steps once, and rejects at the limit', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { storage_mb: { soft_limit: 1, hard_limit: 2 } });
   const chain = {
@@ -119,7 +119,7 @@ test('storage counts the bytes of events, a chain with its steps once, and refus
   });
 });
 
-test('seconds of sandboxes count with their fractions, and refuse', async () => {
+test('seconds of sandboxes count with their fractions, and reject at the limit', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { sandbox_seconds: { hard_limit: 10 } });
   const events = [customEvent('a', { sandbox_seconds: 4.000001 }), customEvent('b', { sandbox_seconds: '5.9' })];
@@ -130,7 +130,7 @@ test('seconds of sandboxes count with their fractions, and refuse', async () => 
   expect(refused.json?.['detail']).toContain('sandbox_seconds (10)');
 });
 
-test('seconds beside the attributes count as well; what is no amount is refused by name, never an error of ours', async () => {
+test('seconds beside the attributes count as well; an invalid amount is rejected by name, never with a 5xx', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { sandbox_seconds: { hard_limit: 5 } });
   const beside = (name: string, more: Record<string, unknown>) =>
@@ -143,7 +143,7 @@ test('seconds beside the attributes count as well; what is no amount is refused 
   expect((await org.budget(api)).total_cost_usd).toBe(0.5);
 });
 
-test('a batch over several partitions that holds one event of a blocked agent is refused whole, and uses nothing', async () => {
+test('a batch over several partitions with one event of a blocked agent is rejected as a whole, and uses nothing', async () => {
   const org = await TestOrg.make([api]);
   await org.limitAgent(api, 'small', { hard_limit: 5 });
   await org.limit([api], { tokens: { hard_limit: 100 } });
@@ -162,7 +162,7 @@ test('a batch over several partitions that holds one event of a blocked agent is
   await org.landed(api, 152);
 });
 
-test('what was answered under an Idempotency-Key is answered again when the limit is reached; a new key is refused and free again', async () => {
+test('a repeat under an Idempotency-Key is answered again when the limit is reached; a new key is rejected and released', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 10 } });
   const [first, second] = [randomUUID(), randomUUID()];
@@ -177,7 +177,7 @@ test('what was answered under an Idempotency-Key is answered again when the limi
   expect([later.status, later.headers.get('idempotency-replayed')]).toEqual([200, null]);
 });
 
-test('a repeat of an event uses nothing more, once it is known to be one', async () => {
+test('a repeated event uses nothing more once it is recognised', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 1000 } });
   for (let times = 0; times < 4; times++) expect((await org.send(api, 30, { question: 'the same' })).status).toBe(200);
@@ -189,7 +189,7 @@ test('a repeat of an event uses nothing more, once it is known to be one', async
   expect((await org.budget(api)).tokens.used).toBe(31);
 });
 
-test('first the rate, then what an event is, then the budget', async () => {
+test('the rate is checked first, then the event, then the budget', async () => {
   const org = await TestOrg.make([api], { rate_limits: { ingest_per_minute: 1, api_per_minute: 1000, burst: 3 } });
   await org.limit([api], { tokens: { hard_limit: 10 } });
   expect((await org.send(api, 10)).status).toBe(200);
@@ -203,7 +203,7 @@ test('first the rate, then what an event is, then the budget', async () => {
   expect(Number(rate.headers.get('retry-after'))).toBeLessThanOrEqual(60);
 });
 
-test('402 where an overage budget is spent, 429 where there is none; 0 is spent at once', async () => {
+test('a spent overage budget answers 402, no overage budget 429; 0 is spent at once', async () => {
   const org = await TestOrg.make([api]);
   const overage = (overage_budget_usd: number | null) =>
     call(api, 'PATCH', `/admin/orgs/${org.id}`, { headers: ADMIN, body: { overage_budget_usd } });
@@ -226,7 +226,7 @@ test('402 where an overage budget is spent, 429 where there is none; 0 is spent 
   expect(code(await org.send(api, 1))).toBe('402 payment_required');
 });
 
-test('a longer period that a policy chooses is told of once, and changes nothing of what was told of the month', async () => {
+test("a longer period chosen by a policy sends its alerts once, and leaves the month's unchanged", async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 100 } });
   expect((await org.send(api, 100)).status).toBe(200);

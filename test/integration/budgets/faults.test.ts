@@ -58,7 +58,7 @@ const stored = async (org: TestOrg): Promise<number> =>
     ),
   );
 
-test('used is what landed and what was acknowledged, whatever broke, and it refuses exactly there', async () => {
+test('use is what landed and what was acknowledged, whatever failed, and events are rejected exactly at the limit', async () => {
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: LIMIT } });
   // Those that were answered, and those of which nobody can say.
@@ -132,7 +132,7 @@ test('used is what landed and what was acknowledged, whatever broke, and it refu
   }
 });
 
-test('while ClickHouse is away budgets are 502, ingest goes on and the limit holds; what was let in lands afterwards', async () => {
+test('while ClickHouse is away budgets are 502, ingest continues and the limit holds; admitted events land afterwards', async () => {
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: 100 } });
   expect((await org.send(apis[0], 40)).status).toBe(200);
@@ -156,7 +156,7 @@ test('while ClickHouse is away budgets are 502, ingest goes on and the limit hol
   expect(code(await org.send(apis[1], 0))).toBe('429 rate_limited');
 });
 
-test('an API that starts while ClickHouse is away refuses by what was written down as reached, and knows the rest later', async () => {
+test('an API process that starts while ClickHouse is away rejects by the recorded limits, and reads the rest later', async () => {
   const [full, free] = [await TestOrg.make(apis), await TestOrg.make(apis)];
   for (const org of [full, free]) {
     await org.limit(apis, { tokens: { hard_limit: 100 } });

@@ -103,7 +103,7 @@ test('a read of the store that finds use before its landing is reported counts i
   await worker.close();
 });
 
-test('a report that was lost, and a worker that died before it told, are found by the next word and read', async () => {
+test('a lost report, and a worker that died before it reported, are found by the next report and read from the store', async () => {
   const [api, worker] = [
     await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }),
     await connectNats({ url: nats.url, name: 'worker', waitMs: 3000 }),

@@ -78,7 +78,7 @@ const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['cod
 
 const told = async () => (await toldEvents(apis[0].log, org)).filter(({ event }) => /budget|cost/.test(event));
 
-test('an org without limits is unlimited, and its use is what landed', async () => {
+test('an organization without limits is unlimited, and its use is what landed', async () => {
   expect(await budget()).toMatchObject({
     org_id: org,
     period: 'month',
@@ -91,7 +91,7 @@ test('an org without limits is unlimited, and its use is what landed', async () 
   expect((await budget()).total_cost_usd).toBe(0.0025);
 });
 
-test('the call after the one that crossed is refused, of many at once in one process', async () => {
+test('the call after the one that crosses the limit is rejected, of many concurrent ones in one process', async () => {
   expect((await put({ tokens: { soft_limit: 500, hard_limit: 1000 } })).status).toBe(200);
   const answers = await Promise.all(Array.from({ length: 64 }, () => send(apis[0], 30)));
   // 34 of 30 are the first to reach 1000.
@@ -111,7 +111,7 @@ test('the call after the one that crossed is refused, of many at once in one pro
   await eventually(async () => (await send(apis[1], 30)).status === 200, { what: 'ingest without the limit' });
 });
 
-test('a process that starts knows what was used before it', async () => {
+test('a process that starts knows the earlier use', async () => {
   await put({ tokens: { hard_limit: 100 } });
   await send(apis[0], 100);
   await landed(100);
@@ -126,7 +126,7 @@ test('a process that starts knows what was used before it', async () => {
   expect((await budget()).tokens.used).toBeLessThanOrEqual(102);
 });
 
-test('an event that was sent before is let in and counted once; a bad limit is refused', async () => {
+test('a repeated event is admitted and counted once; an invalid limit is rejected', async () => {
   await put({ tokens: { hard_limit: 1000 } });
   const body = { events: [{ name: 'step', outcome: 'success', duration_ms: 1, attributes: { input_tokens: 1 } }] };
   for (let i = 0; i < 3; i++)
@@ -137,7 +137,7 @@ test('an event that was sent before is let in and counted once; a bad limit is r
   expect(code(await put({ tokens: { soft_limit: 1.5 } }))).toBe('422 invalid_request');
 });
 
-test("an agent's own limit takes the place of the org's for its events", async () => {
+test("an agent's own limit replaces the organization's for its events", async () => {
   const set = (agent_id: string, hard_limit: number) =>
     call(apis[0], 'POST', `/orgs/${org}/budget/agents`, {
       headers: asOrg(),
@@ -162,7 +162,7 @@ test("an agent's own limit takes the place of the org's for its events", async (
   ]);
 });
 
-test('an overage budget lets use go on until it is spent, then 402', async () => {
+test('an overage budget admits events until it is spent, then 402', async () => {
   await put({ tokens: { hard_limit: 100 } });
   await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: admin, body: { overage_budget_usd: 1 } });
   await send(apis[0], 100);
@@ -173,7 +173,7 @@ test('an overage budget lets use go on until it is spent, then 402', async () =>
   expect(code(await send(apis[0], 1))).toBe('429 rate_limited');
 });
 
-test('limits that are crossed are told once, a soft one in both spellings', async () => {
+test('crossed limits are reported once, a soft one under both event names', async () => {
   await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
   await send(apis[0], 85);
   await landed(85);
@@ -199,7 +199,7 @@ test('limits that are crossed are told once, a soft one in both spellings', asyn
   expect((await told()).slice(all.length).map(({ event }) => event)).toEqual(['budget.hard_exceeded']);
 });
 
-test('a threshold that stands where the soft limit does is told once', async () => {
+test('a threshold that equals the soft limit is reported once', async () => {
   await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
   const alerts = { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'critical' }] };
   expect((await call(apis[0], 'POST', `/orgs/${org}/budget/alerts`, { headers: asOrg(), body: alerts })).status).toBe(

@@ -56,7 +56,7 @@ async function flow(org: TestOrg, count: number, tokens: number, at: (index: num
   return accepted;
 }
 
-test('of events that flow over the end of a month each counts in one month', async () => {
+test('each event around the end of a month counts in exactly one month', async () => {
   now = BOUNDARY - 60_000;
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: 1_000_000 } });
@@ -98,7 +98,7 @@ test('of events that flow over the end of a month each counts in one month', asy
 test.each([
   ['which has landed', true],
   ['none of which has landed', false],
-])('the limit of the old month, %s, refuses nothing in the new one', async (_, landed) => {
+])('the limit of the old month, %s, rejects nothing in the new one', async (_, landed) => {
   now = BOUNDARY - 5000;
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { soft_limit: 50, hard_limit: 100 } });
@@ -136,7 +136,7 @@ test.each([
   expect((await org.budget(apis[0])).tokens.used).toBe(100);
 });
 
-test('a policy that takes effect in the middle of a period counts by the new one at once; a fiscal year starts over in its month', async () => {
+test('a policy changed in the middle of a period applies at once; a fiscal year starts over in its month', async () => {
   // The last month of a fiscal year that began eleven months before it.
   const first = new Date(BOUNDARY).getUTCMonth() + 1;
   const yearBefore = Date.UTC(new Date(BOUNDARY).getUTCFullYear() - 1, first - 1);

@@ -60,7 +60,7 @@ const readyz = async (api: TestApi) => (await call(api, 'GET', '/readyz')).json?
 const knowsBudgets = (api: TestApi) =>
   eventually(async () => (await readyz(api))['budgets'] === 'ok', { what: 'hard limits that can be decided' });
 
-test('a process that starts refuses at the exact limit before anything of the old log has landed', async () => {
+test('a process that starts rejects at the exact limit before anything of the existing log has landed', async () => {
   const [org, free] = [await TestOrg.make([before]), await TestOrg.make([before])];
   await org.limit([before], { tokens: { hard_limit: LIMIT } });
   expect((await org.send(before, 20)).status).toBe(200);
@@ -87,7 +87,7 @@ test('a process that starts refuses at the exact limit before anything of the ol
   }
 });
 
-test('a second process that starts beside the first counts what that one has in the log once', async () => {
+test("a second process that starts beside the first counts the first one's events in the log once", async () => {
   const org = await TestOrg.make([before]);
   await org.limit([before], { tokens: { hard_limit: LIMIT } });
   await killWorker();
@@ -102,7 +102,7 @@ test('a second process that starts beside the first counts what that one has in 
   }
 });
 
-test('an organization that is new is admitted at once, however much of an old log has not landed', async () => {
+test('a new organization is admitted at once, however much of an existing log has not landed', async () => {
   const old = await TestOrg.make([before]);
   await old.limit([before], { tokens: { hard_limit: LIMIT } });
   await killWorker();
@@ -130,7 +130,7 @@ test('an organization that is new is admitted at once, however much of an old lo
 const unreadAccounts = async (api: TestApi): Promise<number> =>
   Number(/^millrace_budget_accounts_unread\S* (\d+)$/m.exec((await call(api, 'GET', '/metrics')).text)?.[1]);
 
-test('what was stored counts, though ClickHouse comes last', async () => {
+test('stored events count although ClickHouse starts last', async () => {
   const org = await TestOrg.make([before]);
   await org.limit([before], { tokens: { hard_limit: LIMIT } });
   expect((await org.send(before, 60)).status).toBe(200);

@@ -1,6 +1,6 @@
 // Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LetInSharing } from '../../../api/admission/budget/sharing.ts';
+import { ReservationSharing } from '../../../api/admission/budget/sharing.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('a limit that one process reaches refuses in the other before anything has landed', async () => {
+test('a limit that one process reaches rejects in the other before anything has landed', async () => {
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: 100 } });
   for (let i = 0; i < 3; i++) expect((await org.send(apis[0], 20)).status).toBe(200);
@@ -46,7 +46,7 @@ test('a limit that one process reaches refuses in the other before anything has 
   expect((await org.budget(apis[0])).tokens.used).toBe(0);
 });
 
-test("an agent's own use is told apart, of a batch over several partitions too", async () => {
+test("an agent's own use is reported separately, for a batch over several partitions too", async () => {
   const org = await TestOrg.make(apis);
   await org.limitAgent(apis[0], 'small', { hard_limit: 10 });
   await org.limit(apis, { tokens: { hard_limit: 1000 } });
@@ -74,7 +74,7 @@ test("an agent's own use is told apart, of a batch over several partitions too",
   });
 });
 
-test('what one process could not put into the log makes room in the other again; what it could, when it has landed', async () => {
+test('use that one process could not publish is released in the other; use that it published, when it has landed', async () => {
   const [near, far] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set(['a']) };
   const connections = [
@@ -88,10 +88,9 @@ test('what one process could not put into the log makes room in the other again;
     ledger.endRead('org', scope, [], 0);
     const nc = connections[index];
     if (nc === undefined) throw new Error('there is a connection');
-    return new LetInSharing({
+    return new ReservationSharing({
       nc,
       ledger,
-      onCrossing: () => undefined,
       onProblem: (problem) => {
         throw new Error(problem);
       },
@@ -99,7 +98,7 @@ test('what one process could not put into the log makes room in the other again;
   });
   for (const nc of connections) await nc.flush();
   const letIn = (tokens: number) =>
-    sharings[0]?.told(
+    sharings[0]?.announce(
       'org',
       near.reserve('org', [
         { ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 },
@@ -122,29 +121,27 @@ test('what one process could not put into the log makes room in the other again;
   for (const nc of connections) await nc.close();
 });
 
-test('what a process let in and did not live to end is forgotten; what lasts in one that lives is not', async () => {
+test('use that a process reserved before it died is released; a long request of a live process stays reserved', async () => {
   const [ledger, lasting] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set<string>() };
   for (const one of [ledger, lasting]) one.open('org', scope);
   const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
   const problems: string[] = [];
-  const sharing = new LetInSharing({
+  const sharing = new ReservationSharing({
     nc,
     ledger,
-    onCrossing: () => undefined,
     onProblem: (problem) => problems.push(problem),
   });
   await nc.flush();
   // Told before what is forgotten, and lasting longer.
   const living = await connectNats({ url: nats.url, name: 'lives', waitMs: 3000 });
-  const alive = new LetInSharing({
+  const alive = new ReservationSharing({
     nc: living,
     ledger: lasting,
-    onCrossing: () => undefined,
     onProblem: () => undefined,
   });
   const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
-  const call = alive.told('org', lasting.reserve('org', [use]));
+  const call = alive.announce('org', lasting.reserve('org', [use]));
   await eventually(() => ledger.used('org').tokens === 7, { what: 'the call is known' });
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createAnomalies } from '../../../pipeline/jobs/anomalies.ts';
-import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
+import type { JobEvent } from '../../../pipeline/jobs/job_event.ts';
 import { DEFAULT_ANOMALY_CONFIG } from '../../../schemas/records/cost_config.ts';
 import { readAnomalies } from '../../../sql/stores/costs.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -30,7 +30,7 @@ const run = (now: number, over: Partial<Parameters<typeof createAnomalies>[0]> =
   createAnomalies({
     clickhouse: store.client,
     configOf: () => Promise.resolve(DEFAULT_ANOMALY_CONFIG),
-    tell: (event) => {
+    publish: (event) => {
       told.push(event);
       return Promise.resolve();
     },
@@ -55,7 +55,7 @@ const history = (usual: number, days = 12): Record<number, number> =>
 const anomalies = (org_id: string) => readAnomalies(store.client, { org_id });
 
 describe('job anomalies', () => {
-  it('looks at today and at yesterday, one row an org and day', async () => {
+  it('the job anomalies examines today and yesterday, with one row an organization and day', async () => {
     await land('org_a', { ...history(1), 1: 5, 0: 900 });
     await land('org_b', { ...history(1), 1: 1, 0: 1 });
     expect(await run(NOON)).toEqual({ orgs: 2, anomalies: 2, found: 2 });
@@ -71,7 +71,7 @@ describe('job anomalies', () => {
     ]);
   });
 
-  it('finds a day that cost too little when it is over, not before', async () => {
+  it('a day that cost too little is found when it is over, not before', async () => {
     await land('org_a', { ...history(10), 1: 10 });
     expect(await run(NOON)).toMatchObject({ anomalies: 0 });
     expect(await run(NOON + DAY_MS)).toEqual({ orgs: 1, anomalies: 1, found: 1 });
@@ -80,7 +80,7 @@ describe('job anomalies', () => {
     ]);
   });
 
-  it('changes the row when it looks again, and tells nothing new', async () => {
+  it('a second run updates the row and sends no new event', async () => {
     await land('org_a', { ...history(1), 1: 1, 0: 4 });
     await run(NOON);
     const [first] = await anomalies('org_a');
@@ -90,10 +90,10 @@ describe('job anomalies', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('tells again under the same id when it ended before its row was written', async () => {
+  it('a run that ended before its row was written sends the event again under the same id', async () => {
     await land('org_a', { ...history(1), 1: 1, 0: 4 });
     const cut = run(NOON, {
-      tell: async (event) => {
+      publish: async (event) => {
         told.push(event);
         await store.database.run('RENAME TABLE anomalies TO anomalies_away');
       },
@@ -108,10 +108,10 @@ describe('job anomalies', () => {
     expect(await anomalies('org_a')).toHaveLength(1);
   });
 
-  it('writes nothing that could not be told, and goes on with the other orgs', async () => {
+  it('an event that cannot be sent leaves no row, and the run continues with the other organizations', async () => {
     for (const org_id of ['org_a', 'org_b', 'org_c']) await land(org_id, { ...history(1), 1: 1, 0: 4 });
     const failing = run(NOON, {
-      tell: (event) =>
+      publish: (event) =>
         event.org_id === 'org_b' ? Promise.reject(new Error('no answer')) : Promise.resolve(void told.push(event)),
     });
     await expect(failing).rejects.toThrow('no answer');

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { type ForecastDeps, createForecast, type RunBucket } from '../../../pipeline/jobs/forecast.ts';
-import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
+import type { JobEvent } from '../../../pipeline/jobs/job_event.ts';
 import { type BudgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -56,7 +56,7 @@ function run(budgets: readonly BudgetRecord[], now = NOW, over: Partial<Forecast
     openBudgets: () => Promise.resolve(bucketOf(new Map(budgets.map((one) => [orgKey(one.org_id), one])))),
     openStates: () => Promise.resolve(bucketOf(states)),
     ruleOf: () => Promise.resolve({ period: 'month', fiscal_year_start_month: 1 }),
-    tell: (event) => {
+    publish: (event) => {
       told.push(event);
       return Promise.resolve();
     },
@@ -80,7 +80,7 @@ const land = (org_id: string, days: number, today = 0) =>
   ]);
 
 describe('job forecast', () => {
-  it('tells once a period of a limit that will be reached', async () => {
+  it('the job forecast reports once a period a limit that will be reached', async () => {
     await land('org_a', 40);
     // 2,000 used in 20 days of March, 100 a day: 2,450 is reached on the fifth day from today, 25 March.
     const budgets = [aBudget('org_a', 2450, 1000)];
@@ -107,7 +107,7 @@ describe('job forecast', () => {
     expect(told[1]?.event_id).not.toBe(told[0]?.event_id);
   });
 
-  it('says nothing of limits that will not be reached, that are reached, or that are not set', async () => {
+  it('limits that will not be reached, are reached already or are not set cause no report', async () => {
     await land('org_a', 40);
     expect(await run([aBudget('org_a', 3200)])).toEqual({ limits: 1, breaches: 0, told: 0 });
     expect(await run([aBudget('org_a', 2000)])).toEqual({ limits: 1, breaches: 0, told: 0 });
@@ -115,7 +115,7 @@ describe('job forecast', () => {
     expect(await run([aBudget('org_nobody', 5)])).toEqual({ limits: 1, breaches: 0, told: 0 });
   });
 
-  it('counts of today only what is still to come', async () => {
+  it('only the part of today still to come counts', async () => {
     await land('org_a', 40, 90);
     // 2,090 used; 10 more today, then 100 a day for ten days.
     expect(await run([aBudget('org_a', 2101)])).toMatchObject({ told: 1 });
@@ -126,7 +126,7 @@ describe('job forecast', () => {
     });
   });
 
-  it('tells again under the same id when it ended before it was noted', async () => {
+  it('a run that ended before its report was recorded sends it again under the same id', async () => {
     await land('org_a', 40);
     const openStates = () =>
       Promise.resolve({
@@ -139,7 +139,7 @@ describe('job forecast', () => {
     expect(told[1]).toEqual(told[0]);
   });
 
-  it('leaves what was told of the budget otherwise as it is', async () => {
+  it('the record of other budget alerts stays unchanged', async () => {
     await land('org_a', 40);
     const period = '2026-03-01T00:00:00.000Z';
     const before: BudgetState = { org_id: 'org_a', periods: { [period]: { crossings: {}, told: ['soft:tokens:5'] } } };

@@ -96,7 +96,7 @@ async function sendCall(model: string, input: number, output: number): Promise<v
 }
 
 describe('costs', () => {
-  it('are summed up by day, model and department', async () => {
+  it('costs are summed by day, model and department', async () => {
     await send([
       { started_at: noon(0), attributes: { cost_usd: 0.1, department: 'sales', outcomes: { leads: 2 } } },
       { started_at: noon(1), attributes: { cost_usd: 0.2, department: 'sales', outcomes: { leads: 1, tickets: 4 } } },
@@ -131,7 +131,7 @@ describe('costs', () => {
     });
   });
 
-  it('take the department of the agent where an event names none', async () => {
+  it("costs use the agent's department where an event names none", async () => {
     const made = await call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: await owner(), body: {} });
     const register_token = (data(made) as { register_token: string }).register_token;
     const body = { agent_id: 'agent_7', name: 'seven', register_token, metadata: { department: 'research' } };
@@ -156,13 +156,13 @@ describe('costs', () => {
     ['/v1/cost/forecast?days=91', 'days'],
     ['/v1/cost/outcomes?days=x', 'days'],
     ['/v1/cost/anomalies?limit=0', 'limit'],
-  ])('refuse %s', async (path, field) => {
+  ])('costs reject %s', async (path, field) => {
     const answer = await get(path);
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(String(answer.json?.['detail'])).toMatch(new RegExp(`^${field}: `));
   });
 
-  it('are for those who may read them', async () => {
+  it('costs require the permission to read them', async () => {
     const foreign = key;
     key = await aKey(['traces:read']);
     for (const path of [
@@ -186,7 +186,7 @@ describe('costs', () => {
     key = foreign;
   });
 
-  it('are forecast at both paths alike', async () => {
+  it('costs are forecast at both paths alike', async () => {
     await send(
       Array.from({ length: 20 }, (_, n) => ({ started_at: noon(20 - n), attributes: { cost_usd: 1 + n / 4 } })),
     );
@@ -211,7 +211,7 @@ describe('costs', () => {
 });
 
 describe('prices', () => {
-  it('hold for the next call, and stay on the row', async () => {
+  it('prices apply to the next call, and stay on its row', async () => {
     const prices = [
       { model: 'house-model', input_usd_per_mtok: 0.123456789012, output_usd_per_mtok: 7 },
       { model: 'house-model', input_usd_per_mtok: 1000, output_usd_per_mtok: 1000, from: '2999-01-01' },
@@ -235,7 +235,7 @@ describe('prices', () => {
     expect(rows.trim().split('\n')).toEqual(['org\t0.123456789012\t7', 'org\t2\t0']);
   });
 
-  it('are none before any are set, and leave a record', async () => {
+  it('prices are empty before any are set, and setting them leaves an audit record', async () => {
     expect(data(await get(`/orgs/${org}/prices`))).toEqual({ prices: [] });
     await put(`/orgs/${org}/prices`, { prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
     await put(`/orgs/${org}/prices`, { prices: [] });
@@ -274,7 +274,7 @@ describe('prices', () => {
       },
       'prices[1].model: has another price',
     ],
-  ])('refuse %j', async (body, detail) => {
+  ])('prices reject %j', async (body, detail) => {
     const answer = await put(`/orgs/${org}/prices`, body);
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(String(answer.json?.['detail'])).toContain(detail);
@@ -286,7 +286,7 @@ describe('anomalies', () => {
   const runJob = (now?: string): Promise<Answer> =>
     call(api, 'POST', '/admin/jobs/anomalies/run', { headers: admin, body: now === undefined ? {} : { now } });
 
-  it('are watched for as configured', async () => {
+  it('anomalies are detected as configured', async () => {
     expect(data(await get(config()))).toEqual({ z_threshold: 3, lookback_days: 30 });
     expect(data(await put(config(), { z_threshold: 2.5, lookback_days: 14 }))).toEqual({
       z_threshold: 2.5,
@@ -309,7 +309,7 @@ describe('anomalies', () => {
     }
   });
 
-  it('are found once, told once, and follow the day', async () => {
+  it("anomalies are found once, reported once, and follow the day's cost", async () => {
     const history = Array.from({ length: 10 }, (_, n) => ({
       started_at: noon(n + 1),
       attributes: { cost_usd: n % 2 === 0 ? 1 : 3, agent_id: 'usual', model: 'm1', span_kind: 'llm' },
@@ -349,7 +349,7 @@ describe('anomalies', () => {
     });
   });
 
-  it('are none of another org, and none where the day is as ever', async () => {
+  it('another organization sees no anomaly, and an ordinary day has none', async () => {
     await send(Array.from({ length: 11 }, (_, n) => ({ started_at: noon(n), attributes: { cost_usd: 0.1 } })));
     await spent(1.1);
     expect((await runJob()).status).toBe(200);
@@ -358,7 +358,7 @@ describe('anomalies', () => {
 });
 
 describe('job forecast', () => {
-  it('looks at limits on demand', async () => {
+  it('the job forecast examines limits on demand', async () => {
     expect((await put(`/orgs/${org}/budget`, { tokens: { hard_limit: 5 } })).status).toBe(200);
     const ran = await call(api, 'POST', '/admin/jobs/forecast/run', { headers: admin, body: {} });
     expect(ran.status).toBe(200);

@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => store.close());
 
-test('the summary, its days and its models, and the sums of a budget', async () => {
+test("the summary, its days and models, and a budget's sums agree over a million events", async () => {
   const { data } = await readSummary(
     { clickhouse: store.client, agentMetadata: () => null, now: () => NOW },
     ORG,

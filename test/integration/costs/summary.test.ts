@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 describe('cost summary', () => {
-  it.each([1, 7, 30, 60, 365])('of %i days adds up exactly', async (days) => {
+  it.each([1, 7, 30, 60, 365])('the cost summary of %i days adds up exactly', async (days) => {
     const { data, meta } = await read('org_a', days, 'model');
     const of = ofOrg('org_a', days);
     expect(meta).toEqual({ truncated: false });
@@ -81,7 +81,7 @@ describe('cost summary', () => {
     expect(data.by_day.reduce((sum, { cost_usd }) => sum + cost_usd, 0)).toBeCloseTo(data.total_cost_usd, 9);
   });
 
-  it('goes by model, costliest first, null where none was called', async () => {
+  it('the cost summary by model is sorted by cost, with null for spans without a model', async () => {
     const { data } = await read('org_a', 30, 'model');
     const expected = [...Map.groupBy(ofOrg('org_a', 30), ({ model }) => model)]
       .map(([model, own]) => ({ model: model === '' ? null : model, pico: total(own) }))
@@ -100,23 +100,26 @@ describe('cost summary', () => {
       (span) => span.department || (span.agent_id === 'agent_a' ? 'support' : span.agent_id === 'agent_b' ? '7' : ''),
     ],
     ['realm', (span) => span.realm || (span.agent_id === 'agent_a' ? 'eu' : '')],
-  ])('goes by %s as well, by the metadata of the agent where the event names none', async (group, labelOf) => {
-    const { data } = await read('org_a', 60, group);
-    const shown = (data as unknown as Record<string, { cost_usd: number; share: number }[]>)[`by_${group}`] ?? [];
-    const expected = [...Map.groupBy(ofOrg('org_a', 60), labelOf)]
-      .map(([label, own]) => ({ label: label === '' ? null : label, pico: total(own) }))
-      .sort((a, b) => (a.pico > b.pico ? -1 : 1));
-    expect(shown).toEqual(
-      expected.map(({ label, pico }) => ({
-        [group]: label,
-        cost_usd: picoToUsd(pico),
-        share: Number(pico) / Number(total(ofOrg('org_a', 60))),
-      })),
-    );
-    expect(data.by_model).toHaveLength(4);
-  });
+  ])(
+    "the cost summary groups by %s as well, by the agent's metadata where the event names none",
+    async (group, labelOf) => {
+      const { data } = await read('org_a', 60, group);
+      const shown = (data as unknown as Record<string, { cost_usd: number; share: number }[]>)[`by_${group}`] ?? [];
+      const expected = [...Map.groupBy(ofOrg('org_a', 60), labelOf)]
+        .map(([label, own]) => ({ label: label === '' ? null : label, pico: total(own) }))
+        .sort((a, b) => (a.pico > b.pico ? -1 : 1));
+      expect(shown).toEqual(
+        expected.map(({ label, pico }) => ({
+          [group]: label,
+          cost_usd: picoToUsd(pico),
+          share: Number(pico) / Number(total(ofOrg('org_a', 60))),
+        })),
+      );
+      expect(data.by_model).toHaveLength(4);
+    },
+  );
 
-  it('shows an org nothing of another, and all days of an org without data', async () => {
+  it('the cost summary shows nothing of another organization, and all days of an organization without data', async () => {
     expect((await read('org_b', 60, 'model')).data.total_cost_usd).toBe(picoToUsd(total(ofOrg('org_b', 60))));
     const { data } = await read('org_nobody', 3, 'department');
     expect(data).toMatchObject({ total_cost_usd: 0, by_model: [], by_department: [] });
@@ -125,7 +128,7 @@ describe('cost summary', () => {
     );
   });
 
-  it('counts an event on the day (UTC) on which it began', async () => {
+  it('the cost summary counts an event on the day (UTC) on which it began', async () => {
     const edge = Date.parse('2026-02-01T00:00:00Z');
     await store.landSpans([
       aSpan({ org_id: 'org_edge', started_at: edge - 1, ended_at: edge + 5000, cost_pico_usd: 1n }),
@@ -138,13 +141,13 @@ describe('cost summary', () => {
     ]);
   });
 
-  it('outlives the spans', async () => {
+  it('the cost summary survives the deletion of the spans', async () => {
     const before = await read('org_a', 60, 'agent_id');
     await store.database.run("DELETE FROM spans WHERE org_id = 'org_a' SETTINGS lightweight_deletes_sync = 2");
     expect(await read('org_a', 60, 'agent_id')).toEqual(before);
   });
 
-  it('is the same read from the projection', async () => {
+  it('the cost summary is the same when read from the projection', async () => {
     const before = await read('org_b', 60, 'department');
     await store.database.run('ALTER TABLE usage_events MATERIALIZE PROJECTION p_day SETTINGS mutations_sync = 2');
     expect(await read('org_b', 60, 'department')).toEqual(before);
@@ -166,7 +169,7 @@ describe('forecast', () => {
       ),
     );
 
-  it('follows the whole days before today, not today', async () => {
+  it('a forecast is computed from the whole days before today, not from today', async () => {
     // A line of 2 + 0.25 a day over 30 days; today is far off it.
     await landDays('org_line', [...Array.from({ length: 30 }, (_, n) => [30 - n, 2 + n * 0.25] as const), [0, 1000]]);
     const { horizon_days, series, model, mean_fallback } = await forecast('org_line', 30);
@@ -182,7 +185,7 @@ describe('forecast', () => {
     expect(series[29]).toMatchObject({ date: '2026-04-08', predicted_usd: expect.closeTo(16.75, 9) as number });
   });
 
-  it('counts days without data as 0, from the first day with any', async () => {
+  it('a forecast counts days without data as 0, from the first day with data', async () => {
     await landDays('org_gaps', [
       [10, 4],
       [4, 1],
@@ -198,7 +201,7 @@ describe('forecast', () => {
     expect((await forecast('org_old', 1)).mean_fallback).toBe(false);
   });
 
-  it('says nothing of an org without data', async () => {
+  it('a forecast of an organization without data is empty', async () => {
     const { series, mean_fallback } = await forecast('org_nobody', 2);
     expect(mean_fallback).toBe(true);
     expect(series).toEqual([
@@ -224,7 +227,7 @@ describe('outcomes by department', () => {
   const cost_pico_usd = 1_500_000_000_000n;
   const at = TODAY - DAY_MS;
 
-  it('adds outcomes and costs up, and says what they are worth', async () => {
+  it('outcomes by department add up, with their costs and their worth', async () => {
     await store.landSpans([
       aSpan({
         org_id: 'org_out',
@@ -271,7 +274,7 @@ describe('outcomes by department', () => {
     ]);
   });
 
-  it('keeps names as they are sent, and what is no number out', async () => {
+  it('outcomes keep names as sent, and exclude values that are not numbers', async () => {
     const outcomes = JSON.parse(
       '{"__proto__": 1, "größe": 2, "a b": 3.25, "text": "4", "null": null, "huge": 1e300}',
     ) as unknown;
@@ -280,7 +283,7 @@ describe('outcomes by department', () => {
     expect(JSON.stringify(item?.outcomes)).toBe('{"__proto__":1,"a b":3.25,"größe":2}');
   });
 
-  it('adds up to the same whatever the order, in decimal', async () => {
+  it('outcomes add up to the same decimal in any order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 20 }),

@@ -166,7 +166,7 @@ const aMail = (over: Partial<Parameters<typeof queueMail>[1]> = {}) => ({
 const unwrapped = ({ raw }: Received) => raw.replace(/=\n/g, '').replaceAll('=3D', '=');
 
 describe('with a mail server', () => {
-  test('an invite arrives with a token that works', async () => {
+  test('an invite arrives by mail with a token that works', async () => {
     startMailer();
     const { org } = await inviteTo('bob@example.com');
     await eventually(() => smtp.received.length === 1, { what: 'the mail' });
@@ -199,7 +199,7 @@ describe('with a mail server', () => {
     expect(logged).not.toContain(String(token));
   });
 
-  test('what is queued while the server is away arrives when it is back, once, under one Message-ID', async () => {
+  test('a mail queued while the server is away arrives once when it is back, under one Message-ID', async () => {
     await smtp.stop();
     startMailer();
     await inviteTo('bob@example.com');
@@ -226,7 +226,7 @@ describe('with a mail server', () => {
     expect(smtp.received[0]?.raw).toContain(`Message-ID: <${mail.mail_id}@mail.example>`);
   });
 
-  test('a mail whose acceptance is not heard comes again, recognisable by its Message-ID', async () => {
+  test('a mail whose acceptance was not received is sent again, recognisable by its Message-ID', async () => {
     smtp.vanish = true;
     startMailer();
     const mail = aMail();
@@ -242,7 +242,7 @@ describe('with a mail server', () => {
     );
   });
 
-  test('one address that is put off holds up no other', async () => {
+  test('one deferred address delays no other', async () => {
     smtp.refuse = (address) => (address === 'slow@example.com' ? { code: 451, text: 'later' } : null);
     startMailer();
     for (let n = 0; n < 10; n++) await queueMail(api.log, aMail({ to: 'slow@example.com' }));
@@ -276,7 +276,7 @@ describe('with a mail server', () => {
     expect(smtp.received).toEqual([]);
   });
 
-  test("an org's name forges neither headers nor lines of the text", async () => {
+  test("an organization's name cannot forge headers or lines of the text", async () => {
     startMailer();
     await inviteTo('bob@example.com', 'Acme\r\nBcc: eve@example.com\r\n\r\nVisit evil.example\u2028now');
     await eventually(() => smtp.received.length === 1);
@@ -296,7 +296,7 @@ describe('with a mail server', () => {
   });
 });
 
-test('without a mail server the mail is in the log, but its token is not', async () => {
+test('without a mail server the mail is logged, but its token is not', async () => {
   startMailer({ smtpUrl: undefined });
   const { org, token } = await inviteTo('bob@example.com');
   await eventually(() => logged.includes('bob@example.com'), { what: 'the mail in the log' });

@@ -64,7 +64,7 @@ async function startFanout(
 const waiting = async (): Promise<Record<string, number>> =>
   (await log.jsm.streams.info(WEBHOOKS_STREAM, { subjects_filter: '>' })).state.subjects ?? {};
 
-it('what is beyond the bound of a receiver or an org goes to the dead letters, and to the others nothing happens', async () => {
+it("deliveries beyond a receiver's or an organization's bound are dead-lettered, and others are not affected", async () => {
   const { fanout, deadLetters } = await startFanout(
     { org_x: ['wh_1', 'wh_2'], org_y: ['wh_3'] },
     { receiver_max: 5, org_max: 8 },
@@ -85,7 +85,7 @@ it('what is beyond the bound of a receiver or an org goes to the dead letters, a
   await again.fanout.stop();
 });
 
-it('an event that is too large is kept in the dead letters and holds nobody up', async () => {
+it('an event that is too large is dead-lettered and delays no other', async () => {
   const { fanout, deadLetters } = await startFanout({ org_big: ['wh_1'] }, {});
   const event = `trace.${'x'.repeat(WEBHOOK_MESSAGE_BYTES_MAX)}`;
   await publishEvents(log, 1, { org_id: 'org_big', event });
@@ -96,7 +96,7 @@ it('an event that is too large is kept in the dead letters and holds nobody up',
   await fanout.stop();
 });
 
-it('what cannot be read, while there is no room for its letter, holds nobody up', async () => {
+it('an unreadable message for whose dead letter there is no room delays no other', async () => {
   const buried: number[] = [];
   const { fanout } = await startFanout({ org_next: ['wh_1'] }, {}, ({ seq }) => {
     buried.push(seq);
@@ -109,7 +109,7 @@ it('what cannot be read, while there is no room for its letter, holds nobody up'
   await fanout.stop();
 });
 
-it('of an org’s dead letters the newest are kept', async () => {
+it('only the newest dead letters of an organization are kept', async () => {
   const letters = await WebhookDeadLetters.open(log);
   const put = (org_id: string, at: number) =>
     letters.put({
@@ -138,7 +138,7 @@ it('of an org’s dead letters the newest are kept', async () => {
   expect(await letters.keys('org_few')).toHaveLength(1);
 });
 
-it('outside development nothing inside is connected to, by address or by name, and the reason is kept', async () => {
+it('outside development no private address is connected to, by address or by name, and the reason is recorded', async () => {
   const worker = await startTestWebhooks(nats.url, {
     publicOnly: true,
     timings: { ...FAST, giveUpMs: 100 },
@@ -159,7 +159,7 @@ it('outside development nothing inside is connected to, by address or by name, a
   await worker.stop();
 });
 
-it('secrets sealed under another key make a process refuse to start, and in development all share one', async () => {
+it('a process refuses to start when secrets are sealed under another key, and in development all processes share one', async () => {
   const [first, second] = await Promise.all([openSealer(log, undefined), openSealer(log, undefined)]);
   expect(second.open(first.seal('whsec_x', 'a'), 'a')).toBe('whsec_x');
   await expect(openSealer(log, 'ab'.repeat(32))).rejects.toThrow(/^SERVICE_ENCRYPTION_KEY: got another key/);

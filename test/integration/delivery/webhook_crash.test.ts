@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const ids = (path: string) => new Set(receiver.at(path).map(({ event_id }) => event_id));
 
-it('a worker killed between the send and the acknowledgement: another one sends again, under the same id', async () => {
+it('when a worker is killed between the POST and the acknowledgement, another one sends again under the same id', async () => {
   const path = '/kill';
   await putEndpoint(log, { org_id: 'org_kill', url: receiver.url + path });
   const first = await forkWebhooks(nats.url);
@@ -53,7 +53,7 @@ it('a worker killed between the send and the acknowledgement: another one sends 
   second.kill('SIGKILL');
 });
 
-it('a worker killed while tries wait: the count of tries goes on where it was', async () => {
+it('when a worker is killed while retries wait, the count of attempts continues', async () => {
   const path = '/count';
   let failing = true;
   receiver.behave(path, (res, got) => {
@@ -76,7 +76,7 @@ it('a worker killed while tries wait: the count of tries goes on where it was', 
   await second.stop();
 });
 
-it('events told while no worker runs are delivered when one does', async () => {
+it('events published while no worker runs are delivered when one does', async () => {
   const path = '/later';
   await putEndpoint(log, { org_id: 'org_later', url: receiver.url + path });
   const sent = await publishEvents(log, 500, { org_id: 'org_later' });
@@ -86,7 +86,7 @@ it('events told while no worker runs are delivered when one does', async () => {
   await worker.stop();
 });
 
-it('a worker that is stopped gives back what is under way, and another one goes on', async () => {
+it('a worker that shuts down returns its deliveries in flight, and another one continues', async () => {
   const path = '/stop';
   receiver.behave(path, hang);
   await putEndpoint(log, { org_id: 'org_stop', url: receiver.url + path });
@@ -104,7 +104,7 @@ it('a worker that is stopped gives back what is under way, and another one goes 
   await second.stop();
 });
 
-it('NATS killed and back in the middle: every event arrives', async () => {
+it('every event is delivered when NATS is killed and restarted in between', async () => {
   const path = '/nats';
   receiver.behave(path, (res, got) => {
     status(got.attempt === 0 ? 503 : 200)(res, got);

@@ -51,7 +51,7 @@ const count = async (org: string): Promise<string> =>
     )
   ).trim();
 
-it('deliveries are made while ClickHouse is away, and their rows land when it is back', async () => {
+it('deliveries continue while ClickHouse is away, and their log rows land when it is back', async () => {
   const gate = await gateTo(database.url);
   const worker = await startTestWebhooks(nats.url, { clickhouseUrl: gate.url });
   receiver.behave('/hook', (res, got) => {
@@ -80,7 +80,7 @@ const row = (event_id: string): DeliveryRow => ({
   at: Date.now(),
 });
 
-it('rows that wait are bounded: the oldest make room and are counted, also those that a write has in hand', async () => {
+it('waiting log rows are bounded: the oldest are dropped and counted, also those of a write in progress', async () => {
   const client = createClickHouse({ url: database.url });
   const logger = createLogger('test', 'silent');
   let dropped = 0;
@@ -105,7 +105,7 @@ it('rows that wait are bounded: the oldest make room and are counted, also those
   await client.close();
 });
 
-it('a stop writes what is left', async () => {
+it('a shutdown writes the remaining log rows', async () => {
   const client = createClickHouse({ url: database.url });
   const log = new WebhookLog({
     clickhouse: client,

@@ -54,7 +54,7 @@ async function endpoint(path: string, over: Parameters<typeof putEndpoint>[1] | 
 }
 
 describe('a delivery', () => {
-  it('is a signed POST of the event, to those who subscribe to it in its org', async () => {
+  it('a delivery is a signed POST of the event to its subscribers in the organization', async () => {
     await endpoint('/all', { events: ['trace.started', 'trace.completed'] }, 'whsec_mine');
     await endpoint('/other-kind', { events: ['trace.started'] });
     await endpoint('/other-org', { org_id: 'org_b' });
@@ -76,7 +76,7 @@ describe('a delivery', () => {
     expect(signersOf(got, ['whsec_mine', 'whsec_test'])).toEqual(['whsec_mine']);
   });
 
-  it('comes once although its event was told twice', async () => {
+  it('a delivery is made once although its event was published twice', async () => {
     await endpoint('/hook');
     const delivery = freshDelivery({
       event_id: 'evt_twice',
@@ -94,7 +94,7 @@ describe('a delivery', () => {
     expect(receiver.at('/twice')).toHaveLength(1);
   });
 
-  it('is signed by every live secret while one is rotated, and by no expired one', async () => {
+  it('a delivery is signed by every valid secret during a rotation, and by no expired one', async () => {
     const { webhook_id, org_id } = await endpoint('/hook');
     const sealer = new Sealer(SEALING_KEY);
     const seal = (secret: string, expires_at: string | null) => ({
@@ -114,7 +114,7 @@ describe('a delivery', () => {
     expect(signersOf(got, ['whsec_new', 'whsec_old', 'whsec_dead', 'whsec_test'])).toEqual(['whsec_new', 'whsec_old']);
   });
 
-  it('goes to the address of an alert, which is no endpoint', async () => {
+  it("a delivery of an alert goes to the alert's address, which is not an endpoint", async () => {
     const alerts = await startTestWebhooks(nats.url, {
       alertTargetOf: (org_id, target_id) =>
         target_id === 'budget' ? { url: `${receiver.url}/${org_id}`, secrets: ['whsec_alert'] } : null,
@@ -139,7 +139,7 @@ describe('a delivery', () => {
 
 describe('a try that failed', () => {
   it.each([500, 502, 503, 599, 408, 429])(
-    'with %i is made again, counted, under the same id and with the same bytes',
+    'an attempt that failed with %i is repeated, counted, under the same id and with the same bytes',
     async (code) => {
       receiver.behave('/hook', (res, { attempt }) => {
         status(attempt < 3 ? code : 204)(res, {} as never);
@@ -156,19 +156,22 @@ describe('a try that failed', () => {
     },
   );
 
-  it.each([400, 401, 404, 410, 422, 301, 302, 307, 308, 304])('with %i is the last one', async (code) => {
-    receiver.behave('/hook', status(code, { Location: `${receiver.url}/elsewhere` }));
-    await endpoint('/hook');
-    await publishEvents(worker.log);
-    await eventually(() => receiver.received.length > 0);
-    await settled();
-    expect(receiver.received.map(({ path, attempt }) => [path, attempt])).toEqual([['/hook', 0]]);
-  });
+  it.each([400, 401, 404, 410, 422, 301, 302, 307, 308, 304])(
+    'an attempt that failed with %i is the last one',
+    async (code) => {
+      receiver.behave('/hook', status(code, { Location: `${receiver.url}/elsewhere` }));
+      await endpoint('/hook');
+      await publishEvents(worker.log);
+      await eventually(() => receiver.received.length > 0);
+      await settled();
+      expect(receiver.received.map(({ path, attempt }) => [path, attempt])).toEqual([['/hook', 0]]);
+    },
+  );
 
   it.each([
     ['hangs', hang],
     ['breaks the connection', reset],
-  ])('because the receiver %s is made again', async (_, behaviour) => {
+  ])('an attempt that failed because the receiver %s is repeated', async (_, behaviour) => {
     receiver.behave('/hook', (res, got) => {
       (got.attempt === 0 ? behaviour : status(200))(res, got);
     });
@@ -179,7 +182,7 @@ describe('a try that failed', () => {
     expect(receiver.at('/hook').map(({ attempt }) => attempt)).toEqual([0, 1]);
   });
 
-  it('waits as long as the receiver asks', async () => {
+  it('the next attempt waits as long as the receiver asks', async () => {
     receiver.behave('/hook', (res, got) => {
       (got.attempt === 0 ? status(429, { 'Retry-After': '1' }) : status(200))(res, got);
     });
@@ -191,7 +194,7 @@ describe('a try that failed', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  it('at an endpoint that was disabled or deleted meanwhile is not made again', async () => {
+  it('an attempt is not repeated at an endpoint that was disabled or deleted meanwhile', async () => {
     receiver.behave('/hook', status(500));
     const { webhook_id } = await endpoint('/hook');
     await publishEvents(worker.log);
@@ -211,7 +214,7 @@ describe('a try that failed', () => {
 });
 
 describe('receivers that behave badly', () => {
-  it('delay nobody: hanging, resetting, flooding and endless ones beside a healthy one', async () => {
+  it('hanging, resetting, flooding and endless receivers do not delay a healthy one', async () => {
     await worker.stop();
     worker = await startTestWebhooks(nats.url, { timings: { ...FAST, timeoutMs: 3000 } });
     const bad = { hang, reset, flood, endless };
@@ -235,7 +238,7 @@ describe('receivers that behave badly', () => {
 });
 
 describe('an event that fails until its time is over', () => {
-  it('is kept in the dead letters with all that a replay needs', async () => {
+  it('an event that fails until its deadline is dead-lettered with all that a replay needs', async () => {
     await worker.stop();
     worker = await startTestWebhooks(nats.url, { timings: { ...FAST, giveUpMs: 400 } });
     receiver.behave('/hook', status(503));

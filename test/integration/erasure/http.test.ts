@@ -99,7 +99,7 @@ const landed = (trace_id: string, word: string): Promise<void> =>
 const searched = (word: string): Promise<void> =>
   eventually(async () => list(await get(`/v1/spans/search?q=${word}`)).length > 0, { what: `${word} to be found` });
 
-it('everything of one person goes, from every read, table, object and the log; the other one, costs and budgets stay', async () => {
+it('an erasure removes one person from every read, table, object and the log; other persons, costs and budgets stay', async () => {
   await call(api, 'PUT', `/orgs/${org}/retention`, {
     headers: owner,
     body: { telemetry_events: { full_prompt_response_days: 5 } },
@@ -211,7 +211,7 @@ it('everything of one person goes, from every read, table, object and the log; t
   expect((await get('/v1/traces')).json?.['meta']).toMatchObject({ total: 3 });
 });
 
-it('what was accepted before and has not landed yet goes too, and a value that was stored as a hash is found by what it was', async () => {
+it('an erasure also removes events accepted before it that have not landed, and finds values stored as a hash', async () => {
   const policy = { enabled: true, mode: 'hash' };
   expect((await call(api, 'PUT', `/orgs/${org}/pii-policy`, { headers: key, body: policy })).status).toBe(200);
   let tries = 0;
@@ -241,7 +241,7 @@ it('what was accepted before and has not landed yet goes too, and a value that w
   expect(nobody).toMatchObject({ status: 'complete', result: { matched_traces: 0, remaining: 0 } });
 });
 
-it('stores an identical event that is sent after its erasure as new data, once, also after a restart', async () => {
+it('an identical event sent after its erasure is stored as new data, once, also after a restart', async () => {
   const count = async (): Promise<string> =>
     service.database.run(`SELECT count() FROM spans WHERE org_id = '${org}' AND trace_id = 'ann-again'`);
   const sent = () => send('ann-again', 'unguja', { user_id: 'ann' });
@@ -294,12 +294,12 @@ it.each([
   [{ attribute: 'user_id', value: 7 }, 'value'],
   [{ attribute: 'user_id', value: 'x'.repeat(1025) }, 'value'],
   [{ attribute: 'user_id', value: 'x', all: true }, 'all'],
-])('refuses %j, naming the field', async (body, field) => {
+])('an erasure request rejects %j, naming the field', async (body, field) => {
   const refused = await erase(body);
   expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
   expect(refused.json?.['detail']).toContain(field);
 });
 
-it('is the owner’s alone, and no key’s', async () => {
+it('only an owner may request an erasure, and no key', async () => {
   expect((await erase({ attribute: 'user_id', value: 'x' }, key)).status).toBe(403);
 });

@@ -164,7 +164,7 @@ it('an erasure killed at one step after the other is carried out to the end', as
   ).toBe("['org_abob_cold2','org_abob_warm2','org_bann_cold1','org_bann_warm1']");
 });
 
-it('an object that holds nothing of anybody else goes as a whole; run again, the work finds that it is done', async () => {
+it('an object with data of this person only is deleted whole, and a repeated erasure finds it done', async () => {
   await cold.land([aText(DAY, { trace_id: 'ann_cold', user_id: 'ann' })]);
   await cold.retire(DAY + 31);
   const job = await ask('user_id', 'ann');
@@ -178,7 +178,7 @@ it('an object that holds nothing of anybody else goes as a whole; run again, the
   expect(again()?.result).toMatchObject({ matched_traces: 0, spans: 0, objects_searched: 0, remaining: 0 });
 });
 
-it('while a run of retention is under way, it waits', async () => {
+it('an erasure waits while a run of retention is in progress', async () => {
   const kv = await log.bucket('jobs');
   await cold.land([aText(DAY, { trace_id: 'ann_warm', user_id: 'ann' })]);
   const free = (await kv.get('retention'))?.json<Record<string, unknown>>();

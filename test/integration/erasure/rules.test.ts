@@ -28,7 +28,7 @@ async function matched(attribute: string, ...values: string[]): Promise<string[]
 const aTrace = (trace_id: string, over: Partial<Span> = {}): Span => aText(DAY, { trace_id, ...over });
 
 describe('which traces are taken', () => {
-  it('those that hold the value in a column or at the top of attributes, whole, as text', async () => {
+  it('traces match that have the whole value as text in a column or at the top of attributes', async () => {
     await cold.land([
       aTrace('by_column', { user_id: 'ann', session_id: 's-1', agent_id: 'agent' }),
       aTrace('by_column', { prompt: 'a sibling that names nobody' }),
@@ -58,7 +58,7 @@ describe('which traces are taken', () => {
 });
 
 describe('an attribute that is stored once, as the text of its span', () => {
-  it('is found by its value, wherever the text lies, and no other attribute or span with that text is', async () => {
+  it("an attribute stored as a reference to its span's text is found by its value, wherever the text is, and no other attribute or span with that text", async () => {
     await cold.land([
       aTrace('searched', { prompt: 'ann', attributes: { input: 'ann' } }),
       aTrace('as_json', { response: '{"who":"ann"}', attributes: { output: { who: 'ann' } } }),
@@ -77,7 +77,7 @@ describe('what is taken', () => {
   const count = (table: string, where: string): Promise<string> =>
     cold.value(`SELECT count() FROM ${table} WHERE ${where} SETTINGS apply_deleted_mask = 0`);
 
-  it('is every row of the traces, those that are masked too, in whatever part and table, and nothing else', async () => {
+  it('every row of the matching traces is deleted, also superseded ones, in every part and table, and no other row', async () => {
     await cold.land([aTrace('t_1', { user_id: 'ann' }), aTrace('t_1'), aTrace('t_2', { user_id: 'bob' })]);
     await cold.land([aTrace('t_3', { user_id: 'ann' }), { ...aTrace('t_1', { user_id: 'ann' }), org_id: 'org_b' }]);
     await cold.store.landSpans([aTrace('t_3', { user_id: 'ann' }), aTrace('t_2', { user_id: 'bob' })]);

@@ -81,7 +81,7 @@ async function isSettled(eval_id: string): Promise<boolean> {
 const settled = (eval_id: string): Promise<void> =>
   eventually(() => isSettled(eval_id), { what: 'the cancelled eval to be settled', withinMs: 60_000 });
 
-test('cancelling a running eval keeps the scores so far, stops the calls of models and stores no further score', async () => {
+test('cancelling a running eval keeps its scores so far, stops calls of models and stores no further score', async () => {
   upstream.behave(after(100, score(4)));
   const ids = await makeTraces(200);
   const { eval_id } = await org.post<EvalShown>('/v1/evals', {
@@ -153,7 +153,7 @@ test('cancelling twice answers the same, and an eval that has ended is 409 confl
   );
 });
 
-test('a call that waits for its eval is answered when the eval is cancelled', async () => {
+test('a request that waits for its eval is answered when the eval is cancelled', async () => {
   const judge_id = await makeJudge(org);
   const waits = org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: await makeTraces(2) });
   let eval_id = '';
@@ -168,7 +168,7 @@ test('a call that waits for its eval is answered when the eval is cancelled', as
   expect(await waits).toMatchObject({ eval_id, status: 'cancelled' });
 });
 
-test('an eval that is cancelled while its worker is dead stays cancelled, and the next worker calls no model for it', async () => {
+test('an eval cancelled while its worker is dead stays cancelled, and the next worker calls no model for it', async () => {
   upstream.behave(hang);
   const ids = await makeTraces(100);
   const { eval_id } = await org.post<EvalShown>('/v1/evals', {
@@ -217,7 +217,7 @@ test('a cancelled eval sends no judge.regression and is no baseline for one', as
   expect(JSON.parse((await regressions())[0]?.payload ?? '{}')).toMatchObject({ previous_mean: 1, current_mean: 0 });
 });
 
-test('a dataset run is cancelled as an eval is', async () => {
+test('a dataset run is cancelled in the same way as an eval', async () => {
   upstream.behave(hang);
   const items = Array.from({ length: 40 }, (_, i) => ({ input: { question: String(i) } }));
   const { dataset_id } = await org.post<{ dataset_id: string }>(

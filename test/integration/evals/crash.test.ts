@@ -54,7 +54,7 @@ const rowsOf = async (eval_id: string): Promise<string[]> =>
     .trim()
     .split('\t');
 
-test('an eval whose worker is killed again and again scores every trace once, and ends', async () => {
+test('an eval whose worker is killed repeatedly scores every trace once and ends', async () => {
   const total = 2000;
   const ids = await landTraces(
     store,
@@ -82,7 +82,7 @@ test('an eval whose worker is killed again and again scores every trace once, an
   await kill(last);
 });
 
-test('calls of a model that were answered are not made again', async () => {
+test("a model's answered calls are not repeated", async () => {
   const total = 40;
   upstream.behave(after(150, score(4)));
   const before = upstream.requests.length;
@@ -113,7 +113,7 @@ test('calls of a model that were answered are not made again', async () => {
   await kill(second);
 });
 
-test('chunks whose messages are lost are put into the queue again', async () => {
+test('chunks with lost messages are queued again', async () => {
   const ids = await landTraces(
     store,
     org.org,

@@ -88,7 +88,7 @@ test('deleting a dataset deletes its items and the grants on it, and past evals 
   expect(await org.get(`/v1/evals?dataset_id=${dataset_id}`)).toMatchObject([{ eval_id }]);
 });
 
-test('a dataset made again after its deletion has its own items, and its evals are compared with none over other items', async () => {
+test('a dataset created again after its deletion has its own items, and its evals are not compared with those over other items', async () => {
   const first = await makeDataset(items('a'));
   const judge_id = await makeJudge(org);
   const before = await org.ended((await run(first.dataset_id, { judge_id })).eval_id);
@@ -103,7 +103,7 @@ test('a dataset made again after its deletion has its own items, and its evals a
   expect(compared.json?.['detail']).toContain('candidate');
 });
 
-test('a dataset and a prompt that a running eval uses are not deleted, and the answer names the eval', async () => {
+test('a dataset and a prompt that a running eval uses cannot be deleted, and the answer names the eval', async () => {
   upstream.behave(hang);
   const { dataset_id } = await makeDataset(items('a'));
   await org.post('/v1/prompts', { name: 'greet/them', template: 'Hi {{question}}' }, 201);
@@ -119,7 +119,7 @@ test('a dataset and a prompt that a running eval uses are not deleted, and the a
     expect((await remove(path)).status).toBe(200);
 });
 
-test('of a deletion and runs that begin at the same moment no run is left without its items', async () => {
+test('when a deletion and runs begin at the same moment, no run is left without its items', async () => {
   for (let round = 0; round < 5; round++) {
     const { dataset_id } = await makeDataset(items('a'), String(round));
     const judge_id = await makeJudge(org);
@@ -140,7 +140,7 @@ test('of a deletion and runs that begin at the same moment no run is left withou
 });
 
 test.each(['checking', 'purging'] as const)(
-  'a deletion that broke off while %s is finished by the next one',
+  'a deletion interrupted while %s is completed by the next one',
   async (deleting) => {
     const { dataset_id } = await makeDataset(items('a'));
     const kv = await api.log.bucket('datasets');

@@ -45,7 +45,7 @@ const REASON_CHARS = 3000;
 /** A score of 0 or 1 for each trace. */
 const responses = (...ok: number[]) => ok.map((yes) => ({ response: yes === 1 ? 'all ok' : 'no luck' }));
 
-test('a call that is not async answers with the final eval, its numbers exact', async () => {
+test('a synchronous request answers with the final eval and exact numbers', async () => {
   const ids = await landTraces(store, org.org, responses(1, 0, 1, 1, 0));
   const judge_id = await makeJudge(org);
   const eval_ = await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: [...ids, ids[0]] });
@@ -80,7 +80,7 @@ test('a call that is not async answers with the final eval, its numbers exact', 
   expect(await org.scores(eval_.eval_id, '?verdict=warn,error')).toEqual([]);
 });
 
-test('an async call answers at once and is polled; a list finds it again', async () => {
+test('an async request answers at once and can be polled; a list contains the eval', async () => {
   const ids = await landTraces(
     store,
     org.org,
@@ -101,7 +101,7 @@ test('an async call answers at once and is polled; a list finds it again', async
   expect(await org.get<EvalShown[]>('/v1/evals?status=failed')).toEqual([]);
 });
 
-test('a sample takes as many traces as it may, none from before since, and the same ones again', async () => {
+test('a sample takes at most its number of traces, none from before since, and the same ones when repeated', async () => {
   const now = Date.now();
   const at = (minutes: number) => ({ response: 'ok', started_at: now - minutes * 60_000 });
   const old = await landTraces(
@@ -139,7 +139,7 @@ test('a sample takes as many traces as it may, none from before since, and the s
   });
 });
 
-test('what cannot be an eval is refused by name', async () => {
+test('an invalid eval is rejected naming the field', async () => {
   const [own = ''] = await landTraces(store, org.org, responses(1));
   const other = await makeOrg(api);
   const [foreign = ''] = await landTraces(store, other.org, responses(1));
@@ -193,7 +193,7 @@ test('what cannot be an eval is refused by name', async () => {
     expect((await call(api, 'GET', path, { headers: org.headers })).json).toMatchObject({ code: 'eval_not_found' });
 });
 
-test('a trace that was acknowledged and is still landing is waited for', async () => {
+test('an eval waits for an acknowledged trace that is still landing', async () => {
   const judge_id = await makeJudge(org);
   queries = [];
   const asked = org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ['trc_landing'] });
@@ -202,7 +202,7 @@ test('a trace that was acknowledged and is still landing is waited for', async (
   expect(await asked).toMatchObject({ status: 'complete', queued_traces: 1, stats: { total: 1, passed: 1 } });
 });
 
-test('a quota that is used up is told ahead of an upstream that there is none of', async () => {
+test('a used-up quota is reported before a missing upstream', async () => {
   const llm = await makeJudge(org, {
     kind: 'llm',
     rule: undefined,
@@ -219,7 +219,7 @@ test('a quota that is used up is told ahead of an upstream that there is none of
   );
 });
 
-test('a mean that drops by the threshold is told once, with both means', async () => {
+test('a mean that drops by the threshold is reported once, with both means', async () => {
   const good = await landTraces(store, org.org, responses(1, 1, 1, 0));
   const poor = await landTraces(store, org.org, responses(1, 0, 0, 0));
   const judge_id = await makeJudge(org);
@@ -288,7 +288,7 @@ test('two evals are compared trace by trace', async () => {
     );
 });
 
-test('a hundred thousand scores are streamed, no faster than they are read, and with an exact median', async () => {
+test('a hundred thousand scores are streamed no faster than they are read, and with an exact median', async () => {
   const rows = 100_000;
   const judge_id = await makeJudge(org);
   const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id, sample: { limit: 1 } });

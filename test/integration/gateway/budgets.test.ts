@@ -43,7 +43,7 @@ const body = (more: Data = {}): Data => ({
 const ask = (org: TestOrg, more: Data = {}, headers: Record<string, string> = {}): Promise<Answer> =>
   org.call(api, 'POST', '/v1/chat/completions', body(more), headers);
 
-test('the call after the one that crossed a hard limit is refused before it is made', async () => {
+test('the call after the one that crossed a hard limit is rejected before it is made', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 300 } });
   upstream.behave(using(100));
@@ -61,7 +61,7 @@ test('the call after the one that crossed a hard limit is refused before it is m
   expect((await ask(org)).status).toBe(429);
 });
 
-test('what may still be used by calls under way counts until they have ended', async () => {
+test('the reservations of calls in flight count until the calls have ended', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 1000 } });
   let answer: () => void = () => undefined;
@@ -84,7 +84,7 @@ test('what may still be used by calls under way counts until they have ended', a
   expect((await org.budget(api)).tokens.used).toBe(100);
 });
 
-test('many senders at once overshoot a limit by no more than the call that crosses it', async () => {
+test('many concurrent senders exceed a limit by no more than the call that crosses it', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 20_000 } });
   upstream.behave(using(20));
@@ -104,7 +104,7 @@ test('many senders at once overshoot a limit by no more than the call that cross
   expect((await org.budget(api)).tokens.used).toBe(20_000);
 });
 
-test('a stream that its caller drops is settled by what was used, not by what was reserved', async () => {
+test('a stream that its caller drops is settled by actual use, not by the reservation', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 5000 } });
   upstream.behave(
@@ -138,7 +138,7 @@ test('a stream that its caller drops is settled by what was used, not by what wa
   expect((await ask(org)).status).toBe(200);
 });
 
-test('an agent with a limit of its own is held to it', async () => {
+test("an agent's own limit applies to its calls", async () => {
   const org = await TestOrg.make([api]);
   await org.limitAgent(api, 'agent_a', { hard_limit: 10 });
   upstream.behave(using(10));
@@ -147,7 +147,7 @@ test('an agent with a limit of its own is held to it', async () => {
   expect((await ask(org)).status).toBe(200);
 });
 
-test('an overage budget that is spent is 402', async () => {
+test('a spent overage budget is 402', async () => {
   const org = await TestOrg.make([api], { overage_budget_usd: 0 });
   await org.limit([api], { tokens: { hard_limit: 1 } });
   upstream.behave(using(10));

@@ -42,7 +42,7 @@ async function hold(count: number, path: string): Promise<AbortController> {
 }
 
 test.each(['/v1/chat/completions', '/v1/models'])(
-  'answers 429 with Retry-After beyond the bound of an organization on %s',
+  "answers 429 with Retry-After beyond an organization's bound of concurrent calls on %s",
   async (path) => {
     const callers = await hold(CALLS_MAX, path);
     upstream.behave(completion);
@@ -69,7 +69,7 @@ test.each(['/v1/chat/completions', '/v1/models'])(
   },
 );
 
-test('a call that is refused takes no place', async () => {
+test('a rejected call does not count as concurrent', async () => {
   for (let i = 0; i <= CALLS_MAX; i++) {
     expect((await call(api, 'POST', '/v1/chat/completions', { raw: '{' })).status).toBe(422);
     expect((await call(api, 'GET', '/v1/models/..%2fadmin')).status).toBe(422);

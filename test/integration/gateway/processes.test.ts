@@ -147,7 +147,7 @@ const spans = async (org: TestOrg): Promise<number> =>
 const stored = async (org: TestOrg): Promise<number> =>
   Number(await database.run(`SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
 
-test('64 callers at three processes reach a hard limit together, and what was reserved and not used is there again', async () => {
+test('64 callers at three processes reach a hard limit together, and unused reservations are released', async () => {
   const limit = 20_000;
   const org = await TestOrg.make(apis());
   await org.limit(apis(), { tokens: { hard_limit: limit } });
@@ -189,7 +189,7 @@ test('64 callers at three processes reach a hard limit together, and what was re
   for (const api of apis()) expect((await org.budget(api)).tokens.used).toBe(used);
 });
 
-test('a process that is killed under load loses only what it had answered last; its reservations are given back, and others go on', async () => {
+test('a process killed under load loses only its latest answers; its reservations are released, and others continue', async () => {
   const [busy, limited] = [await TestOrg.make(apis()), await TestOrg.make(apis())];
   const [victim, other] = processes;
   if (victim === undefined || other === undefined) throw new Error('there are processes');

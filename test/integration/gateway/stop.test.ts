@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('a stream that is open when the process is told to stop is recorded with what came of it', async () => {
+test('a stream that is open at the shutdown of the process is recorded with what was received', async () => {
   const port = await freePort();
   const child = spawn(process.execPath, [new URL('../../../api/main.ts', import.meta.url).pathname], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -104,7 +104,7 @@ async function attributesOf(answer: Answer): Promise<Data> {
 
 const reachedCounts = () => servers.map(({ reached }) => reached.length);
 
-test('the first upstream of the first route that matches is asked, with its own key', async () => {
+test('the first upstream of the first matching route is called, with its own key', async () => {
   expect((await ask(routed)).status).toBe(200);
   expect((await ask(routed, { model: 'local' })).status).toBe(200);
   const [[first], [second]] = [servers[0].reached, servers[1].reached];
@@ -119,7 +119,7 @@ test.each([
   ['503', json(503, '{"error":{}}')],
   ['a broken connection', reset],
   ['silence', silence],
-])('after %s the next upstream is asked, for its own model', async (_, behaviour) => {
+])('after %s the next upstream is called, for its own model', async (_, behaviour) => {
   servers[0].behave(behaviour);
   const answer = await ask(routed, { seed: 1 });
   expect(answer.status).toBe(200);
@@ -137,13 +137,13 @@ test.each([
   expect(attributes['fallback_from']).toHaveLength(1);
 });
 
-test('any other answer is final: a 400 is not asked for again elsewhere', async () => {
+test('any other answer is final: after a 400 no other upstream is called', async () => {
   servers[0].behave(json(400, '{"error":{"message":"no"}}'));
   const answer = await ask(routed);
   expect([answer.status, answer.text, ...reachedCounts()]).toEqual([400, '{"error":{"message":"no"}}', 1, 0]);
 });
 
-test('what the last upstream answers is passed on, whatever it is', async () => {
+test("the last upstream's answer is passed on, whatever it is", async () => {
   servers[0].behave(reset);
   servers[1].behave(json(503, '{"error":{"message":"overloaded"}}', { 'retry-after': '3' }));
   const answer = await ask(routed);
@@ -154,14 +154,14 @@ test('what the last upstream answers is passed on, whatever it is', async () => 
   ]);
 });
 
-test('when all of them are silent it is 502, recorded as a timeout', async () => {
+test('silence of all upstreams is 502, recorded as a timeout', async () => {
   for (const server of servers) server.behave(silence);
   const answer = await ask(routed);
   expect([answer.status, (answer.json?.['error'] as Data)['code']]).toEqual([502, 'upstream_unavailable']);
   expect(await attributesOf(answer)).toMatchObject({ outcome: 'timeout' });
 });
 
-test('after the first byte of a stream there is no other upstream: it breaks off', async () => {
+test('after the first byte of a stream no other upstream is called: the stream breaks off', async () => {
   servers[0].behave(events(['data: {"choices":[{"index":0,"delta":{"content":"Par"}}]}\n\n'], false));
   const trace_id = 'trc_up_silent';
   await expect(ask(routed, { stream: true }, trace_id)).rejects.toThrow();
@@ -170,7 +170,7 @@ test('after the first byte of a stream there is no other upstream: it breaks off
   expect(await attributesOf({ status: 0, headers, text: '', json: null })).toMatchObject({ outcome: 'timeout' });
 });
 
-test('a long answer passes whole, at the pace of who reads it', async () => {
+test("a long answer passes whole, at its reader's pace", async () => {
   const text = JSON.stringify({ choices: [], filler: 'x'.repeat(20_000_000) });
   servers[0].behave(json(200, text));
   const answer = await ask(routed);
@@ -178,7 +178,7 @@ test('a long answer passes whole, at the pace of who reads it', async () => {
   expect(await attributesOf(answer)).toMatchObject({ outcome: 'success', answer_truncated: true });
 });
 
-test('without an upstream for the model it is 503 upstream_not_configured', async () => {
+test('a model without an upstream is 503 upstream_not_configured', async () => {
   const error = {
     message: expect.stringContaining('SERVICE_LLM_BASE_URL') as string,
     type: 'server_error',

@@ -73,7 +73,7 @@ async function told(): Promise<string[]> {
   ];
 }
 
-test('what fails while ClickHouse is away is counted when it is back', async () => {
+test('failures during an outage of ClickHouse are counted when it is back', async () => {
   await fail(4);
   await eventually(async () => totalOf(await call(api, 'GET', '/v1/traces')) === 4, { what: 'four traces' });
   await clickhouse.kill();
@@ -85,7 +85,7 @@ test('what fails while ClickHouse is away is counted when it is back', async () 
   expect(await told()).toEqual([`incident.created ${id}`]);
 });
 
-test('what fails around a restart of nats-server is counted', async () => {
+test('failures around a restart of nats-server are counted', async () => {
   const id = await theOpenOne(7);
   await fail(2);
   await nats.kill();
@@ -94,7 +94,7 @@ test('what fails around a restart of nats-server is counted', async () => {
   expect(await theOpenOne(11)).toBe(id);
 });
 
-test('resolving by hand while ClickHouse is away is refused, or done and told when it is back', async () => {
+test('resolving an incident while ClickHouse is away is rejected, or done and reported when it is back', async () => {
   const id = await theOpenOne(11);
   await clickhouse.kill();
   const refused = await call(api, 'POST', `/v1/incidents/${id}/resolve`);

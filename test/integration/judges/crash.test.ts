@@ -35,7 +35,7 @@ afterAll(async () => {
 const ROUNDS = 3;
 const TRACES = 150;
 
-it('scores every trace once though the worker is killed again and again', async () => {
+it('scores every trace once although the worker is killed repeatedly', async () => {
   await bench.judge({ type: 'contains', value: 'even' }, { name: 'even' });
   await bench.judge({ type: 'regex_present', pattern: '^question \\d+$', fields: ['prompt'] }, { name: 'asked' });
   await bench.judge({ type: 'contains', value: 'x', fields: ['attributes.mark'] }, { name: 'marked' });

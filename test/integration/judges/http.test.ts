@@ -38,7 +38,7 @@ const listed = async (query: string): Promise<{ data: Record<string, unknown>[];
   return answer.json as { data: Record<string, unknown>[]; meta: Record<string, unknown> };
 };
 
-it('makes both kinds and shows them with all their fields', async () => {
+it('judges of both kinds are created and shown with all their fields', async () => {
   const made = await post(RULE);
   expect(made.status).toBe(201);
   const rule = made.json?.['data'] as { judge_id: string; version: number; created_at: string };
@@ -73,7 +73,7 @@ it('makes both kinds and shows them with all their fields', async () => {
   });
 });
 
-it('null is as good as leaving out what need not be given, and fields can be named for every type of rule', async () => {
+it('null equals an omitted optional field, and every type of rule may name fields', async () => {
   const shown = async (body: unknown) => {
     const made = await post(body);
     expect(made.status).toBe(201);
@@ -136,7 +136,7 @@ describe('a judge is refused', () => {
     ['rule', { ...LLM, rule: RULE.rule }],
     ['cooldown_seconds', { ...LLM, cooldown_seconds: -1 }],
     ['cooldown_seconds', { ...LLM, cooldown_seconds: 1.5 }],
-  ])('for its %s, which the answer names', async (field, body) => {
+  ])('a judge is rejected for its %s, which the answer names', async (field, body) => {
     const answer = await post(body);
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(answer.json?.['detail']).toMatch(new RegExp(`^${field.replace('.', '\\.')}(\\[\\d+\\])?:`));
@@ -154,14 +154,14 @@ describe('a judge is refused', () => {
     ['an empty criterion', { scale: [1, 2], criteria: [''] }],
     ['no scale', { criteria: ['a'] }],
     ['something else', { scale: [1, 2], criteria: ['a'], weight: 1 }],
-  ])('for a rubric that is none: %s', async (_what, rubric) => {
+  ])('a judge is rejected for an invalid rubric: %s', async (_what, rubric) => {
     const answer = await post({ ...LLM, rubric });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_rubric']);
     expect(answer.json?.['detail']).toMatch(/^rubric/);
   });
 });
 
-it('takes thresholds at both ends of the scale', async () => {
+it('a judge may have thresholds at both ends of the scale', async () => {
   for (const body of [
     { ...RULE, threshold: { pass: 0 } },
     { ...RULE, threshold: { pass: 1, warn: 0 } },
@@ -171,7 +171,7 @@ it('takes thresholds at both ends of the scale', async () => {
     expect((await post(body)).status).toBe(201);
 });
 
-it('refuses a change after which a threshold lies off the scale, and makes no version of it', async () => {
+it('a change that moves a threshold off the scale is rejected and creates no version', async () => {
   const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
   const path = `/v1/judges/${judge_id}`;
   const narrow = { scale: [1, 2, 3], criteria: ['helpful'] };
@@ -191,7 +191,7 @@ it('refuses a change after which a threshold lies off the scale, and makes no ve
   expect([changed.status, changed.json?.['data']]).toMatchObject([200, { version: 2 }]);
 });
 
-it('lets a judge whose threshold was taken off its scale before be renamed and disabled', async () => {
+it('a judge whose threshold is off its scale since before can be renamed and disabled', async () => {
   const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
   const judges = await bench.api.log.bucket('judges');
   const key = judgeKey(bench.org(), judge_id);
@@ -207,7 +207,7 @@ it('lets a judge whose threshold was taken off its scale before be renamed and d
   expect(await shown()).toMatchObject({ name: 'old', enabled: false, threshold: { pass: 9 } });
 });
 
-it('makes a version of each change and keeps the one before', async () => {
+it('each change of a judge creates a version, and earlier ones are kept', async () => {
   const { judge_id } = (await dataOf(post(RULE))) as { judge_id: string };
   const path = `/v1/judges/${judge_id}`;
   const second = await bench.call('PATCH', path, { name: 'renamed', threshold: { pass: 1, warn: 0.5 } });
@@ -253,7 +253,7 @@ it('makes a version of each change and keeps the one before', async () => {
   expect([bad.status, String(bad.json?.['detail']).slice(0, 13)]).toEqual([422, 'rule.pattern:']);
 });
 
-it('disables a judge that is deleted, and has it back by a change', async () => {
+it('deleting a judge disables it, and a change enables it again', async () => {
   const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
   const path = `/v1/judges/${judge_id}`;
   expect((await bench.call('DELETE', path)).json?.['data']).toEqual({ judge_id, deleted: true });
@@ -266,7 +266,7 @@ it('disables a judge that is deleted, and has it back by a change', async () => 
   });
 });
 
-it('knows no judge of another org, nor one that is none', async () => {
+it('judges of another organization and unknown ones are not found', async () => {
   const { judge_id } = (await dataOf(post(RULE))) as { judge_id: string };
   await bench.newOrg();
   for (const id of [judge_id, 'judge_0000000000000000', 'x'])
@@ -281,7 +281,7 @@ it('knows no judge of another org, nor one that is none', async () => {
   expect((await listed('')).data).toEqual([]);
 });
 
-it('lists newest first, by name, kind and whether enabled, page by page', async () => {
+it('judges are listed newest first, by name, kind and enabled, page by page', async () => {
   const names = ['Alpha', 'beta', 'Alphabet', 'gamma', 'ALPINE'];
   for (const name of names)
     await post(name === 'gamma' ? { ...LLM, name } : { ...RULE, name, enabled: name !== 'beta' });
@@ -314,7 +314,7 @@ it('lists newest first, by name, kind and whether enabled, page by page', async 
     expect((await bench.call('GET', `/v1/judges${query}`)).json?.['code']).toBe('invalid_request');
 });
 
-it('is for admins to make, and a grant names one that there is', async () => {
+it('only admins create judges, and a grant must name an existing one', async () => {
   const read = await bench.keyOf(['judges:read']);
   expect((await bench.call('POST', '/v1/judges', RULE, { 'X-Org-Api-Key': read })).json?.['code']).toBe('forbidden');
   expect((await bench.call('GET', '/v1/judges', undefined, { 'X-Org-Api-Key': read })).status).toBe(200);

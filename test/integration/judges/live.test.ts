@@ -63,7 +63,7 @@ const known = async (name: string): Promise<void> => {
   );
 };
 
-it('scores a complete trace, stores what it said, and tells of a breach', async () => {
+it('a complete trace is scored, the score is stored, and a breach is reported', async () => {
   const polite = await bench.judge({ type: 'regex_absent', pattern: '(?i)damn' }, { name: 'polite' });
   const fast = await bench.judge({ type: 'max_duration_ms', max: 1000 }, { name: 'fast' });
   await known('fast');
@@ -127,7 +127,7 @@ it('scores a complete trace, stores what it said, and tells of a breach', async 
   ]);
 });
 
-it('judges the prompt and the response of a trace of several spans by the rules for them, in any order of arrival', async () => {
+it('the prompt and response of a trace with several spans follow the rules for them, in any order of arrival', async () => {
   await bench.judge({ type: 'equals', value: 'the last answer' }, { name: 'answer' });
   await bench.judge({ type: 'equals', value: 'the first question', fields: ['prompt'] }, { name: 'question' });
   await bench.judge({ type: 'equals', value: 'root', fields: ['name'] }, { name: 'name' });
@@ -169,7 +169,7 @@ it('judges the prompt and the response of a trace of several spans by the rules 
   expect(await scoresOf(trace_id)).toEqual({ answer: 1, question: 1, name: 1, model: 1, region: 1 });
 });
 
-it('judges what is in scope only', async () => {
+it('only traces in scope are judged', async () => {
   await bench.judge({ type: 'json_valid' }, { name: 'other format', scope: { source_format: ['messages'] } });
   await bench.judge({ type: 'json_valid' }, { name: 'format', scope: { source_format: ['messages', 'custom'] } });
   await bench.judge({ type: 'json_valid' }, { name: 'agent', scope: { agent_id: ['bot'] } });
@@ -189,7 +189,7 @@ it('judges what is in scope only', async () => {
   expect(await scoresOf(both)).toEqual({ format: 1, all: 1, agent: 1, tags: 1, both: 1 });
 });
 
-it('scores by the newest version, and keeps the version with the score; a disabled judge scores no more', async () => {
+it('scores come from the newest version and name it; a disabled judge scores no more', async () => {
   const id = await bench.judge({ type: 'contains', value: 'yes' }, { name: 'says yes' });
   await known('says yes');
   const [first = ''] = await bench.send([aCall('yes')]);
@@ -217,7 +217,7 @@ it('scores by the newest version, and keeps the version with the score; a disabl
   });
 });
 
-it('completes traces beside a judge that is broken', async () => {
+it('traces complete beside a broken judge', async () => {
   const id = await bench.judge({ type: 'contains', value: 'x' }, { name: 'broken' });
   const bucket = await bench.api.log.bucket('judges');
   const entry = await bucket.get(judgeKey(bench.org(), id));
@@ -234,14 +234,14 @@ it('completes traces beside a judge that is broken', async () => {
   expect(await scoresOf(trace)).toEqual({ whole: 1 });
 });
 
-it('judges nothing that judging itself has made', async () => {
+it('traces that judging itself made are not judged', async () => {
   await bench.judge({ type: 'json_valid' }, { name: 'any' });
   await known('any');
   const [trace = ''] = await bench.send([aCall('{}', {}, { judge_call: true })]);
   expect(await scoresOf(trace)).toEqual({});
 });
 
-it('changes nothing when a late event comes', async () => {
+it('a late event changes no score', async () => {
   await bench.judge({ type: 'regex_absent', pattern: 'late' }, { name: 'not late' });
   await known('not late');
   const trace_id = `trace-late-${String(sent)}`;
@@ -260,7 +260,7 @@ it('changes nothing when a late event comes', async () => {
   expect(await bench.rows(`SELECT score FROM judge_scores WHERE trace_id = '${trace_id}'`)).toEqual([{ score: 1 }]);
 });
 
-it('hands a trace in scope to each enabled LLM judge, once', async () => {
+it('a trace in scope is queued for each enabled LLM judge once', async () => {
   const made = await bench.call('POST', '/v1/judges', {
     name: 'helpful',
     kind: 'llm',

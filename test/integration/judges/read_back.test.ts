@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { addToDraft, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 import { ClickHouseJudgedStore, placeKeyOf } from '../../../pipeline/judging/judged_store.ts';
 import { scoresLine } from '../../../pipeline/landing/row_encoders.ts';
-import { JUDGE_SCORES, landingStatement } from '../../../pipeline/landing/tables.ts';
+import { JUDGE_SCORES, landingStatement } from '../../../sql/stores/landing_tables.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
 
@@ -52,7 +52,7 @@ const spansOf = (trace_id: string) => [
   }),
 ];
 
-it('reads the leading spans up to a message, and the texts of those that are asked for', async () => {
+it('reads the leading spans up to a message, and their texts on request', async () => {
   const spans = ['t1', 't2'].flatMap(spansOf);
   const first = await store.landSpans(spans);
   await store.moveTexts();
@@ -113,7 +113,7 @@ it('reads the leading spans up to a message, and the texts of those that are ask
   expect(texts.size).toBe(3);
 });
 
-it('reads what rules have said: the newest of each judge, and nothing of LLM judges', async () => {
+it('reads the newest verdict of each rule, and none of LLM judges', async () => {
   const [state] = tracesOf(spansOf('t9'));
   if (state === undefined) throw new Error('no trace');
   const judgement = (judge_id: string, score: number | null, judge_version = 1) => ({

@@ -46,7 +46,7 @@ async function land(org_id: string, ...trace_ids: string[]): Promise<void> {
   );
 }
 
-it('a worker killed in the middle of a slow call: another judges, one row, one span', async () => {
+it('when a worker is killed in the middle of a slow call another one judges, with one row and one span', async () => {
   upstream.behave(hang);
   const judge = await putJudge(log, aJudge({ org_id: 'org_kill' }));
   await land('org_kill', 'trc_kill');
@@ -65,7 +65,7 @@ it('a worker killed in the middle of a slow call: another judges, one row, one s
   second.kill('SIGKILL');
 });
 
-it('workers killed again and again: every trace has one row and one span', async () => {
+it('when workers are killed repeatedly every trace has one row and one span', async () => {
   const judge = await putJudge(log, aJudge({ org_id: 'org_again' }));
   const ids = Array.from({ length: 24 }, (_, index) => `trc_again_${String(index).padStart(2, '0')}`);
   await land('org_again', ...ids);
@@ -93,7 +93,7 @@ it('workers killed again and again: every trace has one row and one span', async
   await last.stop();
 });
 
-it('a worker that is stopped breaks off what is under way, and another goes on', async () => {
+it('a worker that shuts down aborts its calls in flight, and another one continues', async () => {
   upstream.requests.length = 0;
   upstream.behave(hang);
   const judge = await putJudge(log, aJudge({ org_id: 'org_stop' }));
@@ -117,7 +117,7 @@ it('a worker that is stopped breaks off what is under way, and another goes on',
   await second.stop();
 });
 
-it('a message that cannot be read is kept in the dead letters, and holds nothing up', async () => {
+it('an unreadable message is dead-lettered and delays no other', async () => {
   const worker = await startTestJudging({
     natsUrl: nats.url,
     clickhouseUrl: store.database.url,

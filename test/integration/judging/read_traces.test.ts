@@ -29,7 +29,7 @@ const read = async (...ids: string[]) => readJudgedTraces(store.client, 'org_a',
 const one = async (spans: readonly Partial<Span>[]) => (await read(await land(spans)))[0];
 
 describe('a trace as judges see it', () => {
-  it('has the texts of its root', async () => {
+  it('a trace has the texts of its root as judges see it', async () => {
     const trace = await one([
       {
         span_id: 's2',
@@ -65,7 +65,7 @@ describe('a trace as judges see it', () => {
       cost_usd: 0.00015,
     });
   });
-  it('has those of the first and the last model call where the root has none', async () => {
+  it('a trace has the texts of its first and last model call when the root has none', async () => {
     const trace = await one([
       { span_id: 's1', kind: 'event', prompt: '', response: '' },
       {
@@ -95,7 +95,7 @@ describe('a trace as judges see it', () => {
     ]);
     expect(trace).toMatchObject({ prompt: 'first', response: 'last answer', model: 'm2' });
   });
-  it('has those of any span where no model was called', async () => {
+  it('a trace has the texts of any span when it has no model call', async () => {
     const trace = await one([
       { span_id: 's1', kind: 'event', prompt: '', response: '' },
       {
@@ -119,7 +119,7 @@ describe('a trace as judges see it', () => {
     ]);
     expect(trace).toMatchObject({ prompt: 'earlier', response: 'late end', model: '' });
   });
-  it('needs no root', async () => {
+  it('a trace needs no root', async () => {
     const trace = await one([
       {
         parent_span_id: 'gone',
@@ -140,14 +140,14 @@ describe('a trace as judges see it', () => {
       attributes: { first: true },
     });
   });
-  it('takes the earliest of several roots', async () => {
+  it('a trace with several roots uses the earliest', async () => {
     const trace = await one([
       { prompt: 'late root', response: 'late', started_at: T0 + 5, name: 'late' },
       { prompt: 'early root', response: 'early', started_at: T0, name: 'early' },
     ]);
     expect(trace).toMatchObject({ name: 'early', prompt: 'early root', response: 'early' });
   });
-  it('fails by its worst span, and has the tags of all', async () => {
+  it('a trace fails by its worst span, and has the tags of all', async () => {
     const trace = await one([{ tags: ['a'] }, { parent_span_id: 'x', outcome: 'timeout', tags: ['b', 'a'] }]);
     expect(trace?.outcome).toBe('timeout');
     expect(trace?.tags.toSorted()).toEqual(['a', 'b']);
@@ -156,11 +156,11 @@ describe('a trace as judges see it', () => {
         ?.outcome,
     ).toBe('error');
   });
-  it('has attributes with the texts that are folded in them', async () => {
+  it('a trace has attributes with their folded texts restored', async () => {
     const attributes = { input: long, n: 1 };
     expect((await one([{ prompt: long, attributes }]))?.attributes).toEqual({ input: long, n: 1 });
   });
-  it('is the same while its texts are in one table, the other, or both', async () => {
+  it('a trace is the same while its texts are in one table, the other, or both', async () => {
     const id = await land([{ prompt: 'moving', response: 'texts' }]);
     const before = await read(id);
     await store.moveTexts(false);
@@ -169,13 +169,13 @@ describe('a trace as judges see it', () => {
     expect(await read(id)).toEqual(before);
     expect(before[0]?.prompt).toBe('moving');
   });
-  it('has no texts when none are kept', async () => {
+  it('a trace has no texts when none are stored', async () => {
     expect(await one([{ prompt: '', response: '' }])).toMatchObject({ prompt: '', response: '', model: '' });
   });
 });
 
 describe('many traces', () => {
-  it('are read together, months apart too; those that are missing are not there', async () => {
+  it('many traces are read together, even months apart, and missing ones are absent from the result', async () => {
     const ids = await Promise.all([
       land([{ prompt: 'p1' }]),
       land([{ prompt: 'p2', started_at: T0 - 90 * 86_400_000 }]),
@@ -190,12 +190,12 @@ describe('many traces', () => {
       ]),
     );
   });
-  it("are an org's own, also under an id that another org has", async () => {
+  it("traces read are the organization's own, also under an id that another organization has", async () => {
     const id = await land([{ prompt: 'ours' }]);
     await store.landSpans([aSpan({ org_id: 'org_b', trace_id: id, started_at: T0, prompt: 'theirs' })]);
     expect(await read(id)).toMatchObject([{ org_id: 'org_a', prompt: 'ours' }]);
   });
-  it('come in groups of a bounded size', async () => {
+  it('many traces are read in groups of a bounded size', async () => {
     const huge = 'x'.repeat(20 * 1024 * 1024);
     const ids = [await land([{ prompt: huge }]), await land([{ prompt: huge }])];
     const groups: number[] = [];
@@ -205,7 +205,7 @@ describe('many traces', () => {
     }
     expect(groups).toEqual([1, 1]);
   });
-  it('are bounded in number', async () => {
+  it('the number of traces read is bounded', async () => {
     const ids = Array.from({ length: JUDGED_TRACES_MAX + 1 }, (_, index) => `trc_x${String(index)}`);
     await expect(read(...ids)).rejects.toThrow('at most');
     expect(await read(...ids.slice(1))).toEqual([]);

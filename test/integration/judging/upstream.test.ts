@@ -40,11 +40,11 @@ const answers = (...behaviours: UpstreamBehaviour[]): number => {
   return server.requests.length;
 };
 
-it('is none without a base URL', () => {
+it('without a base URL there is no upstream', () => {
   expect(openUpstream({ base_url: undefined, api_key: 'sk' })).toBeNull();
 });
 
-it('sends the request with the key and gives text, usage, model and the answer as it came', async () => {
+it('an upstream call sends the request with the key and returns text, usage, model and the raw answer', async () => {
   const before = answers(say('hi there', { prompt_tokens: 7, completion_tokens: 3 }));
   const answer = await open().chat(request, options());
   expect(answer).toMatchObject({
@@ -60,7 +60,7 @@ it('sends the request with the key and gives text, usage, model and the answer a
   });
 });
 
-it('sends no key where there is none, whatever the environment holds', async () => {
+it('an upstream call sends no key when none is set, whatever the environment contains', async () => {
   process.env['OPENAI_API_KEY'] = 'sk-from-the-environment';
   const before = answers(say('hi'));
   const upstream = openUpstream({ base_url: server.url, api_key: undefined });
@@ -69,7 +69,7 @@ it('sends no key where there is none, whatever the environment holds', async () 
   expect(server.requests[before]?.headers.authorization).toBeUndefined();
 });
 
-it('tries again after 429, 408, 5xx and a broken connection, and not after other refusals', async () => {
+it('a call is retried after 429, 408, 5xx and a broken connection, and not after other rejections', async () => {
   const before = answers(fail(429, { 'retry-after': '0' }), fail(500), drop, say('at last'));
   expect((await open().chat(request, options())).text).toBe('at last');
   expect(tries).toEqual(['rate_limited', 'server_error', 'no_answer', 'answered']);
@@ -79,7 +79,7 @@ it('tries again after 429, 408, 5xx and a broken connection, and not after other
   expect(tries).toEqual(['refused']);
 });
 
-it("keeps what is said of the service's own key to itself", async () => {
+it("an upstream's complaint about the service's own key is not passed on", async () => {
   answers(
     (res) =>
       void res
@@ -93,7 +93,7 @@ it("keeps what is said of the service's own key to itself", async () => {
   expect(String(refused)).not.toContain('sk-te');
 });
 
-it('gives up after its tries, and says that a later one may work', async () => {
+it('a call fails after its attempts, and says that a later one may work', async () => {
   answers(fail(503));
   const failed = open({ retriesMax: 1 }).chat(request, options());
   await expect(failed).rejects.toBeInstanceOf(UpstreamFailed);
@@ -101,7 +101,7 @@ it('gives up after its tries, and says that a later one may work', async () => {
   expect(tries).toEqual(['server_error', 'server_error']);
 });
 
-it('leaves an upstream alone that asks for more time than a call waits', async () => {
+it('a call does not wait for an upstream that asks for more time than a call may take', async () => {
   answers(fail(429, { 'retry-after': '3600' }));
   await expect(open().chat(request, options())).rejects.toMatchObject({
     kind: 'unavailable',
@@ -111,14 +111,14 @@ it('leaves an upstream alone that asks for more time than a call waits', async (
   expect(tries).toEqual(['rate_limited']);
 });
 
-it('waits as long as the upstream asks', async () => {
+it('a call waits as long as the upstream asks', async () => {
   const before = answers(fail(429, { 'retry-after': '1' }), say('now'));
   await open().chat(request, options());
   const [first, second] = server.requests.slice(before);
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
 });
 
-it('bounds a try in time, headers and body', async () => {
+it('an attempt is bounded in time, headers and body', async () => {
   answers(hang);
   await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({
     kind: 'unavailable',
@@ -132,13 +132,13 @@ it('bounds a try in time, headers and body', async () => {
   });
 });
 
-it('bounds an answer in bytes', async () => {
+it('an answer is bounded in bytes', async () => {
   answers(say('x'.repeat(5 * 1024 * 1024)));
   await expect(open().chat(request, options())).rejects.toBeInstanceOf(UpstreamFailed);
   expect(tries.at(-1)).toBe('refused');
 });
 
-it('ends at once when it is aborted, in a try and between two', async () => {
+it('an aborted call ends at once, during an attempt and between two', async () => {
   answers(hang);
   const inTry = new AbortController();
   const call = open().chat(request, { signal: inTry.signal, timeoutMs: 60_000 });
@@ -153,7 +153,7 @@ it('ends at once when it is aborted, in a try and between two', async () => {
   await expect(waiting).rejects.toThrow('between two');
 });
 
-it('asks once more after an answer that is no chat completion, and never a third time', async () => {
+it('a call is repeated once after an answer that is not a chat completion, and never a third time', async () => {
   for (const [type, text] of [
     ['application/json', '{"hello":1}'],
     ['application/json', 'no JSON'],
@@ -168,7 +168,7 @@ it('asks once more after an answer that is no chat completion, and never a third
   expect((await open().chat(request, options())).text).toBe('at last');
 });
 
-it('follows no redirect: neither the key nor the request reaches the address that is named', async () => {
+it('a call follows no redirect: neither key nor request reach the named address', async () => {
   const elsewhere = await startUpstream();
   for (const status of [301, 302, 303, 307, 308]) {
     const before = answers(
@@ -181,7 +181,7 @@ it('follows no redirect: neither the key nor the request reaches the address tha
   await elsewhere.close();
 });
 
-it('has no text where the model gave none', async () => {
+it('a call has no text when the model gave none', async () => {
   answers(
     after(
       10,

@@ -54,7 +54,7 @@ const completed = async (): Promise<string[]> =>
     .filter(({ event }) => event === 'trace.completed')
     .map(({ payload }) => (JSON.parse(payload) as { trace_id: string }).trace_id);
 
-it('a completed trace is judged once, and the call is a span that costs and that nobody judges', async () => {
+it('a completed trace is judged once, and the call is a span that costs and that no judge judges', async () => {
   upstream.behave(score(4));
   await send('trc_whole');
   await eventually(
@@ -79,7 +79,7 @@ it('a completed trace is judged once, and the call is a span that costs and that
   ).toEqual(['trc_whole', 'trc_next']);
 });
 
-it('while the upstream fails, traces land and complete; they are judged when it is back', async () => {
+it('while the upstream fails traces land and complete; they are judged when it is back', async () => {
   upstream.behave(fail(503));
   const ids = Array.from({ length: 10 }, (_, index) => `trc_down_${String(index)}`);
   for (const id of ids) await send(id);

@@ -80,7 +80,7 @@ const WITHOUT_PASSWORD: Record<string, Sent> = {
 };
 
 describe('the HTTP port of the embedded engine', () => {
-  it.each(Object.entries(WITHOUT_PASSWORD))('refuses a request with %s', async (_, sent) => {
+  it.each(Object.entries(WITHOUT_PASSWORD))('the engine rejects a request with %s', async (_, sent) => {
     for (const query of ['SELECT user()', `SELECT file('${canary()}')`, 'SYSTEM STOP LISTEN HTTP'])
       for (const method of ['POST', 'GET']) {
         const reply = await send(origin(), {
@@ -95,7 +95,7 @@ describe('the HTTP port of the embedded engine', () => {
     expect((await send(`${origin()}/ping`, { method: 'GET' })).text).toBe('Ok.\n');
   });
 
-  it('answers a user with a password, by header, by Basic credentials, and as the page /play does', async () => {
+  it('the engine answers a user with a password, by header, by Basic credentials, and as the page /play does', async () => {
     for (const [user, password] of [
       ['app', 'test-app-password'],
       ['analyst', 'test-analyst-password'],
@@ -125,7 +125,7 @@ describe('the HTTP port of the embedded engine', () => {
     '/docs',
     '/metrics',
     '/js/uplot.js',
-  ])('answers 404 to GET %s without credentials', async (page) => {
+  ])('the engine answers 404 to GET %s without credentials', async (page) => {
     expect((await send(`${origin()}${page}`, { method: 'GET' })).status).toBe(404);
   });
 
@@ -139,7 +139,7 @@ describe('the HTTP port of the embedded engine', () => {
       'without an origin, in a sandbox',
       { Origin: 'null', 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' },
     ],
-  ])('gives a web page %s nothing', async (_, headers) => {
+  ])('the engine gives a web page %s nothing', async (_, headers) => {
     for (const sent of Object.values(WITHOUT_PASSWORD)) {
       const url = { ...sent.url, add_http_cors_header: '1', query: `SELECT file('${canary()}')` };
       const reply = await send(origin(), { ...sent, url, headers: { ...sent.headers, ...headers } });
@@ -157,11 +157,11 @@ describe('the HTTP port of the embedded engine', () => {
     expect([preflight.status >= 400, preflight.headers['access-control-allow-origin']]).toEqual([true, undefined]);
   });
 
-  it.runIf(process.platform === 'linux')('is the only port that the engine listens on', () => {
+  it.runIf(process.platform === 'linux')('the engine listens on its HTTP port only', () => {
     expect(listeningPorts(engine.server.pid)).toEqual([engine.server.httpPort]);
   });
 
-  it('refuses the same after kill -9 and a restart', async () => {
+  it('the engine rejects the same requests after kill -9 and a restart', async () => {
     await engine.kill();
     await engine.start();
     for (const sent of Object.values(WITHOUT_PASSWORD)) {
@@ -171,7 +171,7 @@ describe('the HTTP port of the embedded engine', () => {
     await expect(runStatement(engine.analystUrl, `SELECT file('${canary()}')`, '')).rejects.toThrow('getcwd');
   });
 
-  it('does not start with an empty password', async () => {
+  it('the engine does not start with an empty password', async () => {
     const options = {
       dataDir: path.join(inject('folder'), 'no_password', 'clickhouse'),
       httpPort: 0,
@@ -187,7 +187,7 @@ describe('the HTTP port of the embedded engine', () => {
 });
 
 describe('the scalar function file()', () => {
-  it('reads no file for any user, whatever its path is and however the function is called', async () => {
+  it('the function file() reads no file for any user, whatever its path and however it is called', async () => {
     for (const file of [canary(), '/etc/hostname', '/proc/self/cmdline', 'x', '', '.', '/dev/null'])
       for (const call of [
         `SELECT file('${file}')`,
@@ -201,7 +201,7 @@ describe('the scalar function file()', () => {
 });
 
 describe.runIf(process.platform === 'linux')('the confinement of a process by Landlock', () => {
-  it('leaves only the named files readable', () => {
+  it('Landlock leaves only the named files readable to the engine', () => {
     const module = pathToFileURL(path.resolve(import.meta.dirname, '../../../ops/launch/clickhouse/confine.ts')).href;
     const program = `
       import { readFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 // The two engines as the service runs them: start, survive kill -9, keep their port, stop; who may do what in ClickHouse.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ANALYST_VIEWS } from '../../../ops/launch/clickhouse/config.ts';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { openLog } from '../../../ops/platform/nats/open_log.ts';
+import { ANALYST_VIEWS } from '../../../sql/analysts/grants.ts';
 import {
   type TestDatabase,
   type TestEngine,
@@ -20,7 +20,7 @@ describe('nats-server', () => {
   });
   afterAll(() => nats.remove());
 
-  it('keeps an acknowledged message through kill -9, on the same port, and the client reconnects by itself', async () => {
+  it('nats-server keeps an acknowledged message through kill -9, on the same port, and the client reconnects by itself', async () => {
     const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
     const link = trackConnected(nc);
     const { js, jsm } = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 ** 2 });
@@ -33,7 +33,7 @@ describe('nats-server', () => {
     await nc.close();
   });
 
-  it('lets two processes make the same bucket: one saw that there is none, and the other had made it before it went on', async () => {
+  it('two processes may create the same bucket, also when both saw that it was missing', async () => {
     const limits = { replicas: 1, logBytesMax: 64 * 1024 ** 2 };
     await nats.stop();
     await nats.start();
@@ -57,7 +57,7 @@ describe('nats-server', () => {
     await Promise.all([slow.close(), fast.close()]);
   });
 
-  it('refuses a wrong token with one line that does not show it', async () => {
+  it('nats-server rejects a wrong token with one line that does not show it', async () => {
     const wrong = nats.url.replace('test-nats-token', 'wrong-secret');
     await expect(connectNats({ url: wrong, name: 'test', waitMs: 5000 })).rejects.toThrow(
       /^NATS at 127\.0\.0\.1:\d+: Authorization Violation$/i,
@@ -72,7 +72,7 @@ describe('ClickHouse engine', () => {
   });
   afterAll(() => engine.remove());
 
-  it('keeps an acknowledged row through kill -9, on the same port', async () => {
+  it('the ClickHouse engine keeps an acknowledged row through kill -9, on the same port', async () => {
     await runStatement(engine.url, 'CREATE DATABASE millrace', '');
     await runStatement(
       engine.url,
@@ -87,7 +87,7 @@ describe('ClickHouse engine', () => {
     await engine.start();
   });
 
-  it('grows no system log table while it is idle', async () => {
+  it('the ClickHouse engine grows no system log table while it is idle', async () => {
     const tables = await runStatement(
       engine.url,
       "SELECT name FROM system.tables WHERE database = 'system' AND match(name, '_log(_[0-9]+)?$')",
@@ -114,23 +114,23 @@ describe('users of ClickHouse', () => {
     ['keys of an index', () => `SELECT * FROM mergeTreeIndex('${db.database}', 'secret')`],
     ['what others run', () => 'SELECT * FROM system.processes'],
     ['a temporary table', () => 'CREATE TEMPORARY TABLE t (a Int8)'],
-  ])('analyst is denied %s', async (_what, statement) => {
+  ])('the user analyst is denied %s', async (_what, statement) => {
     await expect(asAnalyst(statement())).rejects.toThrow(/ACCESS_DENIED|getcwd/);
   });
 
-  it('analyst cannot lift its own bounds', async () => {
+  it('the user analyst cannot lift its own bounds', async () => {
     await expect(asAnalyst('SELECT 1 SETTINGS max_execution_time = 0')).rejects.toThrow(/READONLY/);
     await expect(asAnalyst('SELECT 1 SETTINGS readonly = 0')).rejects.toThrow(/READONLY/);
   });
 
-  it('analyst may read exactly the five views', async () => {
+  it('the user analyst may read exactly the five views', async () => {
     const granted = await asAnalyst('SHOW GRANTS');
     const views = [...granted.matchAll(/GRANT SELECT ON millrace\.(\w+) TO/g)].map((match) => match[1]);
     expect(views.toSorted()).toEqual([...ANALYST_VIEWS].toSorted());
     expect(granted.trim().split('\n')).toHaveLength(ANALYST_VIEWS.length);
   });
 
-  it('app cannot reach outside of the store', async () => {
+  it('the user app cannot reach outside the store', async () => {
     await expect(db.run("CREATE TABLE f (a String) ENGINE = File('TSV', '/etc/passwd')")).rejects.toThrow(
       /ACCESS_DENIED/,
     );

@@ -32,7 +32,7 @@ function seen(folder: string): { type: string; journaled: boolean } {
 const onLinux = describe.skipIf(process.platform !== 'linux');
 
 onLinux('parts on a disk without a journal', () => {
-  it('are spread: tables have the attribute, and nothing else has; elsewhere nothing is done', async () => {
+  it('tables that are spread over disks have the attribute, no others have it, and elsewhere nothing changes', async () => {
     const folder = mkdtempSync(path.join(inject('folder'), 'spread-'));
     const tables = ['a0/a0b1', 'a0/a0b2', 'ff/ffb1'].map((name) => path.join(folder, 'store', name));
     for (const table of tables) mkdirSync(path.join(table, 'all_1_1_0'), { recursive: true });
@@ -57,7 +57,7 @@ onLinux('parts on a disk without a journal', () => {
     removeDir(folder);
   });
 
-  it('are left alone where there are none, and on no such disk', async () => {
+  it('tables are left alone on a disk that does not support spreading, and where none exist', async () => {
     const folder = mkdtempSync(path.join(inject('folder'), 'spread-'));
     expect(await spreadParts(folder)).toBe(false);
     mkdirSync(path.join(folder, 'store'));
@@ -68,7 +68,7 @@ onLinux('parts on a disk without a journal', () => {
 });
 
 describe('a part', () => {
-  it('has its skip indexes in one file', async () => {
+  it('a part has its skip indexes in one file', async () => {
     const engine = await startTestEngine();
     const client = createClickHouse({ url: engine.url });
     try {

@@ -3,7 +3,8 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
+import { type BucketName, BUCKETS } from '../../../schemas/buckets.ts';
+import { DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
 import { JobRecords } from '../../../ops/exchange/job_records.ts';
 import { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { orgTenantToken } from '../../../ops/platform/tenant_token.ts';
@@ -133,7 +134,7 @@ async function ended(job_id: unknown): Promise<Data> {
   return job;
 }
 
-test('deleting an org erases everything of it, also when workers are killed, and frees its id', async () => {
+test('deleting an organization erases all its data, even when workers are killed, and frees its id', async () => {
   upstream.behave(score(5));
   const gone = await makeOrg(api, GONE);
   const neighbour = await makeOrg(api, NEIGHBOUR);
@@ -270,7 +271,7 @@ test('deleting an org erases everything of it, also when workers are killed, and
   ]);
 }, 400_000);
 
-test('the org that the service makes at its start cannot be deleted, and an unknown one is not found', async () => {
+test('the organization created at the start cannot be deleted, and an unknown one is not found', async () => {
   const refused = await remove(ORG);
   expect([refused.status, refused.json?.['code']]).toEqual([409, 'conflict']);
   expect(refused.json?.['detail']).toContain('SERVICE_BOOTSTRAP_ORG_ID');

@@ -123,7 +123,7 @@ describe('real exporters', () => {
       });
     });
 
-  test('what is exported again, by another encoding or compressed, is counted once', async () => {
+  test('spans exported again, in another encoding or compressed, are counted once', async () => {
     const { trace_id, spans } = recordedSpans();
     for (const [kind, compression] of [
       ['json', 'none'],
@@ -165,7 +165,7 @@ describe('real exporters', () => {
 });
 
 describe('answers', () => {
-  test('spans that cannot be taken are counted, and the others are stored', async () => {
+  test('invalid spans are counted in the answer, and the others are stored', async () => {
     const traceId = 'a1'.repeat(16);
     const spans = [otlpSpan(1, {}, { traceId }), otlpSpan(2, {}, { traceId: '' }), otlpSpan(3, {}, { traceId })];
     const json = await send(asJson(exportOf(spans)), JSON_TYPE);
@@ -186,7 +186,7 @@ describe('answers', () => {
     expect((await treeOf(traceId, 2)).map((span) => span['name']).toSorted()).toEqual(['span 1', 'span 3']);
   });
 
-  test.each(PATHS)('a whole success and an empty export are an empty answer at %s', async (path) => {
+  test.each(PATHS)('a complete success and an empty export are an empty answer at %s', async (path) => {
     for (const spans of [[], [otlpSpan(5, {}, { traceId: 'a2'.repeat(16) })]]) {
       const json = await send(asJson(exportOf(spans)), JSON_TYPE, {}, path);
       expect([json.status, jsonOf(json)]).toEqual([200, {}]);
@@ -195,7 +195,7 @@ describe('answers', () => {
     }
   });
 
-  test('the list of traces is where it was, and other methods are refused', async () => {
+  test('the list of traces stays at its path, and other methods are rejected', async () => {
     expect((await call(api, 'GET', '/v1/traces')).status).toBe(200);
     const other = await send(Buffer.alloc(0), JSON_TYPE, {}, '/v1/traces', 'PUT');
     expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
@@ -203,7 +203,7 @@ describe('answers', () => {
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test.each(['gzip', 'br'])('%s is taken', async (encoding) => {
+  test.each(['gzip', 'br'])('%s is accepted', async (encoding) => {
     const body = asProtobuf(exportOf([otlpSpan(6, {}, { traceId: 'a3'.repeat(16) })]));
     const packed = encoding === 'gzip' ? gzipSync(body) : brotliCompressSync(body);
     expect((await send(packed, PROTOBUF, { 'Content-Encoding': encoding })).status).toBe(200);
@@ -282,7 +282,7 @@ describe('errors', () => {
     }
   });
 
-  test("a token that names no org is 422 as on every path, as it is not the body's fault", async () => {
+  test('a token without an organization is 422 as on every path, as the body is not at fault', async () => {
     const token = await tokenOf({ sub: 'user_local' });
     for (const type of [PROTOBUF, JSON_TYPE]) {
       const heard = await send(bodyFor(type), type, { Authorization: `Bearer ${token}` });
@@ -308,7 +308,7 @@ describe('errors', () => {
     expect([heard.status, jsonOf(heard)['code']]).toEqual([403, 'forbidden']);
   });
 
-  test('a hard budget that is reached is 429 with Retry-After', async () => {
+  test('an exceeded hard budget is 429 with Retry-After', async () => {
     const agent_id = 'agent_capped';
     const usage = {
       'gen_ai.operation.name': 'chat',
@@ -336,7 +336,7 @@ describe('errors', () => {
     expect(jsonOf(refused)['code']).toBe('rate_limited');
   });
 
-  test('a log that is gone is 502, until it is back', async () => {
+  test('a missing log is 502 until it is back', async () => {
     await service.nats.kill();
     const heard = await send(asProtobuf(good), PROTOBUF);
     expect([heard.status, jsonOf(heard)['code']]).toEqual([502, 'upstream_unavailable']);

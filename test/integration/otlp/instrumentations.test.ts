@@ -100,7 +100,7 @@ const sum = (tree: readonly Data[], field: string): number =>
 test.each([
   ['openinference', 'json', 'none'],
   ['openllmetry', 'proto', 'gzip'],
-] as const)('%s around the openai package, exported as %s (%s)', async (library, encoding, compression) => {
+] as const)('decodes %s around the openai package, exported as %s (%s)', async (library, encoding, compression) => {
   upstream.behave(say('Paris.'), say('Rome.'));
   const { trace_id, tree } = await traced(library, encoding, 3, compression);
   const [root] = tree;
@@ -143,7 +143,7 @@ test.each([
 test.each([
   ['ai', 7],
   ['ai-legacy', 5],
-] as const)('the Vercel AI SDK (%s)', async (library, spans) => {
+] as const)('decodes the Vercel AI SDK (%s)', async (library, spans) => {
   upstream.behave(callTool, say('Sunny.'));
   const { trace_id, tree } = await traced(library, 'proto', spans);
   // In the order of their answers: they may have begun in one millisecond.

@@ -82,7 +82,7 @@ async function fill(): Promise<void> {
   }
 }
 
-it('letters shrink with the room that there is, landing goes on without any, and what they lack comes from the log', async () => {
+it('dead letters shrink with the available room, landing continues without any, and their events come from the log', async () => {
   const { max_bytes: room } = (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).config;
   await bound(MIB);
   await publish(Array.from({ length: 12 }, (_, n) => bad(n, 250_000, 'org_flood')));
@@ -142,7 +142,7 @@ it('letters shrink with the room that there is, landing goes on without any, and
   await expect(command('delete')).rejects.toThrow('usage');
 });
 
-it('events with more scores than one message holds are told in several, and the largest body that the log takes has a letter', async () => {
+it('events with more scores than one message holds are published in several, and the largest body of the log fits a dead letter', async () => {
   const publisher = new Publisher(log.log, createLogger('test', 'silent'), {
     now: () => Date.now(),
     onPublished: () => undefined,

@@ -131,7 +131,7 @@ afterEach(async () => {
 });
 
 describe('a pipeline worker', () => {
-  it('lands every event once and tells of every trace', async () => {
+  it('a worker lands every event once and reports every trace', async () => {
     await spawn().ready;
     const events = someEvents(0, 200);
     await publish(events);
@@ -152,7 +152,7 @@ describe('a pipeline worker', () => {
     expect(completed.map(({ input_tokens }) => input_tokens)).toEqual(Array.from({ length: 20 }, () => 1000));
   });
 
-  it('loses and doubles nothing when it is killed again and again', async () => {
+  it('a worker that is killed repeatedly loses and doubles nothing', async () => {
     let worker = spawn();
     await worker.ready;
     const total = 6;
@@ -170,7 +170,7 @@ describe('a pipeline worker', () => {
     await expectExactly(total * 1000);
   });
 
-  it('writes nothing when it wakes up from a pause and another owns its partitions', async () => {
+  it('a worker that wakes from a pause writes nothing when another owns its partitions', async () => {
     const first = spawn();
     await first.ready;
     await publish(someEvents(0, 1000));
@@ -187,7 +187,7 @@ describe('a pipeline worker', () => {
     await expectExactly(3000);
   });
 
-  it('goes on with a log that is made anew beside an old store, whatever epochs that has seen', async () => {
+  it('a worker continues with a new log beside an old store, whatever epochs the store has seen', async () => {
     const client = createClickHouse({ url });
     await migrate(client, {});
     await client.close();
@@ -201,7 +201,7 @@ describe('a pipeline worker', () => {
     await expectExactly(100);
   });
 
-  it('shares the partitions with a second worker, and takes them when that one dies', async () => {
+  it('a worker shares the partitions with a second one, and takes them over when that one dies', async () => {
     const first = spawn();
     await first.ready;
     const second = spawn();
@@ -229,7 +229,7 @@ describe('a pipeline worker', () => {
     await expectExactly(2000);
   });
 
-  it('goes on where it was when the store is killed, and when the log is killed', async () => {
+  it('a worker continues where it was when the store or the log is killed', async () => {
     await spawn().ready;
     await publish(someEvents(0, 1000));
     await eventually(async () => (await one('SELECT toUInt64(count()) AS n FROM spans')) > 0);
@@ -247,7 +247,7 @@ describe('a pipeline worker', () => {
     await expectExactly(3000);
   });
 
-  it('brings partitions up once, though the store goes away in the middle of it', async () => {
+  it('a worker recovers partitions once although the store goes away in the middle', async () => {
     const first = spawn();
     await first.ready;
     await publish(someEvents(0, 1000));
@@ -267,7 +267,7 @@ describe('a pipeline worker', () => {
     await expectExactly(3000);
   });
 
-  it('keeps what it cannot read as a dead letter and lands the neighbours', async () => {
+  it('a worker dead-letters what it cannot read and lands the neighbours', async () => {
     await spawn().ready;
     await log.publishRaw(0, Buffer.from('no avro'), ingestBatchCodec.fingerprint);
     await log.publishRaw(1, Buffer.from('whatever'), 'feedfeedfeedfeed');

@@ -38,7 +38,7 @@ const sampled = async (trace_id: string): Promise<string> =>
     )
   ).trim();
 
-it('keeps every later event of the trace in full, after kill -9, a handover and the completion of the trace too', async () => {
+it('a forced trace keeps every later event in full, also after kill -9, a takeover and its completion', async () => {
   await sendBoth();
   await sendBoth({ force_trace: true });
   await sendBoth();

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => pipeline.close());
 
-it('an empty message moves the checkpoints of partitions that get nothing', async () => {
+it('an empty message moves the checkpoints of idle partitions', async () => {
   const { log } = pipeline.log;
   const kv = await log.bucket('partitions');
   const checkpointOf = async (partition: number): Promise<number> =>

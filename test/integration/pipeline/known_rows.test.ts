@@ -46,7 +46,7 @@ const found = async (...events: ReturnType<typeof asked>[]): Promise<string[]> =
 const identities = (...events: { org_id: string; event_hex: string }[]): string[] =>
   events.map((event) => eventIdentity(event)).sort();
 
-it('finds an event that has landed, however old its trace is, and each org its own', async () => {
+it('finds an event that has landed, however old its trace is, for each organization its own', async () => {
   const all = [
     asked('org_a', 'today', 1),
     asked('org_a', 'long', 2),
@@ -57,7 +57,7 @@ it('finds an event that has landed, however old its trace is, and each org its o
   for (const one of all) expect(await found(one)).toEqual(identities(one));
 });
 
-it('finds nothing of an event that has not, of a trace that nobody has, or of the very row that is read again', async () => {
+it('finds nothing for an event that has not landed, for an unknown trace, or for the same row read again', async () => {
   expect(await found(asked('org_a', 'today', 9))).toEqual([]);
   expect(await found(asked('org_a', 'nowhere', 1))).toEqual([]);
   expect(await found(asked('org_c', 'today', 1))).toEqual([]);

@@ -43,7 +43,7 @@ const landed = (spans: number) =>
     },
   );
 
-it('adds them to the rows that there are', async () => {
+it('late events are added to the existing rows', async () => {
   await publish('first');
   await landed(TRACES);
   await pipeline.replaceWorker();

@@ -88,7 +88,7 @@ const count = async (table: string, from: number): Promise<number> => {
 describe.each(['spans', 'span_texts_recent', 'usage_events', 'traces'] as const)(
   'a statement of %s that comes late',
   (table) => {
-    it('writes nothing once its rows have landed by another', async () => {
+    it('a late statement of %s writes nothing once its rows have landed by another', async () => {
       const before = next;
       const { unit } = aUnit();
       proxy.hold(`INSERT INTO ${table} `);
@@ -98,7 +98,7 @@ describe.each(['spans', 'span_texts_recent', 'usage_events', 'traces'] as const)
       expect(await count(table, before)).toBe(unit[table].length);
     });
 
-    it('is the one that lands where it comes before it was given up', async () => {
+    it('a late statement of %s lands its rows when it arrives before it was given up', async () => {
       const before = next;
       const { unit } = aUnit();
       proxy.hold(`INSERT INTO ${table} `);
@@ -115,7 +115,7 @@ describe.each(['spans', 'span_texts_recent', 'usage_events', 'traces'] as const)
   },
 );
 
-it('what was given up holds up no other statement, and no other owner counts on from it', async () => {
+it('a statement that was given up blocks no other statement, and no other owner counts on it', async () => {
   const before = next;
   await landing.end('land-w0-spans-1');
   expect(await lander.land(aUnit().unit)).toEqual([]);

@@ -62,7 +62,7 @@ function silentAtFirst(
   };
 }
 
-it('is opened anew when it is silent although there is something to read, and reads each message once', async () => {
+it('a log reader that is silent although there is something to read is opened again, and reads each message once', async () => {
   const { js, opened, asked } = silentAtFirst(log.js, 2);
   const reader = new LogReader({ js, logger: createLogger('test', 'silent'), stillMs: 100 });
   for (const text of ['a', 'b', 'c']) await log.js.publish(ingestSubject(0), text);

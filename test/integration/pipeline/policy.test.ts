@@ -64,7 +64,7 @@ const setMax = async (max_prompt_tokens: number | null) => {
   expect((await call(api, 'PUT', `/orgs/${ORG}/policy`, { headers, body: { max_prompt_tokens } })).status).toBe(200);
 };
 
-test('prompts are cut from the change of the policy on, by workers that run and by those that start later', async () => {
+test('prompts are truncated from the change of the policy on, by running workers and by those that start later', async () => {
   const whole = await promptStored();
   expect(whole).toBeGreaterThan(LONG.length);
   await setMax(20);

@@ -99,7 +99,7 @@ async function storedSo(mail: string, so: (rows: string) => boolean): Promise<{ 
 }
 
 describe('the policy', () => {
-  test('has defaults, takes the fields that are given, and is the pii of the org policy too', async () => {
+  test("a PII policy has defaults, accepts single fields, and is also the field pii of the organization's policy", async () => {
     expect(dataOf(await call(api, 'GET', PATH))).toEqual(DEFAULTS);
     const custom = [{ label: 'EMPLOYEE', pattern: 'EMP-\\d{6}' }];
     const set = await put({ kinds: ['card', 'email', 'card'], custom });
@@ -153,7 +153,7 @@ describe('the policy', () => {
     [{ mode: 'mask' }, /^mode/],
     [{ enabled: 'yes' }, /^enabled/],
     [{ other: 1 }, /^other/],
-  ])('%j is invalid_request naming the field', async (body, detail) => {
+  ])('a PII policy of %j is invalid_request naming the field', async (body, detail) => {
     const answer = await put(body);
     expect([answer.status, answer.json?.['code'], answer.json?.['detail']]).toEqual([
       422,
@@ -166,7 +166,7 @@ describe('the policy', () => {
   });
 });
 
-test('from a policy on rows hold nothing that it looks for, in any table, for workers that run and those that start later', async () => {
+test("from a policy's change on, rows in all tables contain nothing that it redacts, by running workers and by later ones", async () => {
   expect((await stored('before@example.com')).rows).toContain('before@example.com');
   await put({ enabled: true, custom: [{ label: 'EMPLOYEE', pattern: 'EMP-\\d{6}' }] });
   const { trace_id, rows } = await storedSo('during@example.com', (text) => !text.includes('during@'));
@@ -198,7 +198,7 @@ test('from a policy on rows hold nothing that it looks for, in any table, for wo
   await storedSo('after@example.com', (text) => text.includes('after@example.com'));
 });
 
-test('hashes keep what was equal equal, within the org, and tell nothing of what it was', async () => {
+test('hashes keep equal values equal within the organization, and reveal nothing of them', async () => {
   await put({ enabled: true, mode: 'hash' });
   const hashOf = (rows: string): string => /\[EMAIL:[0-9a-f]{12}\]/.exec(rows)?.[0] ?? '';
   const one = await storedSo('one@example.com', (rows) => hashOf(rows) !== '' && !rows.includes('one@'));
@@ -220,7 +220,7 @@ test('hashes keep what was equal equal, within the org, and tell nothing of what
   await storedSo('after@example.com', (text) => text.includes('after@example.com'));
 });
 
-test('an anonymised export goes by the policy: its kinds and labels, or all kinds where none is set', async () => {
+test("an anonymised export uses the policy's kinds and labels, or all kinds where none is set", async () => {
   const { trace_id } = await storedSo('ann@example.com', (rows) => rows.includes('ann@example.com'));
   const exported = async () =>
     (await call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } })).text;
@@ -233,7 +233,7 @@ test('an anonymised export goes by the policy: its kinds and labels, or all kind
   await put(DEFAULTS);
 });
 
-test('a stored pattern that is too slow has the texts that it is too slow on replaced as a whole, at ingest and in exports', async () => {
+test('a stored pattern that is too slow on a text has the whole text replaced, at ingest and in exports', async () => {
   // Larger than a policy takes now, as if it had been stored before; on the noise it takes the engine many seconds.
   const custom = [{ label: 'SLOW', pattern: 'a[ab]{400}[cd]|z1' }];
   const noise = noiseOfTwo(1_000_000);
@@ -270,7 +270,7 @@ test('a stored pattern that is too slow has the texts that it is too slow on rep
   await storedSo('after@example.com', (shown) => shown.includes('after@example.com'));
 });
 
-test('one redaction in a thousand is told as pii.match, once, and never what was found', async () => {
+test('one redaction in a thousand is reported as pii.match, once, without what was found', async () => {
   await put({ enabled: true });
   await storedSo('warm@example.com', (rows) => !rows.includes('warm@'));
   const base = {
@@ -303,7 +303,7 @@ test('one redaction in a thousand is told as pii.match, once, and never what was
   await put(DEFAULTS);
 });
 
-test('changes are in the audit log, without the key of hashes', async () => {
+test('changes of the policy are in the audit log, without the key of hashes', async () => {
   await put({ mode: 'hash', enabled: true });
   await put(DEFAULTS);
   let text = '';

@@ -17,7 +17,7 @@ afterAll(async () => {
   await nats.remove();
 });
 
-it('says so again and again while the store is away', async () => {
+it('a worker that starts repeats its log line while the store is away', async () => {
   const words: unknown[] = [];
   worker.child.on('message', (word) => words.push(word));
   await eventually(() => words.length >= 2, { what: 'two words', withinMs: 60_000 });

@@ -44,7 +44,7 @@ const counts = async (): Promise<Record<string, number>> => {
 };
 const each = (rows: number): Record<string, number> => Object.fromEntries(ORGS.map((org_id) => [org_id, rows]));
 
-it('each org keeps its own events, once', async () => {
+it('two organizations that send the same event each have their own, once', async () => {
   const names = Array.from({ length: EVENTS }, (_, i) => `step ${String(i)}`);
   await publish(names);
   await eventually(async () => (await counts())['org_a'] === EVENTS, { withinMs: 30_000 });

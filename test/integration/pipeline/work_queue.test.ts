@@ -90,7 +90,7 @@ const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) 
 const valuesOf = (batch: readonly QueueItem<number>[]): number[] => batch.map(({ value }) => value);
 
 describe('a work queue', () => {
-  it('gives every message to exactly one of its workers, in bounded batches, and forgets it when it is done', async () => {
+  it('a work queue gives every message to exactly one worker, in bounded batches, and drops it when it is done', async () => {
     const done: number[][] = [[], []];
     const sizes: number[] = [];
     for (const own of done)
@@ -105,7 +105,7 @@ describe('a work queue', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(10);
   });
 
-  it('holds no more than its bound, whatever waits', async () => {
+  it('a work queue buffers no more than its bound, whatever waits', async () => {
     const gate = Promise.withResolvers<undefined>();
     await put(60);
     // Messages of this stream are at most 64 KiB each, so 8 of them fit.
@@ -117,7 +117,7 @@ describe('a work queue', () => {
     await emptied();
   });
 
-  it('rests after a batch, so that what comes meanwhile is one, and not when a batch is full', async () => {
+  it('a work queue waits after a batch, so that what arrives meanwhile is one batch, but not after a full one', async () => {
     const batches: number[][] = [];
     const handled = Promise.withResolvers<undefined>();
     start(
@@ -143,7 +143,7 @@ describe('a work queue', () => {
     expect(batches.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 4));
   });
 
-  it('tries again what failed, with the number of the try, and nothing else', async () => {
+  it('a work queue repeats what failed, with the number of the attempt, and nothing else', async () => {
     const tries = new Map<number, number[]>();
     start(
       (batch) => {
@@ -160,7 +160,7 @@ describe('a work queue', () => {
     expect([0, 1, 2, 4, 5].map((n) => tries.get(n))).toEqual([[0], [0], [0], [0], [0]]);
   });
 
-  it('buries what cannot be read and what can never be done, and does all that came with it', async () => {
+  it('a work queue dead-letters unreadable and impossible messages, and handles all others', async () => {
     const done: number[] = [];
     await put(7);
     await log.js.publish(AUDIT_SUBJECT, 'rubbish');
@@ -188,7 +188,7 @@ describe('a work queue', () => {
     ]);
   });
 
-  it('gives up what is too old, and goes on trying what is not', async () => {
+  it('a work queue gives up messages that are too old, and keeps trying others', async () => {
     await put(1);
     let tries = 0;
     let clock = Date.now();
@@ -205,7 +205,7 @@ describe('a work queue', () => {
     expect((await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
   });
 
-  it('does each message once though its handler takes longer than the server waits', async () => {
+  it('a work queue handles each message once although its handler takes longer than the server waits', async () => {
     const begun: number[] = [];
     await put(3);
     start(
@@ -219,7 +219,7 @@ describe('a work queue', () => {
     expect(sorted(begun)).toEqual([0, 1, 2]);
   });
 
-  it('loses nothing when a worker dies with messages in hand', async () => {
+  it('a work queue loses nothing when a worker dies with messages in flight', async () => {
     await put(20);
     const doomed = await connect();
     const taken: number[] = [];
@@ -248,7 +248,7 @@ describe('a work queue', () => {
     await dead.stop();
   });
 
-  it('goes on by itself after kill -9 of the server, and after its consumer was deleted', async () => {
+  it('a work queue continues by itself after kill -9 of the server, and after its consumer was deleted', async () => {
     const done = new Set<number>();
     start((batch) => {
       for (const value of valuesOf(batch)) done.add(value);
@@ -269,7 +269,7 @@ describe('a work queue', () => {
     await emptied();
   });
 
-  it('finishes what is in hand at a stop, and gives back the rest at once', async () => {
+  it('a work queue finishes its messages in flight at shutdown and returns the rest at once', async () => {
     const gate = Promise.withResolvers<undefined>();
     const first: number[] = [];
     await put(30);

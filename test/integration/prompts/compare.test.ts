@@ -112,7 +112,7 @@ type Row = {
 const rowsOf = ({ json }: Answer): Row[] => (json?.['data'] as { fields: Row[] }).fields;
 
 describe('a comparison', () => {
-  it('says of each field by how much the candidate differs', async () => {
+  it('a comparison states for each field by how much the candidate differs', async () => {
     const answer = await compare('before', 'after', ['duration_ms', 'cost_usd', 'outcome', 'judge_score']);
     expect(answer.status).toBe(200);
     expect(answer.json?.['data']).toEqual({
@@ -142,7 +142,7 @@ describe('a comparison', () => {
     });
   });
 
-  it('takes all but the texts where no fields are named', async () => {
+  it('a comparison contains all fields but the texts when none are named', async () => {
     const rows = rowsOf(await compare('before', 'after'));
     const differing = rows.filter(({ differs }) => differs).map(({ field }) => field);
     expect(differing).toEqual(['duration_ms', 'judge_score', 'models']);
@@ -157,14 +157,14 @@ describe('a comparison', () => {
     expect(rows.map(({ field }) => field)).not.toContain('response');
   });
 
-  it('shows the texts that judges see, when they are asked for', async () => {
+  it('a comparison shows the texts that judges see on request', async () => {
     expect(rowsOf(await compare('before', 'after', ['prompt', 'response']))).toMatchObject([
       { field: 'prompt', baseline: 'first', candidate: 'first', differs: false },
       { field: 'response', baseline: 'done', candidate: 'done well', differs: true },
     ]);
   });
 
-  it('reads one judge by its name or id', async () => {
+  it('a comparison reads one judge by its name or id', async () => {
     expect(
       rowsOf(
         await compare('before', 'after', ['judge_score.judge_2', 'judge_score.name of judge_1', 'judge_score.nobody']),
@@ -176,7 +176,7 @@ describe('a comparison', () => {
     ]);
   });
 
-  it('has no percentage of nothing', async () => {
+  it('a comparison has no percentage of zero', async () => {
     const rows = rowsOf(await compare('alone', 'before', ['cost_usd', 'agent_id', 'outcome']));
     expect(rows).toMatchObject([
       { baseline: 0, candidate: 0.002, delta: 0.002, delta_percent: null, differs: true },
@@ -186,7 +186,7 @@ describe('a comparison', () => {
     expect(rowsOf(await compare('alone', 'alone')).filter(({ differs }) => differs)).toEqual([]);
   });
 
-  it('goes by the threshold of the policy', async () => {
+  it("a comparison uses the policy's threshold", async () => {
     const policy = async (compare_threshold_percent: number | null) =>
       call(api, 'PUT', `/orgs/${ORG}/policy`, {
         headers: asUser(await tokenOf({ sub: OWNER })),
@@ -203,7 +203,7 @@ describe('a comparison', () => {
 });
 
 describe('what cannot be compared', () => {
-  it('is an unknown trace, or one of another org, and the answer names which', async () => {
+  it('an unknown trace, or one of another organization, cannot be compared, and the answer names which', async () => {
     for (const [baseline, candidate, status, code, field] of [
       ['nobody', 'after', 404, 'trace_not_found', 'baseline_trace_id'],
       ['before', 'nobody', 404, 'trace_not_found', 'candidate_trace_id'],
@@ -216,7 +216,7 @@ describe('what cannot be compared', () => {
     }
   });
 
-  it('is a field that nobody knows', async () => {
+  it('an unknown field cannot be compared', async () => {
     const answer = await compare('before', 'after', ['cost_usd', 'colour']);
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(answer.json?.['detail']).toMatch(/^fields\[1\]: /);

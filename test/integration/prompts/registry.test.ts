@@ -28,7 +28,7 @@ const create = (body: Data, at = api) => call(at, 'POST', '/v1/prompts', { body 
 const get = (path: string, at = api) => call(at, 'GET', `/v1/prompts${path}`);
 
 describe('a prompt', () => {
-  it('has numbers for versions that were not named, and its newest one is the current one', async () => {
+  it('a prompt numbers versions without a name, and its newest version is the current one', async () => {
     const first = await create({ name: 'greet', template: 'Hi {{name}}', model: 'gpt-4o' });
     expect([first.status, dataOf(first)]).toEqual([
       201,
@@ -64,7 +64,7 @@ describe('a prompt', () => {
     expect(dataOf(await get('/greet?version=beta'))).toMatchObject({ version: 'beta', template: chat });
   });
 
-  it('is the same when a version is made again as it was, and a conflict when it is not', async () => {
+  it("a prompt's version created again unchanged is the same, and changed is a conflict", async () => {
     const body = { name: 'fixed', version: 'v1', template: 'Same', model: 'm' };
     const made = await create(body);
     const again = await create(body);
@@ -81,7 +81,7 @@ describe('a prompt', () => {
     expect(dataOf(await get('/fixed'))).toMatchObject({ template: 'Same', model: 'm' });
   });
 
-  it('made many times at once, in two processes, has a number for each', async () => {
+  it('many versions created at the same time in two processes each have a number', async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
         create({ name: 'busy', template: `t${String(i)}` }, i % 2 === 0 ? api : second),
@@ -93,25 +93,25 @@ describe('a prompt', () => {
     );
   });
 
-  it('made at one process is current at another', async () => {
+  it('a version created at one process is current at another', async () => {
     await create({ name: 'shared', template: 'one' });
     await eventually(async () => (await get('/shared', second)).status === 200);
     await create({ name: 'shared', template: 'two' }, second);
     await eventually(async () => dataOf(await get('/shared'))['template'] === 'two');
   });
 
-  it('may have a name with signs in it', async () => {
+  it("a prompt's name may contain signs", async () => {
     const name = 'support/v1:answer.short-form_2';
     expect((await create({ name, template: 'x' })).status).toBe(201);
     expect(dataOf(await get(`/${encodeURIComponent(name)}`))).toMatchObject({ name });
   });
 
-  it('that is not there is 404', async () => {
+  it('a missing prompt is 404', async () => {
     for (const path of ['/nobody', '/greet?version=99', '/__proto__'])
       expect((await get(path)).json).toMatchObject({ code: 'prompt_not_found' });
   });
 
-  it('is refused with the field that is wrong', async () => {
+  it('an invalid prompt is rejected naming the field', async () => {
     const wrong: [Data, string][] = [
       [{ template: 'x' }, 'name'],
       [{ name: 'a@b', template: 'x' }, 'name'],
@@ -131,7 +131,7 @@ describe('a prompt', () => {
     }
   });
 
-  it('is no other org’s', async () => {
+  it('a prompt belongs to its organization', async () => {
     const other = await makeOtherOrg(api);
     const mine = await call(api, 'GET', '/v1/prompts/greet', { headers: other.owner });
     expect([mine.status, mine.json?.['code']]).toEqual([404, 'prompt_not_found']);
@@ -149,7 +149,7 @@ describe('a prompt', () => {
 });
 
 describe('the list', () => {
-  it('has each prompt once, newest first, by pages and by name', async () => {
+  it('the list has each prompt once, newest first, by pages and by name', async () => {
     await create({ name: 'Zebra', template: 'a' });
     await create({ name: 'zeta', template: 'a' });
     await create({ name: 'Zebra', template: 'b' });
@@ -165,7 +165,7 @@ describe('the list', () => {
 });
 
 describe('what an org may have', () => {
-  it('is bounded in bytes', async () => {
+  it('the prompts of an organization are bounded in bytes', async () => {
     const template = 'x'.repeat(TEMPLATE_BYTES_MAX - 100);
     const fits = Math.floor(ORG_BYTES_MAX / template.length);
     const answers: number[] = [];

@@ -100,7 +100,7 @@ describe.each([
   });
 });
 
-test.each([...LONG_AGO, ...FAR_AHEAD])('a search and the counts of sampling from %s', async (at) => {
+test.each([...LONG_AGO, ...FAR_AHEAD])('a search and the counts of sampling accept times from %s', async (at) => {
   const time = at.replaceAll('+', '%2B');
   const search = await call(api, 'GET', `/v1/spans/search?q=walrus&since=${time}`);
   expect([search.status, sizeOf(search)]).toEqual([200, LONG_AGO.includes(at) ? 1 : 0]);
@@ -121,7 +121,7 @@ test.each([...LONG_AGO, ...FAR_AHEAD])('an eval of a sample from %s takes the tr
 const instant = (at: string): string => (at.includes('T') ? at : `${at}T00:00:00Z`);
 const DAY_MS = 86_400_000;
 
-test.each([...LONG_AGO, ...FAR_AHEAD])('a repricing of the days around %s is made or refused', async (at) => {
+test.each([...LONG_AGO, ...FAR_AHEAD])('a repricing of the days around %s is started or rejected', async (at) => {
   for (const from of [Date.parse(instant(at)), Date.parse(instant(at)) - DAY_MS]) {
     const [since, until] = [new Date(from).toISOString(), new Date(from + DAY_MS).toISOString()];
     const answer = await call(api, 'POST', '/admin/reprice', {
@@ -151,7 +151,7 @@ test.each([
   '2099-12-31T23:59:59-00:01',
   '2149-06-07T00:00:00Z',
   '9999-12-31T23:59:59-23:59',
-])('a job as of %s is refused with the accepted range', async (now) => {
+])('a job as of %s is rejected with the accepted range', async (now) => {
   for (const name of JOBS) {
     const { status, json } = await runJob(name, now);
     expect([status, json]).toEqual([
@@ -177,7 +177,7 @@ test.each(['1971-01-01T00:00:00Z', '1971-01-02T00:00:00Z', '1972-01-02T00:00:00Z
 );
 
 test.each([Number.MAX_SAFE_INTEGER, 8.64e15, 8.64e15 + 1, 1e14, -1, -1e14, -8.64e15 - 1, Number.MIN_SAFE_INTEGER])(
-  'a cursor that was made up for the time %i is a page or refused',
+  'an invented cursor for the time %i gives a page or is rejected',
   async (ms) => {
     const encode = (position: unknown): string => Buffer.from(JSON.stringify(position)).toString('base64url');
     for (const [path, id] of [

@@ -106,7 +106,7 @@ const holds = (texts: readonly string[], check: (words: string[]) => boolean): b
   texts.some((text) => check(wordsOf(text)));
 
 describe('the trace list', () => {
-  it('has unmet pairs to deal with', async () => {
+  it('the trace list is tested with row pairs that no merge has combined', async () => {
     const [row] = await store.client.rows<{ rows: string; traces: string }>({
       name: 'pairs',
       sql: 'SELECT count() AS rows, sum(sign) AS traces FROM traces',
@@ -116,7 +116,7 @@ describe('the trace list', () => {
     expect(Number(row?.traces)).toBe(240);
   });
 
-  it('shows each trace as the sum of its spans', async () => {
+  it('the trace list shows each trace as the sum of its spans', async () => {
     const { data } = await list({ limit: '200' });
     expect(data).toHaveLength(200);
     for (const [index, item] of data.entries()) {
@@ -200,7 +200,7 @@ describe('the trace list', () => {
   ];
 
   it.each(cases)(
-    'filters by %s, with an exact total, the same by offset and by cursor',
+    'the trace list filters by %s, with an exact total, the same by offset and by cursor',
     async (_name, query, matches) => {
       const expected = live.filter(matches).map(({ state }) => state.trace_id);
       const byCursor: string[] = [];
@@ -237,7 +237,7 @@ describe('the trace list', () => {
   );
 
   it.each(['0100-01-01', '1899-12-31T23:59:59Z', '1969-12-31', '2150-01-01', '9999-12-31T23:59:59Z'])(
-    'takes times beyond those that the store can hold: %s',
+    'the trace list accepts times beyond those that the store can represent: %s',
     async (at) => {
       const past = Date.parse(at) < NOW;
       expect((await list({ since: at })).meta.total).toBe(past ? live.length : 0);
@@ -246,7 +246,7 @@ describe('the trace list', () => {
     },
   );
 
-  it('can go on by cursor from a page by offset', async () => {
+  it('the trace list continues by cursor from a page by offset', async () => {
     const first = await list({ limit: '10', offset: '50' });
     const second = await list({ limit: '10', cursor: first.meta.next_cursor });
     expect(ids(second)).toEqual(live.slice(60, 70).map(({ state }) => state.trace_id));
@@ -254,14 +254,14 @@ describe('the trace list', () => {
     expect(second.meta).not.toHaveProperty('has_more');
   });
 
-  it('shows nothing of another org', async () => {
+  it('the trace list shows nothing of another organization', async () => {
     const { data, meta } = await list({ limit: '200' }, 'org_b');
     expect(meta.total).toBe(30);
     expect(data.every((item) => Number(item.trace_id.slice('trace-'.length)) % 8 === 0)).toBe(true);
     expect((await list({}, 'org_nobody')).meta).toMatchObject({ total: 0, next_cursor: null, has_more: false });
   });
 
-  it('keeps its cursors while new traces arrive and old ones go on', async () => {
+  it('the trace list keeps its cursors while new traces arrive and old ones grow', async () => {
     const own = await openTestStore();
     const deps = { clickhouse: own.client, now: () => NOW };
     const spans = Array.from({ length: 30 }, (_, n) =>

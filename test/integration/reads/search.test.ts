@@ -119,7 +119,7 @@ describe('the span search', () => {
     ],
   ];
 
-  it.each(cases)('ranks as BM25 is defined: %s', async (_name, query, where) => {
+  it.each(cases)('the span search ranks as BM25 is defined: %s', async (_name, query, where) => {
     const expected = reference(query['q'] ?? '', where);
     const { data, meta } = await search(query);
     expect(meta).toEqual({ candidates: expected.length, truncated: false });
@@ -140,7 +140,7 @@ describe('the span search', () => {
   });
 
   it.each([NOW - 100 * HOUR_MS - 30 * 60_000, NOW - 12 * HOUR_MS, Date.parse('2026-02-25T00:00:00Z')])(
-    'counts in the searched time only: since %d',
+    'the span search counts in the searched time only: since %d',
     async (since) => {
       const expected = reference('timeout the alpha', all, since);
       const { data, meta } = await search({ q: 'timeout the alpha', since: new Date(since).toISOString() });
@@ -160,7 +160,7 @@ describe('the span search', () => {
         candidatesMax,
       );
 
-    it('scores rare words alone, and exactly, where common ones cannot lift a span into the answer', async () => {
+    it('with a bound on candidates rare words alone are scored, exactly, where common ones cannot lift a span into the answer', async () => {
       const expected = reference('needle the', all);
       const { data, meta } = await bounded('needle the', 5, 60);
       expect(meta.truncated).toBe(false);
@@ -170,7 +170,7 @@ describe('the span search', () => {
       );
     });
 
-    it('says when it looked for common words among the newest spans only; every score is exact, every span with a rare word there', async () => {
+    it('with a bound on candidates the answer says when common words were read among the newest spans only; every score is exact, and no span with a rare word is missing', async () => {
       const scores = new Map(reference('needle the of', all).map(({ span_id, score }) => [span_id, score]));
       const rare = reference('needle', all);
       const { data, meta } = await bounded('needle the of', 200, rare.length + 20);
@@ -185,7 +185,7 @@ describe('the span search', () => {
       expect(rare.filter(({ span_id }) => !found.has(span_id))).toEqual([]);
     });
 
-    it('looks among the newest spans alone where every word is common', async () => {
+    it('with a bound on candidates only the newest spans are read when every word is common', async () => {
       const { data, meta } = await bounded('the of', 200, 40);
       expect(meta.truncated).toBe(true);
       expect(data.length).toBe(meta.candidates);
@@ -198,7 +198,7 @@ describe('the span search', () => {
     });
   });
 
-  it('answers nothing for words that do not occur, and for an org without texts', async () => {
+  it('the span search answers nothing for words that do not occur, and for an organization without texts', async () => {
     expect(await search({ q: 'zebra' })).toEqual({ data: [], meta: { candidates: 0, truncated: false } });
     expect(await searchSpans(store.client, 'org_nobody', searchQuery.parse({ q: 'alpha' }), signal)).toEqual({
       data: [],
@@ -215,7 +215,7 @@ describe('times beyond those that the store can hold', () => {
     '2150-01-01',
     '9999-12-31T23:59:59Z',
     '9999-12-31T23:59:59-01:00',
-  ])('are taken: %s', async (since) => {
+  ])('the span search accepts times beyond those that the store can represent: %s', async (since) => {
     const expected = reference('needle', all, Date.parse(since));
     expect((await search({ q: 'needle', since })).data).toHaveLength(expected.length);
   });

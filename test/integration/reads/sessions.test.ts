@@ -85,19 +85,19 @@ function expected(by: 'session' | 'user', keep: (trace: TraceState) => boolean =
 }
 
 describe.each(['session', 'user'] as const)('the list by %s', (by) => {
-  it('sums up the traces of each, the last seen first', async () => {
+  it('the list sums up the traces of each, the last seen first', async () => {
     const wanted = expected(by);
     const { data, meta } = await list(by, { limit: '200' });
     expect(data).toEqual(wanted);
     expect(meta).toEqual({ total: wanted.length, page: 1, per_page: 200, has_more: false, next_cursor: null });
   });
 
-  it('shows an org its own', async () => {
+  it('the list shows an organization its own', async () => {
     expect((await list(by, { limit: '200' }, 'org_b')).data).toEqual(expected(by, () => true, 'org_b'));
     expect((await list(by, {}, 'org_c')).data).toEqual([]);
   });
 
-  it('is the same by offset and by cursor', async () => {
+  it('the list is the same by offset and by cursor', async () => {
     const wanted = expected(by).map(({ id }) => id);
     const byOffset: string[] = [];
     for (let offset = 0; offset < wanted.length; offset += 2)
@@ -115,7 +115,7 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
     expect(byCursor).toEqual(wanted);
   });
 
-  it('counts only the traces that a filter leaves', async () => {
+  it('the list counts only the traces that match a filter', async () => {
     const since = NOW - 20 * 86_400_000;
     const until = NOW - 5 * 86_400_000;
     const times = { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
@@ -133,7 +133,7 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
     );
   });
 
-  it('refuses a cursor that it did not give', async () => {
+  it('the list rejects a cursor that it did not issue', async () => {
     await expect(list(by, { cursor: 'bm8' })).rejects.toMatchObject({ code: 'invalid_request' });
   });
 });
@@ -192,18 +192,18 @@ describe.each(['session', 'user'] as const)('a filter of the list by %s', (by) =
   });
   afterAll(() => store.database.run('SYSTEM START MERGES traces'));
 
-  it('counts no replaced state of a trace: by agent, only the traces that are that agent’s now', async () => {
+  it('the filter by agent counts no superseded state of a trace, only the traces that belong to the agent now', async () => {
     expect(await read({ agent_id: 'agent_early' })).toEqual(onlySteady);
     expect(await read({ agent_id: 'agent_root' })).toEqual([{ id, ...sums([first, root], 1) }]);
   });
 
-  it('counts no replaced state of a trace: by time, only the traces that start within it as of now', async () => {
+  it('the filter by time counts no superseded state of a trace, only the traces that start within it now', async () => {
     expect(await read({ since: new Date(T - 10_000).toISOString() })).toEqual(onlySteady);
     expect(await read({ until: new Date(T - 10_000).toISOString() })).toEqual([{ id, ...sums([first, root], 1) }]);
     expect(await read({ session_id: 's', user_id: 'u' })).toEqual([{ id, ...sums([first, root, steady], 1) }]);
   });
 
-  it('finds no replaced state of a trace in the analysts’ view either, whatever the query asks for', async () => {
+  it('the analysts’ view returns no superseded state of a trace, whatever the query', async () => {
     const found = async (where: string): Promise<string> =>
       (
         await store.database.run(

@@ -120,7 +120,7 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 describe('a tree', () => {
-  it('has the root first, then by parent and start, with texts from where they lie', async () => {
+  it('a tree has the root first, then spans by parent and start, with texts from either table', async () => {
     const { data, meta } = await tree('run');
     expect(data.root_span_id).toBe('root');
     expect(data.spans.map((span) => span.span_id)).toEqual(['root', 'tool-1', 'call-1', 'call-2']);
@@ -151,7 +151,7 @@ describe('a tree', () => {
     expect(first.event_id).toMatch(/^evt_[0-9a-f]{16}$/);
   });
 
-  it('shows a text once while it is in both tables', async () => {
+  it('a tree shows a text once while it is in both tables', async () => {
     await store.landSpans([aSpan({ trace_id: 'moving', started_at: AT, prompt: 'here and there', response: 'x' })]);
     await store.moveTexts(false);
     const { data } = await tree('moving');
@@ -159,7 +159,7 @@ describe('a tree', () => {
     expect(await store.database.run("SELECT count() FROM analyst_texts WHERE trace_id = 'moving'")).toBe('1\n');
   });
 
-  it('tells an unknown trace from one of another org', async () => {
+  it('an unknown trace is distinguished from one of another organization', async () => {
     await expect(tree('nobody')).rejects.toMatchObject({
       code: 'trace_not_found',
       status: 404,
@@ -173,7 +173,7 @@ describe('a tree', () => {
     expect((await tree('run', 'org_b')).data.spans.map((span) => span.span_id)).toEqual(['other']);
   });
 
-  it('takes odd traces as they are: no root, lost parents, one id twice, a span that is its own parent', async () => {
+  it('a tree accepts odd traces: without a root, with lost parents, repeated ids, or a span that is its own parent', async () => {
     await store.landSpans([
       aSpan({ trace_id: 'odd', span_id: 'same', parent_span_id: 'lost', started_at: AT + 2 }),
       aSpan({ trace_id: 'odd', span_id: 'same', parent_span_id: 'lost', started_at: AT + 1 }),
@@ -190,7 +190,7 @@ describe('a tree', () => {
     ]);
   });
 
-  it('keeps the digits of large integers and any shape of attributes', async () => {
+  it('a tree keeps the digits of large integers and any shape of attributes', async () => {
     await store.landSpans([
       aSpan({
         trace_id: 'attrs',
@@ -220,7 +220,7 @@ describe('a tree', () => {
     );
   });
 
-  it('is bounded to 1000 spans, says so, and an export has them all', async () => {
+  it('a tree is bounded to 1000 spans and says so, and an export has all of them', async () => {
     const spans = Array.from({ length: 1204 }, (_, n) =>
       aSpan({
         trace_id: 'large',
@@ -248,7 +248,7 @@ describe('a tree', () => {
 });
 
 describe('a timeline', () => {
-  it('has a track for each kind that there is, relative to the start', async () => {
+  it('a timeline has a track for each kind of span, relative to the start', async () => {
     expect((await timeline('run')).data).toEqual({
       trace_id: 'run',
       tracks: [
@@ -273,7 +273,7 @@ describe('a timeline', () => {
 });
 
 describe('an export', () => {
-  it('is the spans of the tree, as json or a line each', async () => {
+  it('an export contains the spans of the tree, as JSON or one a line', async () => {
     const { data } = await tree('run');
     const json = await exported('run');
     expect(json.type).toBe('application/json');
@@ -289,7 +289,7 @@ describe('an export', () => {
     ).toEqual(data.spans);
   });
 
-  it('leaves prompts or responses out, and replaces personal data', async () => {
+  it('an export omits prompts or responses on request, and redacts personal data', async () => {
     const read = async (body: Record<string, unknown>) =>
       (JSON.parse((await exported('run', body)).text) as { spans: SpanItem[] }).spans;
     for (const span of await read({ include_prompts: false })) expect(span).not.toHaveProperty('prompt');
@@ -299,7 +299,7 @@ describe('an export', () => {
     expect(spans[3]?.response).toBe('done: [IP]');
   });
 
-  it('without prompts or responses holds no copy of them in the attributes of steps and calls, however short', async () => {
+  it('an export without prompts or responses contains no copy of them in the attributes of steps and calls, however short', async () => {
     const stage = createDecodeStage({
       prices: createPriceBook(() => []),
       maxPromptTokens: () => null,
@@ -341,7 +341,7 @@ describe('an export', () => {
     expect([bare.includes('zebra'), bare.includes('okapi')]).toEqual([false, false]);
   });
 
-  it('breaks off when its reads end on the way, so that half a file never looks whole', async () => {
+  it('an export is cut off when its reads fail on the way, so that half a file never looks whole', async () => {
     const gone = new AbortController();
     const server = createServer((_req, res) => {
       exportTrace(store.client, 'org_a', 'large', asked({ format: 'ndjson' }), res, gone.signal).catch(() =>

@@ -101,7 +101,7 @@ async function span(trace: string): Promise<Record<string, unknown>> {
 }
 
 describe('the policy', () => {
-  it('is the default until something is set, and takes single fields', async () => {
+  it('the retention policy is the default until something is set, and accepts single fields', async () => {
     const before = await call(api, 'GET', `/orgs/${org}/retention`, { headers: owner });
     const defaults = {
       telemetry_events: { full_prompt_response_days: 30, metadata_only_days: 365, delete_after_days: null },
@@ -136,20 +136,20 @@ describe('the policy', () => {
     [{ judge_scores: { delete_after_days: -1 } }, 'judge_scores.delete_after_days'],
     [{ judge_scores: { days: 1 } }, 'judge_scores.days'],
     [{ spans: {} }, 'spans'],
-  ])('refuses %j, naming the field', async (body, field) => {
+  ])('the retention policy rejects %j, naming the field', async (body, field) => {
     const refused = await retain(body);
     expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(refused.json?.['detail']).toContain(field);
   });
 
-  it('is the owner’s alone, and no key’s', async () => {
+  it('only an owner changes the retention policy, and no key', async () => {
     expect((await retain({}, key)).status).toBe(403);
     expect((await restore({ since: '2026-01-01' }, key)).status).toBe(403);
   });
 });
 
 describe('the way of a text', () => {
-  it('goes out, comes back on request and is read and found as before; the change of a policy can be taken back', async () => {
+  it('a text leaves for cold storage, returns on request and is read and found as before; the change of a policy can be taken back', async () => {
     const trace = await ingest('a question about zanzibar');
     const before = await span(trace);
     await retain({ telemetry_events: { full_prompt_response_days: 5 } });
@@ -204,7 +204,7 @@ describe('the way of a text', () => {
     expect((await span(trace))['response']).toBe('');
   });
 
-  it('is stamped by the policy of its org when it lands, as a hint for its partition', async () => {
+  it("a text is stamped with its organization's policy when it lands, as a hint for its partition", async () => {
     await retain({ telemetry_events: { full_prompt_response_days: 5 } });
     let tries = 0;
     await eventually(
@@ -220,7 +220,7 @@ describe('the way of a text', () => {
     );
   });
 
-  it('a missing object fails the restore and says which', async () => {
+  it('a missing object fails the restore and is named', async () => {
     const trace = await ingest('a lost question');
     await retain({ telemetry_events: { full_prompt_response_days: 1 } });
     expect((await retire(3)).status).toBe(200);
@@ -232,7 +232,7 @@ describe('the way of a text', () => {
     expect((jobs.json?.['data'] as Record<string, unknown>[]).map(({ job_id }) => job_id)).toEqual([job['job_id']]);
   });
 
-  it('a late event of a trace that was deleted begins it anew, and nothing of what it was is shown', async () => {
+  it('a late event of a deleted trace begins it anew, without anything of what it was', async () => {
     const trace_id = await ingest('a question that is forgotten');
     const listed = async (): Promise<unknown[]> => {
       const { json } = await call(api, 'GET', '/v1/traces', { headers: key });
@@ -255,7 +255,7 @@ describe('the way of a text', () => {
     expect(await listed()).toEqual([1, ['late', 1]]);
   });
 
-  it('keeps what the budget has used until its period is over, by the period that the policy names now', async () => {
+  it("the use of a budget is kept until its period is over, by the current policy's period", async () => {
     const policy = (body: unknown) => call(api, 'PUT', `/orgs/${org}/policy`, { headers: owner, body });
     const used = async (): Promise<unknown> =>
       (data(await call(api, 'GET', '/v1/budgets', { headers: key }))['tokens'] as { used: number }).used;
@@ -275,7 +275,7 @@ describe('the way of a text', () => {
     expect(await used()).toBe(0);
   });
 
-  it('a job is known to its own org only', async () => {
+  it('a job is visible to its own organization only', async () => {
     const job = data(await restore({ since: '2020-01-01', until: '2020-01-02' }));
     const other = await call(api, 'GET', `/v1/jobs/${String(job['job_id'])}`);
     expect([other.status, other.json?.['code']]).toEqual([404, 'job_not_found']);
@@ -291,7 +291,7 @@ it.each([
   [{ trace_ids: [] }, 'trace_ids'],
   [{ trace_ids: ['a b'] }, 'trace_ids[0]'],
   [{ since: '2026-02-02', days: 3 }, 'days'],
-])('a restore of %j is refused, naming the field', async (body, field) => {
+])('a restore of %j is rejected, naming the field', async (body, field) => {
   const refused = await restore(body);
   expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
   expect(refused.json?.['detail']).toContain(field);

@@ -78,7 +78,7 @@ it('exports killed at one step after the other', async () => {
   expect(await sums()).toEqual(before);
 });
 
-it.each(['dropped', 'settled'] as const)('an export killed at %s', async (step) => {
+it.each(['dropped', 'settled'] as const)('an export killed at %s is completed by the next one', async (step) => {
   await landDays();
   const before = await sums();
   await killAt(step, 'retire', DAY + 31);
@@ -107,7 +107,7 @@ it('merges killed at one step after the other', async () => {
 });
 
 it.each(['writing', 'verified', 'replaced'] as const)(
-  'what a merge leaves that was killed at %s can be restored from',
+  'what a merge killed at %s leaves behind can be restored',
   async (step) => {
     await cold.land([aText(DAY)]);
     await cold.retire(DAY + 30);

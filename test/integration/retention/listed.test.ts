@@ -81,7 +81,7 @@ const telemetry_events = {
 };
 
 describe('a listed trace', () => {
-  it('can be read on every night, and leaves the list on the night when its last span goes', async () => {
+  it('a listed trace can be read on every night, and leaves the list on the night when its last span is deleted', async () => {
     for (const org of ['org_a', 'org_b']) await landAll(org);
     cold.policies.push(policyOf('org_a', { telemetry_events }));
     for (let night = DAY; night <= DAY + 10; night += 1) {
@@ -97,7 +97,7 @@ describe('a listed trace', () => {
     expect(await expectReadable('org_b')).toEqual(Object.keys(LAST_LISTED).sort());
   });
 
-  it('that lost its spans and its look-up in an earlier run leaves the list on the next night', async () => {
+  it('a listed trace that lost its spans and its look-up in an earlier run leaves the list on the next night', async () => {
     await landAll('org_a');
     for (const table of ['spans', 'trace_lookup', 'span_texts'])
       await cold.store.database.run(`TRUNCATE TABLE ${table}`);
@@ -107,7 +107,7 @@ describe('a listed trace', () => {
   });
 
   it.each(['deleted traces', 'deleted span_texts', 'deleted spans', 'deleted trace_lookup'])(
-    'can be read when a run is killed with kill -9 at the step "%s", and the next run deletes the rest',
+    'a listed trace can be read when a run is killed at the step "%s", and the next run deletes the rest',
     async (step) => {
       await landAll('org_a');
       await killAt(step, DAY + KEPT_DAYS);

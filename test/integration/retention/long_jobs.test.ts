@@ -73,7 +73,7 @@ const ends = (job: LongJob): Promise<void> =>
     what: 'the end of a job',
   });
 
-it('is carried out by one of the workers, once, with its progress and result in the record', async () => {
+it('a long job is carried out once by one of the workers, with its progress and result in the record', async () => {
   const seen: unknown[] = [];
   const gate = Promise.withResolvers<undefined>();
   const handler = async ({ args, progress }: LongJobContext): Promise<Record<string, unknown>> => {
@@ -92,7 +92,7 @@ it('is carried out by one of the workers, once, with its progress and result in 
   expect(seen).toEqual([job.args]);
 });
 
-it('runs one job of an org at a time, the oldest first', async () => {
+it("an organization's long jobs run one at a time, the oldest first", async () => {
   const order: unknown[] = [];
   let running = 0;
   let most = 0;
@@ -111,7 +111,7 @@ it('runs one job of an org at a time, the oldest first', async () => {
   expect(order).toEqual(order.toSorted());
 });
 
-it('that fails says why; a store that is away for a moment makes none fail', async () => {
+it('a failed long job says why; a store that is away briefly fails none', async () => {
   let tries = 0;
   aRunner('w1', ({ args }) => {
     if ((args as { away?: boolean }).away !== true) throw new Error('the object a/b is corrupt\nat line 3');
@@ -137,7 +137,7 @@ async function aWorkerProcess(): Promise<{ child: ChildProcess; said: string[] }
   return { child, said };
 }
 
-it('whose worker is killed is begun again by another', async () => {
+it('a long job whose worker is killed is begun again by another', async () => {
   const { child, said } = await aWorkerProcess();
   const job = await ask({ kind: 'endless' });
   await eventually(() => said.includes(`began ${job.job_id}`) && stateOf(job)?.status === 'running');
@@ -147,7 +147,7 @@ it('whose worker is killed is begun again by another', async () => {
   expect(stateOf(job)).toMatchObject({ status: 'complete', result: { by: 'w2' }, tries: 2 });
 });
 
-it('whose worker was paused for too long is not held by it when it wakes', async () => {
+it('a long job whose worker was paused for too long continues elsewhere, and not there when it wakes', async () => {
   const { child, said } = await aWorkerProcess();
   const job = await ask({ kind: 'endless' });
   await eventually(() => said.includes(`began ${job.job_id}`) && stateOf(job)?.status === 'running');
@@ -159,7 +159,7 @@ it('whose worker was paused for too long is not held by it when it wakes', async
   expect(stateOf(job)).toMatchObject({ status: 'complete', result: { by: 'w2' } });
 });
 
-it('that was begun again and again is given up; one whose worker is stopped is given back', async () => {
+it('a long job that was begun too often is given up; one whose worker shuts down is returned', async () => {
   const poison = await ask({ status: 'running', holder: 'gone', tries: 5 });
   const held = await ask({ org_id: 'org_b' });
   const first = aRunner(

@@ -35,7 +35,7 @@ describe.each([
   ['a folder', () => openObjectStore({ url: `file://${folder}/with%20space` })],
   ['a bucket', () => openObjectStore({ url: s3.url, credentials: S3_CREDENTIALS })],
 ])('%s', (_name, open) => {
-  it('keeps objects, and gives them back whole or in part', async () => {
+  it('an object store keeps objects and returns them whole or in part', async () => {
     const store = await open();
     await store.put('org=a/one.parquet', chunks('hello ', 'world'), signal);
     expect(await read(store, 'org=a/one.parquet')).toBe('hello world');
@@ -48,7 +48,7 @@ describe.each([
     store.close();
   });
 
-  it('takes objects of many parts, a few in memory at a time', async () => {
+  it('an object store accepts objects of many parts, with a few in memory at a time', async () => {
     const store = await open();
     const part = Buffer.alloc(3 * 1024 * 1024, 'x');
     await store.put('large', chunks(part, part, part, part, part, part, part), signal);
@@ -57,7 +57,7 @@ describe.each([
     store.close();
   });
 
-  it('lists by the beginning of keys, and forgets what is deleted', async () => {
+  it('an object store lists by prefix, without deleted objects', async () => {
     const store = await open();
     for (const key of ['list/a/1', 'list/a/2', 'list/ab', 'list/b']) await store.put(key, chunks(key), signal);
     const keys = (prefix: string): Promise<string[]> => keysOf(store, prefix);
@@ -69,13 +69,13 @@ describe.each([
     store.close();
   });
 
-  it('says of an object that is not there that it is missing', async () => {
+  it('an object store reports a missing object as missing', async () => {
     const store = await open();
     expect([await failure(read(store, 'none')), await store.stat('none', signal)]).toEqual(['missing', null]);
     store.close();
   });
 
-  it('writes nothing of a content that fails, and passes its failure on', async () => {
+  it('an object store writes nothing of a content that fails, and passes the failure on', async () => {
     const store = await open();
     await store.put('kept', chunks('before'), signal);
     const broken = async function* (): AsyncGenerator<Uint8Array> {
@@ -88,7 +88,7 @@ describe.each([
     store.close();
   });
 
-  it('ends a write whose caller has gone', async () => {
+  it('an object store aborts a write whose caller is gone', async () => {
     const store = await open();
     const gone = new AbortController();
     const endless = async function* (): AsyncGenerator<Uint8Array> {
@@ -104,7 +104,7 @@ describe.each([
 });
 
 describe('a store that cannot be used', () => {
-  it('a bucket that is not there, or not ours, refuses; a server that is not there is unavailable', async () => {
+  it('a missing or foreign bucket is an error of configuration; an unreachable server is unavailable', async () => {
     const noBucket = await openObjectStore({ url: s3.noBucketUrl, credentials: S3_CREDENTIALS });
     expect(await failure(noBucket.put('a', chunks('a'), signal))).toBe('refused');
     expect(await failure(read(noBucket, 'a'))).toBe('refused');
@@ -120,7 +120,7 @@ describe('a store that cannot be used', () => {
     expect(await failure(nobody.put('a', chunks('a'), signal))).toBe('unavailable');
   });
 
-  it('a folder that is a file refuses, and a key that leads out of a folder is refused', async () => {
+  it('a folder that is a file is rejected, and so is a key that leads out of the folder', async () => {
     writeFileSync(path.join(folder, 'a_file'), '');
     const store = await openObjectStore({ url: `file://${folder}/a_file` });
     expect(await failure(store.put('a/b', chunks('a'), signal))).toBe('refused');
@@ -130,7 +130,7 @@ describe('a store that cannot be used', () => {
     expect(existsSync(path.join(folder, 'out'))).toBe(false);
   });
 
-  it.skipIf(process.getuid?.() === 0)('a folder without the right to write refuses', async () => {
+  it.skipIf(process.getuid?.() === 0)('a folder without the right to write is rejected', async () => {
     mkdirSync(path.join(folder, 'locked'));
     chmodSync(path.join(folder, 'locked'), 0o500);
     const store = await openObjectStore({ url: `file://${folder}/locked` });

@@ -18,7 +18,7 @@ const states = (): Promise<string> =>
   cold.value('SELECT org_id, day, state, rows FROM cold_objects FINAL ORDER BY org_id, day FORMAT TSV');
 
 describe('texts', () => {
-  it('stay until their days are over, and are in an object of their org and day then', async () => {
+  it('texts stay until their days are over, and are then in an object of their organization and day', async () => {
     await cold.land([aText(DAY), aText(DAY), aText(DAY + 1), aText(DAY, { org_id: 'org_b' })]);
     expect(await cold.retire(DAY + 29)).toMatchObject({ days_exported: 0, texts_dropped: 0 });
     expect([await texts(), cold.files()]).toEqual(['3', []]);
@@ -37,7 +37,7 @@ describe('texts', () => {
     expect(await cold.value('SELECT count() FROM cold_rows')).toBe('0');
   });
 
-  it('leave no copy in the attributes that repeat them, and come back there with a restore', async () => {
+  it('texts leave no copy in the attributes that repeat them, and return there with a restore', async () => {
     const messages = [{ role: 'user', content: 'zebra' }];
     const texts = { prompt: JSON.stringify(messages), response: 'okapi' };
     await cold.land([aText(DAY, { ...texts, attributes: { messages, output: 'okapi', n: 7 } })]);
@@ -55,7 +55,7 @@ describe('texts', () => {
     expect(tree.data.spans[0]?.attributes).toEqual({ messages, output: 'okapi', n: 7, span_kind: 'llm' });
   });
 
-  it('running again changes nothing more', async () => {
+  it('a second run changes nothing more', async () => {
     await cold.land([aText(DAY), aText(DAY + 3)]);
     await cold.retire(DAY + 31);
     const before = [await texts(), await states(), cold.files()];
@@ -63,7 +63,7 @@ describe('texts', () => {
     expect([await texts(), await states(), cold.files()]).toEqual(before);
   });
 
-  it('go by the policy of the moment: one taken back before the run has no effect, and no other org is touched', async () => {
+  it('the policy of the moment applies: one taken back before the run has no effect, and no other organization is touched', async () => {
     await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
     cold.policies.push(policyOf('org_a', { telemetry_events: { full_prompt_response_days: 7 } }));
     cold.policies.pop();
@@ -78,7 +78,7 @@ describe('texts', () => {
     expect(await texts('org_b')).toBe('1');
   });
 
-  it('whose part has nothing else in it go by dropping the part, others are masked', async () => {
+  it('texts in a part without other rows are removed by dropping the part, others are masked', async () => {
     await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
     const both = await cold.retire(DAY + 30);
     expect(both).toMatchObject({ texts_dropped: 2, parts_dropped: 1, partitions_masked: 0 });
@@ -88,7 +88,7 @@ describe('texts', () => {
     expect([await texts(), await texts('org_b')]).toEqual(['0', '1']);
   });
 
-  it('that land late for a day join its object, and nothing that was in it is lost', async () => {
+  it('texts that land late for a day join its object, and nothing in it is lost', async () => {
     const [early, late] = [aText(DAY), aText(DAY)];
     await cold.land([early]);
     await cold.retire(DAY + 30);
@@ -105,14 +105,14 @@ describe('texts', () => {
     expect(sum).toMatch(/^1:/);
   });
 
-  it('that are on their way to where they are searched are waited for by the next run', async () => {
+  it('texts on their way to the searched table are taken by the next run', async () => {
     await cold.store.landSpans([aText(DAY)]);
     const retired = cold.retire(DAY + 30);
     await cold.store.moveTexts();
     expect(await retired).toMatchObject({ texts_waiting: 0, texts_dropped: 1 });
   });
 
-  it('of many orgs with policies of their own are decided in ranges of ids', async () => {
+  it('the policies of many organizations are applied in ranges of ids', async () => {
     const orgs = Array.from({ length: 600 }, (_, index) => `org_${String(index).padStart(4, '0')}`);
     await cold.land(
       ['org_0000', 'org_0249', 'org_0250', 'org_0599', 'org_zzz'].map((org_id) => aText(DAY, { org_id })),
@@ -131,7 +131,7 @@ describe('texts', () => {
 describe('an object that is not what it was', () => {
   const object = (): string => path.join(cold.folder, 'objects', cold.files()[0] ?? '');
 
-  it('keeps the late texts of its day where they are, and no other day', async () => {
+  it('an altered object keeps the late texts of its day, and of no other, in the store', async () => {
     await cold.land([aText(DAY), aText(DAY)]);
     await cold.retire(DAY + 30);
     await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
@@ -147,7 +147,7 @@ describe('an object that is not what it was', () => {
     expect(await texts()).toBe('1');
   });
 
-  it('is not restored from, not even in part', async () => {
+  it('an altered object is not restored, not even in part', async () => {
     await cold.land([aText(DAY), aText(DAY)]);
     await cold.retire(DAY + 30);
     const bytes = readFileSync(object());
@@ -160,7 +160,7 @@ describe('an object that is not what it was', () => {
 });
 
 describe('a restore', () => {
-  it('brings back every byte of the days that are asked for, once', async () => {
+  it('a restore brings back every byte of the requested days, once', async () => {
     await cold.land([
       aText(DAY),
       aText(DAY, { prompt: 'x'.repeat(200_000) }),
@@ -187,7 +187,7 @@ describe('a restore', () => {
     ).toBe('4');
   });
 
-  it('of a large day goes by row groups, and is equal to the byte', async () => {
+  it('a restore of a large day reads row groups, and is equal to the byte', async () => {
     const place = 'toUInt16(7) AS partition, number AS log_seq, toUInt32(0) AS log_index, toUInt32(0) AS log_sub';
     const shared = `'org_a' AS org_id, toDateTime64(${String(on(DAY) / 1000)} + number % 86400, 3, 'UTC') AS started_at, concat('trc_', toString(number % 900)) AS trace_id, toString(number) AS span_id, ${place}`;
     const columns = 'org_id, started_at, trace_id, span_id, partition, log_seq, log_index, log_sub';
@@ -205,7 +205,7 @@ describe('a restore', () => {
     expect(await cold.value(textSum('org_a'))).toBe(before);
   });
 
-  it('of traces brings back theirs alone, and says which are not the org’s', async () => {
+  it("a restore of traces brings back only them, and names those that are not the organization's", async () => {
     await cold.land([
       aText(DAY, { trace_id: 'trc_x' }),
       aText(DAY, { trace_id: 'trc_y' }),
@@ -222,7 +222,7 @@ describe('a restore', () => {
     expect(await cold.value('SELECT DISTINCT org_id, trace_id FROM span_texts FORMAT TSV')).toBe('org_a\ttrc_x');
   });
 
-  it('lasts as long as the org keeps texts, counted from it, and is then dropped without another export', async () => {
+  it('a restore lasts as long as the organization keeps texts, counted from it, and is then dropped without another export', async () => {
     await cold.land([aText(DAY), aText(DAY)]);
     await cold.retire(DAY + 30);
     const [file] = cold.files();
@@ -238,7 +238,7 @@ describe('a restore', () => {
     expect([await texts(), cold.files()]).toEqual(['0', [file]]);
   });
 
-  it('of what an operator retired ahead of time is left by the next such run', async () => {
+  it('a restore of texts that an operator retired early is left alone by the next such run', async () => {
     await cold.land([aText(DAY)]);
     await cold.retire(DAY + 40);
     await cold.restore('org_a', {}, on(DAY + 1));
@@ -248,7 +248,7 @@ describe('a restore', () => {
     expect(await texts()).toBe('0');
   });
 
-  it('does not bring back texts of spans that are gone', async () => {
+  it('a restore does not bring back texts of deleted spans', async () => {
     await cold.land([aText(DAY), aText(DAY, { trace_id: 'trc_gone' })]);
     await cold.retire(DAY + 30);
     await cold.store.database.run("DELETE FROM spans WHERE trace_id = 'trc_gone'");
@@ -257,7 +257,7 @@ describe('a restore', () => {
 });
 
 describe('rewriting an object', () => {
-  it('takes texts out of it and nothing else; without any left it is gone', async () => {
+  it('rewriting an object removes only the given texts; without any left the object is deleted', async () => {
     await cold.land([aText(DAY, { trace_id: 'trc_x' }), aText(DAY, { trace_id: 'trc_y' })]);
     await cold.retire(DAY + 30);
     const signal = new AbortController().signal;

@@ -21,7 +21,7 @@ const time = (day: number): string => `'${new Date(on(day)).toISOString().slice(
 describe('attributes', () => {
   const attributes = (): Promise<string[]> => rows('SELECT org_id, attributes FROM spans ORDER BY org_id, started_at');
 
-  it('of a month that is due for everybody are emptied; tokens and cost stay', async () => {
+  it('attributes of a month that is due for every organization are emptied; tokens and cost stay', async () => {
     await cold.land([aText(DAY, { attributes: { a: 1 } }), aText(DAY, { org_id: 'org_b', attributes: { b: 2 } })]);
     const before = await rows(
       'SELECT org_id, sum(cost_usd), sum(input_tokens), count() FROM spans GROUP BY org_id, toDate(started_at), model ORDER BY org_id',
@@ -37,7 +37,7 @@ describe('attributes', () => {
     expect(await cold.retire(DAY + 366)).toMatchObject({ attributes_cleared: 0 });
   });
 
-  it('of several months are emptied in one run, and younger months keep theirs, also while it waits', async () => {
+  it('attributes of several months are emptied in one run, and younger months keep theirs, also while it waits', async () => {
     const days = [DAY, DAY + 31, DAY + 62, DAY + 93];
     for (const day of days) await cold.land([aText(day, { attributes: { day } })]);
     await cold.land([aText(DAY + 93, { org_id: 'org_b', attributes: { b: 2 } })]);
@@ -59,7 +59,7 @@ describe('attributes', () => {
     expect(await left()).toEqual(young);
   });
 
-  it('of one org in a month are emptied without touching another’s', async () => {
+  it("attributes of one organization in a month are emptied without touching another's", async () => {
     await cold.land([
       aText(DAY, { attributes: { a: 1 } }),
       aText(DAY + 9, { attributes: { a: 2 } }),
@@ -74,7 +74,7 @@ describe('attributes', () => {
 });
 
 describe('delete_after_days', () => {
-  it('of telemetry takes spans, traces, look-ups, texts and objects, and leaves usage and costs', async () => {
+  it('delete_after_days of telemetry removes spans, traces, look-ups, texts and objects, and leaves usage and costs', async () => {
     cold.policies.push(
       policyOf('org_a', {
         telemetry_events: { full_prompt_response_days: 10, metadata_only_days: 20, delete_after_days: 30 },
@@ -104,7 +104,7 @@ describe('delete_after_days', () => {
     expect(await cold.restore('org_a')).toMatchObject({ days: 1, texts_restored: 1 });
   });
 
-  it('takes texts that were never exported without exporting them', async () => {
+  it('delete_after_days removes texts that were never exported without exporting them', async () => {
     cold.policies.push(
       policyOf('org_a', {
         telemetry_events: { full_prompt_response_days: 5, metadata_only_days: 5, delete_after_days: 5 },
@@ -115,7 +115,7 @@ describe('delete_after_days', () => {
     expect([await counts('span_texts'), await counts('spans'), cold.files()]).toEqual([[], [], []]);
   });
 
-  it('a trace whose state was corrected goes with all of its rows', async () => {
+  it('a trace with a corrected state is deleted with all of its rows', async () => {
     cold.policies.push(
       policyOf('org_a', {
         telemetry_events: { full_prompt_response_days: 1, metadata_only_days: 2, delete_after_days: 3 },
@@ -135,7 +135,7 @@ describe('delete_after_days', () => {
     expect(await cold.value('SELECT sum(sign), count() FROM traces FORMAT TSV')).toBe('0\t0');
   });
 
-  it('of scores, usage and the audit log are each their own', async () => {
+  it('scores, usage and the audit log each have a delete_after_days of their own', async () => {
     const { database } = cold.store;
     const insert = async (day: number): Promise<void> => {
       for (const org of ['org_a', 'org_b']) {
@@ -194,7 +194,7 @@ describe('delete_after_days', () => {
 });
 
 describe('incidents', () => {
-  it('lose what was answered with the texts, and go with telemetry; one that is open stays', async () => {
+  it('incidents lose their answers with the texts, and are deleted with telemetry; an open one stays', async () => {
     const { database } = cold.store;
     const columns = 'org_id, incident_id, cluster_id, status, sample, last_trace_at, resolved_at, version';
     await database.run(

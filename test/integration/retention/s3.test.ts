@@ -19,7 +19,7 @@ async function openIn(url: string): Promise<TestCold> {
   return cold;
 }
 
-it('takes days out and gives them back, byte for byte', async () => {
+it('cold storage in a bucket takes days out and gives them back, byte for byte', async () => {
   const cold = await openIn(s3.url);
   await cold.land([aText(DAY), aText(DAY + 1), aText(DAY, { org_id: 'org_b' })]);
   const before = await cold.value(textSum('org_a'));
@@ -43,7 +43,7 @@ it('takes days out and gives them back, byte for byte', async () => {
   expect(await cold.value('SELECT count() FROM span_texts')).toBe('0');
 });
 
-it('a bucket that refuses ends the job with the reason, and nothing is dropped', async () => {
+it('a bucket that rejects requests ends the job with the reason, and nothing is dropped', async () => {
   const cold = await openIn(s3.noBucketUrl);
   await cold.land([aText(DAY, { attributes: { a: 1 } }), aText(DAY + 1)]);
   await expect(cold.retire(DAY + 400)).rejects.toThrow(

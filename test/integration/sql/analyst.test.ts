@@ -51,7 +51,7 @@ const rows = async (sql: string): Promise<unknown[]> =>
     .map((line) => JSON.parse(line) as unknown);
 
 describe('an analyst', () => {
-  it('reads a row a span, with its event id and its duration', async () => {
+  it('an analyst reads a row for each span, with its event id and duration', async () => {
     expect(
       await rows(
         "SELECT event_id, duration_ms, JSONExtractString(attributes, 'a') AS a FROM analyst_spans WHERE span_id = '31'",
@@ -59,13 +59,13 @@ describe('an analyst', () => {
     ).toEqual([{ event_id: 'evt_000000000000001f', duration_ms: 1500, a: 'x' }]);
   });
 
-  it('reads a row a trace, as of now', async () => {
+  it('an analyst reads a row for each trace in its current state', async () => {
     expect(await rows('SELECT trace_id, spans, duration_ms FROM analyst_traces')).toEqual([
       { trace_id: 't', spans: 2, duration_ms: 2000 },
     ]);
   });
 
-  it('reads costs by day: of what has just landed by its rows, of what was merged by the projection', async () => {
+  it('an analyst reads costs by day: new rows directly, merged ones from the projection', async () => {
     const costs = () => rows("SELECT * FROM analyst_costs_daily WHERE org_id = 'org_a' ORDER BY day");
     const expected = [
       { org_id: 'org_a', day: '2026-01-01', model: 'm', spans: 24, input_tokens: 240, output_tokens: 0, cost_usd: 2.4 },
@@ -82,13 +82,13 @@ describe('an analyst', () => {
     expect(plan.map(({ explain }) => explain).join('\n')).toContain('ReadFromMergeTree (p_model)');
   });
 
-  it('reads usage by hour', async () => {
+  it('an analyst reads usage by hour', async () => {
     expect(await rows('SELECT agent_id, events, storage_mb, cost_usd FROM analyst_usage')).toEqual([
       { agent_id: 'g', events: 7, storage_mb: 2, cost_usd: 0.3 },
     ]);
   });
 
-  it('reads each text once, wherever it is', async () => {
+  it('an analyst reads each text once, whichever table it is in', async () => {
     expect(await rows('SELECT span_id FROM analyst_texts ORDER BY span_id')).toEqual([
       { span_id: 'moved' },
       { span_id: 'moving' },
@@ -96,7 +96,7 @@ describe('an analyst', () => {
     ]);
   });
 
-  it('sees what each column means', async () => {
+  it('an analyst sees what each column means', async () => {
     for (const view of VIEWS) {
       const columns = (await rows(`DESCRIBE ${view}`)) as { name: string; comment: string }[];
       expect(columns.filter(({ comment }) => comment === '')).toEqual([]);
@@ -113,7 +113,7 @@ describe('an analyst', () => {
     'agent_activity',
     'landing_fences',
     'schema_migrations',
-  ])('reads no table: %s', async (table) => {
+  ])('an analyst reads no table: %s', async (table) => {
     await expect(asAnalyst(`SELECT count() FROM ${table}`)).rejects.toThrow('ACCESS_DENIED');
   });
 
@@ -122,13 +122,13 @@ describe('an analyst', () => {
     'DROP VIEW analyst_spans',
     'CREATE TABLE x (a UInt8) ENGINE = Memory',
     'SELECT 1 SETTINGS max_memory_usage = 0',
-  ])('changes nothing: %s', async (statement) => {
+  ])('an analyst changes nothing: %s', async (statement) => {
     await expect(asAnalyst(statement)).rejects.toThrow(/ACCESS_DENIED|READONLY/);
   });
 });
 
 describe('the user', () => {
-  it('is left to the file of users where the server keeps none by SQL', async () => {
+  it('the user analyst is left to the file of users where the server does not store users by SQL', async () => {
     expect(await ensureAnalyst(client, 'a password')).toMatch(/privileges|storage/);
   });
 });
@@ -153,12 +153,12 @@ describe("the panels of the analysts' dashboard", () => {
     await expect(asAnalyst(`${sql} FORMAT JSONEachRow`)).resolves.toBeTypeOf('string');
   });
 
-  it('show what there is', async () => {
+  it("the panels of the analysts' dashboard show data", async () => {
     expect(await rows(queries.find(([title]) => title === 'Cost')?.[1] ?? '')).toEqual([{ cost_usd: 4.8 }]);
   });
 });
 
-it('the image that deployments use is of the version that is tested here', async () => {
+it('the image that deployments use has the version that is tested here', async () => {
   const [row] = z.array(z.object({ version: z.string() })).parse(await rows('SELECT version() AS version'));
   expect(row?.version).toMatch(
     new RegExp(`^${/clickhouse-server:([0-9.]+)/.exec(projectFile('ops/deploy/compose.yaml'))?.[1] ?? '?'}\\.`),
@@ -166,7 +166,7 @@ it('the image that deployments use is of the version that is tested here', async
 });
 
 describe('the lists of what analysts of one org may use', () => {
-  it('name every function of the engine once', async () => {
+  it("the lists of functions for organizations' analysts name every function of the engine once", async () => {
     const all = await client.rows<{ name: string }>({
       name: 'functions',
       sql: 'SELECT name FROM system.functions',
@@ -180,7 +180,7 @@ describe('the lists of what analysts of one org may use', () => {
     expect(allowed.filter((name) => leftOut.includes(name))).toEqual([]);
   });
 
-  it('hold every table beneath the views', async () => {
+  it('the lists contain every table beneath the views', async () => {
     const views = await client.rows<{ as_select: string }>({
       name: 'views',
       sql: "SELECT as_select FROM system.tables WHERE database = 'millrace' AND engine = 'View'",
@@ -192,14 +192,14 @@ describe('the lists of what analysts of one org may use', () => {
     expect([...new Set(tables)].sort()).toEqual([...ORG_TABLES].sort());
   });
 
-  it('are statements that the engine can read, where it keeps users by SQL', async () => {
+  it('the lists are valid statements where the engine stores users by SQL', async () => {
     for (const statement of orgUserStatements('millrace', 'ab'.repeat(32), 1_000_000, undefined))
       await client.rows({ name: 'parse', sql: `EXPLAIN AST ${statement}`, timeoutMs: 5000 });
   });
 });
 
 describe("the operator's analyst, who asks the engine directly", () => {
-  it('is refused all but what asks for no right, and finds no password in the files that it can read', async () => {
+  it("the operator's analyst is denied everything that needs a right, and finds no password in readable files", async () => {
     const folder = await plantFile(client);
     const { username, password, origin } = new URL(engine.analystUrl);
     const wrong: string[] = [];

@@ -38,7 +38,7 @@ const running = async (name: string): Promise<number> =>
   Number(await database.run(`SELECT count() FROM system.processes WHERE Settings['log_comment'] = '${name}'`));
 
 describe('reads', () => {
-  it('keep every digit and every character', async () => {
+  it('reads keep every digit and every character', async () => {
     const text = 'a\'b\\n\n\t"ü東\0';
     const rows = await client.rows({
       name: 'types',
@@ -51,7 +51,7 @@ describe('reads', () => {
     ]);
   });
 
-  it('take long lists of parameters', async () => {
+  it('reads accept long lists of parameters', async () => {
     const keys = Array.from({ length: 10_000 }, (_, n) => BigInt(n));
     expect(
       await client.rows({
@@ -63,7 +63,7 @@ describe('reads', () => {
     ).toEqual([{ n: '10000' }]);
   });
 
-  it('hold a large set of keys once', async () => {
+  it('reads hold a large set of keys once', async () => {
     await database.run(
       'CREATE TABLE keyed (k UInt64, INDEX ix k TYPE bloom_filter(0.01) GRANULARITY 1) ENGINE = MergeTree ORDER BY k',
     );
@@ -77,20 +77,20 @@ describe('reads', () => {
     expect(rows).toEqual([{ found: '20000' }]);
   });
 
-  it('change nothing', async () => {
+  it('reads change nothing', async () => {
     expect(
       await failure(client.rows({ name: 'write', sql: 'INSERT INTO t SELECT 1, 1', timeoutMs: 5000 })),
     ).toMatchObject({ code: '164' });
   });
 
-  it('end in time, here and in the store', async () => {
+  it('reads end in time, here and in the store', async () => {
     expect(await failure(client.rows({ name: 'slow_read', sql: FOREVER, timeoutMs: 300 }))).toBeInstanceOf(
       StoreUnavailable,
     );
     await eventually(async () => (await running('slow_read')) === 0);
   });
 
-  it('end when the caller goes away', async () => {
+  it('reads end when the caller disconnects', async () => {
     const gone = new AbortController();
     const read = failure(client.rows({ name: 'left_read', sql: FOREVER, timeoutMs: 30_000, signal: gone.signal }));
     await eventually(async () => (await running('left_read')) === 1);
@@ -99,7 +99,7 @@ describe('reads', () => {
     await eventually(async () => (await running('left_read')) === 0);
   });
 
-  it('end when a stream is left early', async () => {
+  it('reads end when a stream is left early', async () => {
     for await (const rows of client.stream({
       name: 'left_stream',
       sql: "SELECT number, repeat('x', 1000) AS s, sleepEachRow(0.001) AS z FROM numbers(1000000) SETTINGS max_block_size = 100",
@@ -111,7 +111,7 @@ describe('reads', () => {
     await eventually(async () => (await running('left_stream')) === 0);
   });
 
-  it('throw in the middle when the store fails in the middle', async () => {
+  it('reads throw in the middle when the store fails in the middle', async () => {
     const read = async () => {
       let rows = 0;
       for await (const block of client.stream({
@@ -128,7 +128,7 @@ describe('reads', () => {
     });
   });
 
-  it('say when an answer is larger than the caller takes', async () => {
+  it('reads report an answer larger than the caller accepts', async () => {
     const error = await failure(
       client.rows({
         name: 'large',
@@ -141,7 +141,7 @@ describe('reads', () => {
     expect(isTooLarge(new Error('other'))).toBe(false);
   });
 
-  it('tell their time by name, also when they fail', () => {
+  it('reads report their time by name, also when they fail', () => {
     for (const name of ['types', 'slow_read', 'left_stream', 'broken']) expect(observed).toContain(name);
   });
 });
@@ -155,21 +155,21 @@ describe('inserts', () => {
       timeoutMs: 5000,
     });
 
-  it('tell how many rows they wrote', async () => {
+  it('inserts report how many rows they wrote', async () => {
     expect(await insert('[1,"a"]\n[2,"b"]\n[100,"not taken"]')).toEqual({ written_rows: 2 });
   });
 
-  it('take half a surrogate pair', async () => {
+  it('inserts accept half a surrogate pair', async () => {
     expect(await insert(JSON.stringify([3, 'x\ud800y']))).toEqual({ written_rows: 1 });
   });
 
-  it('are refused for what a row is, and write nothing of its neighbours', async () => {
+  it('inserts are rejected for an invalid row, and write nothing of its neighbours', async () => {
     const error = await failure(insert('[4,"good"]\n[-5,"bad"]\n["x","bad"]'));
     expect(classifyStoreError(error)).toBe('refused');
     expect(await database.run('SELECT count() FROM t WHERE n IN (4, 5)')).toBe('0\n');
   });
 
-  it('are tried again for anything else', async () => {
+  it('inserts are retried after any other failure', async () => {
     const error = await failure(
       client.execute({ name: 'insert', sql: 'INSERT INTO missing FORMAT JSONEachRow', body: '{}', timeoutMs: 5000 }),
     );
@@ -178,7 +178,7 @@ describe('inserts', () => {
 });
 
 describe('a store that is away', () => {
-  it('is told apart: nobody listens, and nobody answers', async () => {
+  it('a store that is away is recognised, whether nobody listens or nobody answers', async () => {
     const silent = createServer((socket) => socket.resume());
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -207,7 +207,7 @@ describe('a defined query', () => {
     row: z.object({ org_id: z.string() }),
   });
 
-  it('refuses parameters and rows of another shape', async () => {
+  it('a defined query rejects parameters and rows of another shape', async () => {
     await expect(readLookup(client, { trace_id: 1 } as unknown as { trace_id: string })).rejects.toBeInstanceOf(
       z.ZodError,
     );

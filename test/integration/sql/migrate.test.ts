@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 describe('migrations', () => {
-  it('make the database and apply in order, also when two processes start at once; a second run changes nothing', async () => {
+  it('migrations create the database in order, also when two processes start at once; a second run changes nothing', async () => {
     const names = readScripts().migrations.map(({ name }) => name);
     const other = createClickHouse({ url: database.url });
     const [mine, theirs] = await Promise.all([migrate(client, {}), migrate(other, {})]);
@@ -33,7 +33,7 @@ describe('migrations', () => {
     expect(views.map(({ name }) => `${name}.sql`)).toEqual(readScripts().views.map(({ name }) => name));
   });
 
-  it('make what the databases of all other tests look like', async () => {
+  it('migrations create the same database that all other tests use', async () => {
     const copy = await createTestDatabase();
     const tables = async (of: TestDatabase): Promise<string[]> => {
       const made = await of.run(
@@ -50,24 +50,24 @@ describe('migrations', () => {
     await copy.drop();
   });
 
-  it('refuse a landed migration that was edited', async () => {
+  it('an applied migration that was edited is rejected', async () => {
     const { migrations, views } = readScripts();
     const edited = migrations.map((script, index) =>
       index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script,
     );
     await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(
-      `${migrations[1]?.name ?? ''} was changed after it had been applied`,
+      `${migrations[1]?.name ?? ''} was edited after it was applied`,
     );
   });
 
-  it('refuse a gap in the numbers', async () => {
+  it('a gap in the numbers of migrations is rejected', async () => {
     const { migrations, views } = readScripts();
     await expect(migrate(client, { scripts: { migrations: migrations.toSpliced(1, 1), views } })).rejects.toThrow(
       'next number',
     );
   });
 
-  it('replace a view that changed', async () => {
+  it('a changed view is replaced', async () => {
     const scripts = {
       migrations: readScripts().migrations,
       views: [
@@ -101,7 +101,7 @@ describe('migrations', () => {
     expect(await read()).toEqual({ b: 2 });
   });
 
-  it('comment every column of every view', async () => {
+  it('every column of every view has a comment', async () => {
     const bare = await client.rows({
       name: 'bare_columns',
       sql: "SELECT table, name FROM system.columns WHERE database = currentDatabase() AND startsWith(table, 'analyst_') AND comment = ''",

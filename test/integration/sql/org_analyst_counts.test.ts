@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 describe('an answer to an analyst of one organization', () => {
-  it('is written in no format of the engine that reports how many rows were read', async () => {
+  it("an answer to an organization's analyst is in no format that reports how many rows were read", async () => {
     expect(formats.filter((name) => /progress/i.test(name)).filter(isAllowedFormat)).toEqual([]);
     const telling: string[] = [];
     for (const format of formats.filter(isAllowedFormat)) {
@@ -75,7 +75,7 @@ describe('an answer to an analyst of one organization', () => {
     expect(telling).toEqual([]);
   });
 
-  it('comes from aggregate functions that are named in strings, where these are on the list', async () => {
+  it('aggregate functions named in strings are accepted when they are on the list', async () => {
     for (const [query, expected] of [
       ["SELECT arrayReduce('sum', [1, 2])", '3\n'],
       ["SELECT arrayReduce('quantilesIf(0.5)', [1, 2, 3], [1, 1, 1])", '[2]\n'],
@@ -87,7 +87,7 @@ describe('an answer to an analyst of one organization', () => {
       expect([query, (await ask(query)).text]).toEqual([query, expected]);
   });
 
-  it('counts only rows of its own before a limit', async () => {
+  it("an answer to an organization's analyst counts only rows of its own before a limit", async () => {
     for (const format of ['JSON', 'JSONCompact', 'JSONColumnsWithMetadata', 'XML'])
       for (const query of [
         'SELECT span_id FROM analyst_spans LIMIT 1',

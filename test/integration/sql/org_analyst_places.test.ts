@@ -86,19 +86,19 @@ async function stalledAt(at: readonly TestApi[], org_ids: readonly string[]): Pr
   return answers;
 }
 
-it('two organizations whose callers read nothing, at every API process, keep a third from nothing', async () => {
+it('two organizations whose callers read nothing, at every API process, do not keep a third from its queries', async () => {
   const exports = await stalledAt(apis, ['org_a', 'org_b']);
   for (const api of apis) expect((await ask('org_c', 'SELECT 1', api)).text).toBe('1\n');
   for (const res of exports) res.destroy();
 });
 
-it('a caller that reads nothing gives its place up before those who wait for it are refused', async () => {
+it('a caller that reads nothing loses its place before the queries that wait for it are rejected', async () => {
   const exports = await stalledAt([apis[0]], ['org_a', 'org_b', 'org_c']);
   expect((await ask('org_d', 'SELECT 1')).text).toBe('1\n');
   for (const res of exports) res.destroy();
 });
 
-it('an organization whose queries go on in the engine gets no further places there, in any process, until they end', async () => {
+it('an organization whose queries continue in the engine gets no further places there, in any process, until they end', async () => {
   // As a process that was killed leaves them: no process of the service knows these queries.
   const left = await Promise.all(
     Array.from({ length: ENGINE_ORG_MAX }, (_, number) =>

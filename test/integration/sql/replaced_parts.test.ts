@@ -44,7 +44,7 @@ const merged = async (settings: string): Promise<void> => {
   ]);
 };
 
-it('stays for two minutes, as the part that took its place is not synced', async () => {
+it('a replaced part stays for two minutes, as its successor is not synced', async () => {
   const [row] = await clickhouse.rows<{ value: string }>({
     name: 'test',
     sql: "SELECT value FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'",
@@ -72,7 +72,7 @@ describe('with an engine that does not get to it', () => {
   });
   afterAll(() => Promise.all(stops.map((stop) => stop())));
 
-  it('goes when it is old enough, after a sync, and no row with it', async () => {
+  it('a replaced part that is old enough is removed after a sync, and no row with it', async () => {
     start(-14);
     await eventually(async () => (await parts()).replaced === 0, { withinMs: 20_000, what: 'no replaced parts' });
     expect(synced).toBeGreaterThan(0);
@@ -84,13 +84,13 @@ describe('with an engine that does not get to it', () => {
     expect([row?.rows, await parts()]).toEqual([50, { active: 1, replaced: 0 }]);
   });
 
-  it('stays while it is young', async () => {
+  it('a young replaced part stays', async () => {
     start(1000);
     await sleep(3000);
     expect([await parts(), synced]).toEqual([after, 0]);
   });
 
-  it('stays where another worker leads', async () => {
+  it('a replaced part stays where another worker leads', async () => {
     isLeader = false;
     start(-14);
     await sleep(3000);

@@ -4,7 +4,7 @@ import { readStoreFacts } from '../../../pipeline/wiring/store_gauges.ts';
 import { openTestStore } from '../../support/store.ts';
 import { aSpan } from '../../support/spans.ts';
 
-it('reads the parts of the fullest partition and the room on the disk', async () => {
+it('reads the number of parts of the fullest partition and the free space on the disk', async () => {
   const store = await openTestStore();
   try {
     for (let part = 0; part < 3; part += 1) await store.landSpans([aSpan()]);

@@ -3,7 +3,7 @@ import { isAllowedFormat, refusalOf } from '../../../api/telemetry/analysts/chec
 import { isAllowedFunction, isAllowedTableFunction } from '../../../api/telemetry/analysts/functions.ts';
 
 const options = { database: 'millrace_org', isFunction: (name: string) => ['file', 'plus', 'hostname'].includes(name) };
-/** What the parser says of SELECT <expressions>. */
+/** Returns the parser's output for SELECT <expressions>. */
 const select = (...lines: string[]): string =>
   [
     'SelectWithUnionQuery (children 1)',
@@ -38,7 +38,7 @@ describe('the parser’s tree of a query', () => {
     ],
     ['an explanation', `Explain EXPLAIN SYNTAX (children 1)\n${select('    Literal UInt64_1').replace(/^/gm, ' ')}`],
     ['a statement about a view', 'ExistsTableQuery  x (children 1)\n Identifier x'],
-  ])('is let through: %s', (_, ast) => {
+  ])('a query is permitted: %s', (_, ast) => {
     expect(check(ast)).toBeNull();
   });
 
@@ -120,7 +120,7 @@ describe('the parser’s tree of a query', () => {
     ['another statement', 'InsertQuery   (children 1)\n Identifier x', 'only SELECT'],
     ['statements side by side', 'ParallelWithQuery 2 SelectWithUnionQuery (children 2)', 'only SELECT'],
     ['nothing', '', 'not a query'],
-  ])('is refused: %s', (_, ast, message) => {
+  ])('a query is rejected: %s', (_, ast, message) => {
     expect(check(ast)).toContain(message);
   });
 
@@ -132,7 +132,7 @@ describe('the parser’s tree of a query', () => {
     ["SHOW TABLES LIKE '\\' OR file(1)'", false],
     ['SHOW DICTIONARIES', false],
     ["SHOW TABLES INTO OUTFILE 'x'", false],
-  ])('knows of SHOW only the form: %s', (query, allowed) => {
+  ])('of SHOW only this form is recognised: %s', (query, allowed) => {
     expect(check('ShowTables', query) === null).toBe(allowed);
   });
 });
@@ -158,7 +158,7 @@ describe('names in strings', () => {
     ['the type of a state', call('CAST', 'Identifier x', text('AggregateFunction(1, quantiles(0.5), UInt8)'))],
     ['a type in JSON', call('JSONExtract', 'Identifier x', text('a'), text('Array(String)'))],
     ['an alternative to a value in JSON', call('JSONExtractString', 'Identifier x', 'Identifier key')],
-  ])('are let through: %s', (_, ast) => {
+  ])('a query with names in strings is permitted: %s', (_, ast) => {
     expect(check(ast)).toBeNull();
   });
 
@@ -225,7 +225,7 @@ describe('names in strings', () => {
     ],
     ['a type by its name', call('defaultValueOfTypeName', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
     ['a type in JSON', call('JSONExtract', 'Identifier x', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
-  ])('are refused: %s', (_, ast, message) => {
+  ])('a query with names in strings is rejected: %s', (_, ast, message) => {
     expect(check(ast)).toContain(message);
   });
 });
@@ -239,7 +239,7 @@ describe('formats', () => {
     'TSVWithNames',
     'PrettyCompact',
     'Parquet',
-  ])('allow %s', (name) => {
+  ])('the format %s is permitted', (name) => {
     expect(isAllowedFormat(name)).toBe(true);
   });
 
@@ -251,7 +251,7 @@ describe('formats', () => {
     'JSONBrandNew',
     'Template',
     'Protobuf',
-  ])('do not allow %s', (name) => {
+  ])('the format %s is not permitted', (name) => {
     expect(isAllowedFormat(name)).toBe(false);
   });
 });
@@ -265,7 +265,7 @@ describe('the lists', () => {
     'toStartOfInterval',
     'JSONExtractString',
     'lambda',
-  ])('allow %s', (name) => {
+  ])('the function %s is permitted', (name) => {
     expect(isAllowedFunction(name)).toBe(true);
   });
 
@@ -279,12 +279,12 @@ describe('the lists', () => {
     'getClientHTTPHeader',
     'nothingKnown',
     '',
-  ])('do not allow %s', (name) => {
+  ])('the function %s is not permitted', (name) => {
     expect(isAllowedFunction(name)).toBe(false);
   });
 
   it.each(['file', 'url', 'remote', 'merge', 'values', 'view', 'mergeTreeIndex', 'input'])(
-    'do not allow the table function %s',
+    'the table function %s is not permitted',
     (name) => {
       expect(isAllowedTableFunction(name)).toBe(false);
     },

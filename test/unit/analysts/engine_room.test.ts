@@ -4,7 +4,7 @@ import { ENGINE_ORG_MAX } from '../../../sql/analysts/org_views.ts';
 
 const never = new AbortController().signal;
 
-it('waits until the engine has ended the queries of an organization that were cancelled', async () => {
+it("an organization's next query waits until the engine has ended its cancelled ones", async () => {
   const counts = [ENGINE_ORG_MAX + 1, ENGINE_ORG_MAX, ENGINE_ORG_MAX - 1];
   expect(await hasEngineRoom({ countInEngine: () => Promise.resolve(counts.shift() ?? NaN) }, 'org_a', never)).toBe(
     true,
@@ -12,12 +12,12 @@ it('waits until the engine has ended the queries of an organization that were ca
   expect(counts).toEqual([]);
 });
 
-it('gives up after the longest wait, while the engine goes on with as many as one organization may have', async () => {
+it('a query gives up after the longest wait, while the engine runs as many as one organization may have', async () => {
   const deps = { countInEngine: () => Promise.resolve(ENGINE_ORG_MAX), waitMsMax: 300 };
   expect(await hasEngineRoom(deps, 'org_a', never)).toBe(false);
 });
 
-it('ends its wait with its caller', async () => {
+it('a wait for the engine ends with its caller', async () => {
   const gone = new AbortController();
   const waiting = hasEngineRoom({ countInEngine: () => Promise.resolve(ENGINE_ORG_MAX) }, 'org_a', gone.signal);
   gone.abort();

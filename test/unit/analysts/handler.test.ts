@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { type AnalystsDeps, createAnalystsHandler } from '../../../api/telemetry/analysts/handler.ts';
 import { listening } from '../../support/listening.ts';
 
-it('carries a request id: /ping, and a refusal', async () => {
-  // Nobody gets further than the login.
+it("answers of the analysts' endpoint carry a request id: /ping, and a rejection", async () => {
+  // No request of this test gets past the login.
   const deps = { edge: { observe: () => undefined }, login: () => null } as unknown as AnalystsDeps;
   const ids = await listening(createAnalystsHandler(deps), async (url) => {
     const heard = [];

@@ -17,7 +17,7 @@ const refused = (search: string, headers = {}): number | null => {
 };
 
 describe('a login', () => {
-  it('comes by header, Basic or parameter, in this order', () => {
+  it('a login comes by header, Basic or parameter, in this order', () => {
     const params = new URLSearchParams('user=c&password=3');
     expect(loginOf({ 'x-clickhouse-user': 'a', 'x-clickhouse-key': '1', ...basic('b:2') }, params)).toEqual({
       user: 'a',
@@ -38,13 +38,13 @@ describe('a login', () => {
     ['GET', '//?user=u', {}, false],
     ['GET', '/ping', {}, true],
     ['POST', '/ping', {}, false],
-  ])('at the root makes a request one for analysts: %s %s', (method, url, headers, expected) => {
+  ])('a login at the root makes a request one for analysts: %s %s', (method, url, headers, expected) => {
     expect(isForAnalysts({ method, url, headers })).toBe(expected);
   });
 });
 
 describe('what goes on to the engine', () => {
-  it('is the database of the views and a bound in time, whatever is asked', () => {
+  it('the engine receives the database of the views and a time limit, whatever the request says', () => {
     expect(sent('query=SELECT+1&user=u&password=p&readonly=0&quota_key=x&query_id=q&database=default')).toEqual({
       database: 'millrace_org',
       max_execution_time: '57',
@@ -53,7 +53,7 @@ describe('what goes on to the engine', () => {
     expect(sent('max_execution_time=0.5')).toMatchObject({ max_execution_time: '1' });
   });
 
-  it('is what was bound, and how the answer is written', () => {
+  it('the engine receives the bound parameters and the output format', () => {
     expect(
       sent('param_id=x&date_time_output_format=iso&compress=1&default_format=JSON&client_protocol_version=54460'),
     ).toMatchObject({
@@ -83,18 +83,18 @@ describe('what goes on to the engine', () => {
     ['default_format=Template', 497],
     ['default_format=Protobuf', 497],
     ['query=a&query=b', 36],
-  ])('is refused: %s', (search, code) => {
+  ])('a parameter is rejected: %s', (search, code) => {
     expect(refused(search)).toBe(code);
   });
 
   it.each([
     ['x-clickhouse-database', 'system', 81],
     ['x-clickhouse-format', 'CapnProto', 497],
-  ])('is refused by header: %s %s', (name, value, code) => {
+  ])('a header is rejected: %s %s', (name, value, code) => {
     expect(refused('', { [name]: value })).toBe(code);
   });
 
-  it('is the query of the URL, then the body', () => {
+  it('the query is the one in the URL, then the body', () => {
     expect(joinQuery('SELECT', Buffer.from('1'))).toBe('SELECT\n1');
     expect(joinQuery('', Buffer.from('SELECT 1'))).toBe('SELECT 1');
     expect(joinQuery('SELECT 1', Buffer.alloc(0))).toBe('SELECT 1');

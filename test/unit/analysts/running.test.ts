@@ -15,7 +15,7 @@ const leaveAll = async (runs: Promise<Run | null>[]): Promise<void> => {
 };
 
 describe('queries that run', () => {
-  it('wait while an org has as many as it may, and begin in their order', async () => {
+  it('queries wait while their organization has its maximum running, and begin in their order', async () => {
     const running = new Running();
     const first = enterAll(running, 'a', RUNNING_ORG_MAX);
     const order: number[] = [];
@@ -32,7 +32,7 @@ describe('queries that run', () => {
     expect(order).toEqual([1, 2]);
   });
 
-  it('leave room for other orgs, up to as many as may run in all', async () => {
+  it('queries of one organization leave room for others, up to the maximum of all', async () => {
     const running = new Running();
     const all = ['a', 'b', 'c'].flatMap((org) => enterAll(running, org, RUNNING_ORG_MAX));
     expect((await Promise.all(all)).length).toBe(RUNNING_MAX);
@@ -45,7 +45,7 @@ describe('queries that run', () => {
     await leaveAll(all.slice(1));
   });
 
-  it('begin first for the organization that has the fewest, however many queries of others wait', async () => {
+  it('the organization with the fewest running queries begins first, however many queries of others wait', async () => {
     const running = new Running();
     const full = ['a', 'b', 'c'].flatMap((org) => enterAll(running, org, RUNNING_ORG_MAX));
     await Promise.all(full);
@@ -66,7 +66,7 @@ describe('queries that run', () => {
     await leaveAll([...full.slice(1), ...waiting]);
   });
 
-  it('are refused when too many wait, and give up their place when the caller goes away', async () => {
+  it('queries are rejected when too many wait, and give up their place when the caller disconnects', async () => {
     const running = new Running();
     const first = enterAll(running, 'a', RUNNING_ORG_MAX);
     const gone = new AbortController();
@@ -79,7 +79,7 @@ describe('queries that run', () => {
     expect(await again).not.toBeNull();
   });
 
-  it('are cut with their user, running or waiting, and no others', async () => {
+  it('the queries of a deleted user are cancelled, running or waiting, and no others', async () => {
     const running = new Running();
     const mine = await running.enter('a', 'mine', here);
     const others = await running.enter('a', 'other', here);
@@ -90,7 +90,7 @@ describe('queries that run', () => {
     expect([mine, others, ...more].map((run) => run?.signal.aborted)).toEqual([true, false, ...more.map(() => false)]);
   });
 
-  it('are counted once, however often they leave', async () => {
+  it('a query that ends is counted once, however often it reports that', async () => {
     const running = new Running();
     const runs = await Promise.all(enterAll(running, 'a', RUNNING_ORG_MAX));
     runs[0]?.leave();

@@ -13,7 +13,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Starts an answer whose caller reads by `read`. */
+/** Starts an answer whose caller reads it with `read`. */
 async function answerTo(read: (caller: Socket) => void): Promise<ServerResponse> {
   return new Promise((resolve) => {
     server = createServer((_, res) => {
@@ -28,7 +28,7 @@ async function answerTo(read: (caller: Socket) => void): Promise<ServerResponse>
   });
 }
 
-/** Writes until `signal` aborts, or `bytes` have been written. */
+/** Writes until `signal` aborts or `bytes` have been written. */
 async function writeUntil(res: ServerResponse, signal: AbortSignal, bytes: number): Promise<void> {
   const chunk = Buffer.alloc(256 * 1024);
   for (let written = 0; written < bytes && !signal.aborted; written += chunk.length)
@@ -49,7 +49,7 @@ it('notices a caller that reads nothing', async () => {
   expect(watch.signal.aborted).toBe(true);
 });
 
-it('leaves a caller alone that reads all, and one for whom nothing waits to be sent', async () => {
+it('leaves alone a caller that reads everything, and one for whom no bytes wait', async () => {
   const res = await answerTo((caller) => caller.resume());
   const watch = watchForStall(res, LOOK_MS);
   await writeUntil(res, watch.signal, 64 * 1024 * 1024);

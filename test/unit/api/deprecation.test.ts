@@ -1,4 +1,4 @@
-// What will go is announced as the RFCs say, stays for a year, and names something that is there.
+// Deprecations are announced as the RFCs say, last for a year, and name something that exists.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Deprecated, deprecationHeaders } from '../../../api/http/deprecation.ts';
@@ -51,7 +51,7 @@ const documented = (...deprecated: Deprecated[]) => {
 const MARK = { deprecated: true, 'x-sunset': '2027-01-31' };
 
 describe('headers', () => {
-  test('a field: Deprecation as a structured date, Link to the documentation, and no Sunset, as the resource stays', () => {
+  test('a deprecated field has Deprecation as a structured date, Link to the documentation, and no Sunset, as the resource stays', () => {
     const headers = deprecationHeaders(
       routeWith(at('query', 'page_no'), at('body', 'label', { since: '2026-01-01T00:00:00.900Z' })),
     );
@@ -61,20 +61,20 @@ describe('headers', () => {
     ]);
   });
 
-  test('a whole route: Sunset as an HTTP date', () => {
+  test('a deprecated route has Sunset as an HTTP date', () => {
     expect(Object.fromEntries(deprecationHeaders(routeWith(at('route', ''))))['Sunset']).toBe(
       'Sun, 31 Jan 2027 00:00:00 GMT',
     );
   });
 
-  test('nothing to lose, nothing said', () => {
+  test('a current route has none of these headers', () => {
     expect(deprecationHeaders(routeWith())).toEqual([]);
     expect(deprecationHeaders({})).toEqual([]);
   });
 });
 
 describe('the document', () => {
-  test('marks parameters, fields and routes with their date', () => {
+  test('the document marks parameters, fields and routes with their date', () => {
     const { document, operation } = documented(
       at('query', 'page_no'),
       at('body', 'label'),
@@ -105,7 +105,7 @@ describe('the document', () => {
     ['no date', at('body', 'label', { since: 'soon' })],
     ['a field without a name', at('body', '')],
     ['a route with one', at('route', 'label')],
-  ])('is not made of a declaration with %s', (_, deprecated) => {
+  ])('the document rejects a declaration with %s', (_, deprecated) => {
     expect(() => documented(deprecated)).toThrow(/^makeThing: /);
   });
 });

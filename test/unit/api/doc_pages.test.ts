@@ -7,7 +7,7 @@ import { openDocPages } from '../../../api/openapi/doc_pages.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const docs = openDocPages();
 
-/** Markdown files of the project that a reader may open. */
+/** Returns the project's Markdown files that a reader may open. */
 function markdownFiles(): string[] {
   const below = readdirSync(path.join(ROOT, 'ops'), { recursive: true, encoding: 'utf8' }).map((file) =>
     path.join('ops', file),
@@ -17,7 +17,7 @@ function markdownFiles(): string[] {
 }
 
 describe('openDocPages', () => {
-  it('renders every page with its title, the navigation and no HTML comment', () => {
+  it('openDocPages renders every page with its title, the navigation and no HTML comment', () => {
     for (const [key, { title }] of docs.pages) {
       const [section = '', name = ''] = key.split('/');
       const html = docs.html(section, name) ?? '';
@@ -28,11 +28,11 @@ describe('openDocPages', () => {
     }
   });
 
-  it('turns links between pages into addresses of the service', () => {
+  it('openDocPages turns links between pages into addresses of the service', () => {
     expect(docs.html('guides', 'gateway')).toContain('href="/docs/adr/0025-gateway"');
   });
 
-  it('returns null for names that are not pages, paths out of the folder included', () => {
+  it('openDocPages returns null for names that are not pages, paths out of the folder included', () => {
     for (const name of ['nothing', '../../../package', '..', '', 'sending.md'])
       expect(docs.html('guides', name)).toBeNull();
     expect(docs.html('__proto__', 'constructor')).toBeNull();

@@ -1,18 +1,19 @@
-// Small pure parts of the edge: scopes, versions, paging, list parameters, content types, ingest paths, bounds in flight.
+// Small pure parts of the API's edge: scopes, versions, paging, list parameters, content types,
+// ingest paths, bounds in flight.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkJsonType, parseJson } from '../../../api/http/body.ts';
 import { idempotencyKey } from '../../../api/http/idempotency.ts';
 import { decodeCursor, encodeCursor, limitParam, pageMetaOf } from '../../../api/http/pagination.ts';
-import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS, SCOPES } from '../../../api/http/permissions.ts';
+import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS } from '../../../api/http/permissions.ts';
+import { SCOPES } from '../../../schemas/records/api_key.ts';
 import { listParam, templateOf } from '../../../api/http/route.ts';
 import { checkPinnedVersion } from '../../../api/http/version.ts';
-import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/admission/in_flight.ts';
 import { readAck } from '../../../api/intake/ingest/ack_inbox.ts';
 import { ingestPathOf } from '../../../api/intake/ingest/handler.ts';
 import { joinExpositions } from '../../../ops/platform/metrics.ts';
 
-test("a key may do what its scopes say, each by itself or all by the star; never what is an owner's", () => {
+test("a key may do what its scopes say, each by itself or all by the star, but never what is an owner's", () => {
   for (const permission of Object.keys(PERMISSIONS) as Permission[]) {
     const { scope } = PERMISSIONS[permission];
     expect(keyMay(new Set(['*']), permission)).toBe(scope !== null);
@@ -21,7 +22,7 @@ test("a key may do what its scopes say, each by itself or all by the star; never
   }
 });
 
-test('a maker hands on at most what it may do itself', () => {
+test('the creator of a key grants at most their own permissions', () => {
   expect(beyondKey(new Set(['org:write']), ['org:write', '*', 'jobs:read'])).toEqual(['*', 'jobs:read']);
   expect(beyondRole('admin', [...SCOPES])).toEqual([]);
   expect(beyondRole('member', ['traces:read', 'budgets:write', 'agents:write', '*'])).toEqual([
@@ -32,14 +33,14 @@ test('a maker hands on at most what it may do itself', () => {
   expect(beyondRole('viewer', ['agents:read', 'traces:read'])).toEqual(['traces:read']);
 });
 
-test.each([['1.7'], ['1.7.0'], ['1.7.x'], ['1.0'], [' 1.7 '], [undefined]])('version %s is taken', (version) => {
+test.each([['1.7'], ['1.7.0'], ['1.7.x'], ['1.0'], [' 1.7 '], [undefined]])('version %s is accepted', (version) => {
   expect(() => {
     checkPinnedVersion(version);
   }).not.toThrow();
 });
 
 test.each([['1.8'], ['2.0'], ['0.7'], ['1'], [''], ['1.7.x.x'], ['1.7, 1.7'], [['1.7', '2.0']]])(
-  'version %s is not',
+  'version %s is rejected',
   (version) => {
     expect(() => {
       checkPinnedVersion(version);
@@ -56,7 +57,7 @@ describe('paging', () => {
     expect(limitParam.parse(given)).toBe(expected);
   });
 
-  test.each([['0'], ['201'], ['-1'], ['1.5'], ['ten'], [''], [['1', '2']]])('limit %s is refused', (given) => {
+  test.each([['0'], ['201'], ['-1'], ['1.5'], ['ten'], [''], [['1', '2']]])('limit %s is rejected', (given) => {
     expect(limitParam.safeParse(given).success).toBe(false);
   });
 
@@ -66,7 +67,7 @@ describe('paging', () => {
     expect(pageMetaOf(100, 50, 50)).toEqual({ total: 100, page: 2, per_page: 50, has_more: false });
   });
 
-  test('a cursor comes back as it went, and nothing else is taken for one', () => {
+  test('a cursor is decoded as it was encoded, and nothing else is accepted as one', () => {
     const position = z.tuple([z.int(), z.string()]);
     expect(decodeCursor(encodeCursor([5, 'é']), position)).toEqual([5, 'é']);
     for (const forged of ['', 'x', '%%%', encodeCursor({ a: 1 }), encodeCursor([5]), 'W10']) {
@@ -100,7 +101,7 @@ test.each([
   ['/orgs/o/ingest/', null],
   ['/orgs/%zz/ingest/custom', null],
   ['/v1/orgs/o/ingest/custom', null],
-])('%s as an ingest path', (url, expected) => {
+])('%s is recognised as an ingest path', (url, expected) => {
   expect(ingestPathOf(url)).toEqual(expected);
 });
 
@@ -112,7 +113,7 @@ describe('content types', () => {
     ['Application/JSON; charset=UTF-8'],
     ['application/json;charset="utf-8"'],
     ['application/cloudevents+json'],
-  ])('%s is JSON', (type) => {
+  ])('the content type %s is JSON', (type) => {
     expect(() => {
       checkJsonType(type);
     }).not.toThrow();
@@ -124,7 +125,7 @@ describe('content types', () => {
     ['application/x-www-form-urlencoded'],
     ['multipart/form-data'],
     ['application/jsonx'],
-  ])('%s is not', (type) => {
+  ])('the content type %s is not JSON', (type) => {
     expect(() => {
       checkJsonType(type);
     }).toThrow(expect.objectContaining({ code: 'unsupported_media_type' }) as Error);
@@ -135,47 +136,12 @@ test('a byte order mark is skipped', () => {
   expect(parseJson(Buffer.from('\ufeff{"a":1}', 'utf8'))).toEqual({ a: 1 });
 });
 
-test('an idempotency key is a UUID of any case', () => {
+test('an Idempotency-Key is a UUID in any case', () => {
   expect(idempotencyKey(undefined)).toBeNull();
   expect(idempotencyKey('6F9619FF-8B86-D011-B42D-00CF4FC964FF')).toBe('6f9619ff-8b86-d011-b42d-00cf4fc964ff');
   for (const bad of ['', 'x', '6f9619ff8b86d011b42d00cf4fc964ff', '6f9619ff-8b86-d011-b42d-00cf4fc964fg', ['a', 'b']]) {
     expect(() => idempotencyKey(bad)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
   }
-});
-
-describe('bounds in flight', () => {
-  const of = (org_id: string) => ({
-    kind: 'api_key' as const,
-    org_id,
-    key_id: 'ak_1',
-    scopes: new Set(['*'] as const),
-  });
-
-  test("one org's flood is refused while another still gets in, and room comes back", () => {
-    const admission = new Admission();
-    const flood = admission.open(of('a'));
-    expect(flood.grow(ORG_BYTES_MAX)).toBeNull();
-    expect(admission.open(of('a')).grow(1)).toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '1' } });
-    expect(admission.open(of('b')).grow(1000)).toBeNull();
-    flood.release();
-    expect(admission.open(of('a')).grow(1)).toBeNull();
-  });
-
-  test('all orgs together have a bound', () => {
-    const admission = new Admission();
-    let held = 0;
-    for (let org = 0; admission.open(of(`o${String(org)}`)).grow(1024 * 1024) === null; org++) held++;
-    expect(held * 1024 * 1024).toBe(TOTAL_BYTES_MAX);
-  });
-
-  test('events are bounded too, and a release gives back once', () => {
-    const admission = new Admission();
-    const hold = admission.open(of('a'));
-    expect(hold.admit(ORG_EVENTS_MAX)).toBeNull();
-    expect(hold.admit(1)).toMatchObject({ code: 'rate_limited' });
-    hold.release();
-    expect(admission.open(of('a')).admit(ORG_EVENTS_MAX)).toBeNull();
-  });
 });
 
 describe('confirmations', () => {
@@ -184,7 +150,7 @@ describe('confirmations', () => {
     return readAck({ data: Buffer.from(text), string: () => text });
   };
 
-  test('only a sequence of the ingest log is one', () => {
+  test('only a sequence of the ingest log counts as a confirmation', () => {
     expect(ack({ stream: 'INGEST', seq: 5 })).toEqual({ kind: 'stored', seq: 5 });
     expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toEqual({ kind: 'stored', seq: 5 });
     for (const other of [
@@ -200,7 +166,7 @@ describe('confirmations', () => {
     }
   });
 
-  test('a full log is told from a failing one by the text of the same code', () => {
+  test('a full log is distinguished from a failing one by the text of the same code', () => {
     expect(ack({ error: { code: 503, err_code: 10077, description: 'maximum bytes exceeded' } })).toMatchObject({
       kind: 'full',
     });

@@ -1,4 +1,5 @@
-// The error table against the codes and statuses that the contract lists, and the translation of foreign errors.
+// The error table against the codes and statuses of the contract, and the translation of foreign
+// errors.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ClickHouseError } from '@clickhouse/client';
@@ -6,7 +7,7 @@ import { ApiError, describeIssues, errorBody, STATUS_OF, toApiError } from '../.
 import { classifyStoreFailure } from '../../../api/http/store_errors.ts';
 import { StoreUnavailable } from '../../../sql/client/client.ts';
 
-/** As the contract lists them, by status. */
+/** Codes by status, as the contract lists them. */
 const CONTRACT: Record<number, string> = {
   401: 'unauthenticated',
   402: 'payment_required',
@@ -64,14 +65,14 @@ describe('what is thrown becomes', () => {
     expect(code(error)).toBe(expected);
   });
 
-  test('nothing of a cause shows in the detail', () => {
+  test('the detail shows nothing of a cause', () => {
     for (const error of [storeError('62'), storeError('241'), new Error('secret SQL')]) {
       expect(toApiError(error, classifyStoreFailure).detail).not.toContain('secret');
     }
   });
 });
 
-test('a failed check is told by its field', () => {
+test('a failed validation names its field', () => {
   const schema = z.object({ a: z.object({ list: z.array(z.int()) }) });
   const told = (value: unknown) => {
     const result = schema.safeParse(value);

@@ -1,4 +1,4 @@
-// What is kept of an answer, by its size, and what a repeat gets then.
+// What is kept of an answer, by its size, and what a repeated request gets.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
@@ -36,14 +36,14 @@ async function lockOf(idempotency: Idempotency, request: IdempotentRequest): Pro
   return begun.lock;
 }
 
-/** What no compression makes smaller than it was. */
+/** Returns text that no compression makes smaller. */
 const noise = (bytes: number): string => randomBytes(Math.ceil((bytes * 3) / 4)).toString('base64');
 const large = JSON.stringify({
   data: Array.from({ length: 5000 }, (_, index) => ({ index, text: `ä line of text, number ${String(index)}` })),
 });
 
 describe('an answer', () => {
-  test('is kept as it is up to the bound, and compressed beyond it, under a state that older processes do not know', async () => {
+  test('an answer is kept as it is up to a size, and compressed beyond it, under a state unknown to older processes', async () => {
     for (const [body, state] of [
       [noise(ANSWER_BYTES_MAX).slice(0, ANSWER_BYTES_MAX), 'done'],
       [large, 'packed'],
@@ -55,19 +55,19 @@ describe('an answer', () => {
       const [text = ''] = records.texts();
       expect(JSON.parse(text)).toMatchObject({ state });
       expect(text.length).toBeLessThan(ANSWER_BYTES_MAX * 1.4);
-      // Another process.
+      // In another process.
       expect(await anIdempotency(records).begin(request)).toEqual({ replay: { status: 201, body } });
     }
   });
 
-  test('that is sealed is compressed before, and opens for its own caller only', async () => {
+  test('a sealed answer is compressed first, and opens for its own caller only', async () => {
     const records = keyedRecords();
     const request = aRequest({ sealWith: 'a caller' });
     await (await lockOf(anIdempotency(records), request)).keep({ status: 201, body: large }, CHANGED);
     const [text = ''] = records.texts();
     const kept = JSON.parse(text) as { state: string; sealed: boolean; body: string };
     expect([kept.state, kept.sealed, text.length < large.length / 2]).toEqual(['packed', true, true]);
-    // A gzip header would show that it is not.
+    // A gzip header would reveal that the value is not sealed.
     expect(kept.body.startsWith('H4sI')).toBe(false);
     expect(await anIdempotency(records).begin(request)).toEqual({ replay: { status: 201, body: large } });
     await expect(anIdempotency(records).begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('an answer', () => {
   test.each([
     ['does not shrink', noise(2 * ANSWER_BYTES_MAX)],
     ['is not even tried', 'x'.repeat(PACKED_BYTES_MAX + 1)],
-  ])('that %s is not kept: what changed something is not done again, what only read is', async (_what, body) => {
+  ])('an answer that %s is not kept: a change is not repeated, a read is', async (_what, body) => {
     const records = keyedRecords();
     const request = aRequest();
     await (await lockOf(anIdempotency(records), request)).keep({ status: 200, body }, CHANGED);
@@ -98,7 +98,7 @@ describe('an answer', () => {
 });
 
 describe('a request that is only marked', () => {
-  test('runs again with the same body, and is refused with another', async () => {
+  test('a marked request runs again with the same body, and is rejected with another', async () => {
     const records = keyedRecords();
     const request = aRequest();
     await anIdempotency(records).mark(request);
@@ -108,7 +108,7 @@ describe('a request that is only marked', () => {
     });
   });
 
-  test('that failed gives its key back; a repeat that failed does not', async () => {
+  test('a marked request that failed releases its key; a repeat that failed does not', async () => {
     const records = keyedRecords();
     const request = aRequest();
     const free = await anIdempotency(records).mark(request);

@@ -30,7 +30,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A verifier whose fetches go to `provider`, and the problems that it has told. */
+/** Returns a verifier whose fetches go to `provider`, and the problems that it reported. */
 function start(provider: TestProvider) {
   const problems: string[] = [];
   const verifier = createTokenVerifier({
@@ -40,12 +40,12 @@ function start(provider: TestProvider) {
     fetch: provider.fetch,
     onProblem: (problem) => void problems.push(problem),
   });
-  // Said of the missing audience, which is not what these tests are about.
+  // The report of the missing audience is not the subject of these tests.
   problems.length = 0;
   closers.push(() => {
     verifier.close();
   });
-  /** 'ok', or the code that the token was refused with. */
+  /** Returns 'ok', or the code with which the token was rejected. */
   const outcome = async (token: string): Promise<string> => {
     try {
       return (await verifier.verify(token)).user_id === 'user_1' ? 'ok' : 'another user';
@@ -59,7 +59,7 @@ function start(provider: TestProvider) {
 const away = () => Promise.reject(new Error('connection refused'));
 
 describe('the keys of a provider', () => {
-  it('are fetched once for many tokens that come together', async () => {
+  it("a provider's keys are fetched once for many tokens that arrive together", async () => {
     const provider = new TestProvider(first);
     const gate = Promise.withResolvers<Response>();
     provider.answer = () => gate.promise;
@@ -71,7 +71,7 @@ describe('the keys of a provider', () => {
     expect(provider.fetches).toBe(1);
   });
 
-  it('are fetched at most once in UNKNOWN_KEY_REST_MS for ids that are not known', async () => {
+  it("a provider's keys are fetched at most once in UNKNOWN_KEY_REST_MS for unknown ids", async () => {
     const provider = new TestProvider(first);
     const { outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');
@@ -93,7 +93,7 @@ describe('the keys of a provider', () => {
     expect(provider.fetches).toBe(2);
   });
 
-  it('take a new one in as soon as its id is seen and the last fetch is UNKNOWN_KEY_REST_MS ago', async () => {
+  it('a new key is accepted when its id appears and the last fetch is UNKNOWN_KEY_REST_MS ago', async () => {
     const provider = new TestProvider(first);
     const { outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');
@@ -104,7 +104,7 @@ describe('the keys of a provider', () => {
     expect(await outcome(await signed(first))).toBe('ok');
   });
 
-  it('drop a withdrawn one within REFRESH_MS without being asked, for tokens seen before too', async () => {
+  it('a withdrawn key ends within REFRESH_MS without a request, for tokens seen before too', async () => {
     const provider = new TestProvider(first, second);
     const { verifier, outcome } = start(provider);
     const token = await signed(first);
@@ -117,7 +117,7 @@ describe('the keys of a provider', () => {
     expect(await outcome(await signed(second))).toBe('ok');
   });
 
-  it('drop one whose id was given to another key', async () => {
+  it('a key whose id was given to another key ends', async () => {
     const provider = new TestProvider(first);
     const { outcome } = start(provider);
     const token = await signed(first);
@@ -128,7 +128,7 @@ describe('the keys of a provider', () => {
     expect(await outcome(await signed(second, {}, { kid: 'first' }))).toBe('ok');
   });
 
-  it('do not keep a token that was being verified while they changed', async () => {
+  it('a token that was being verified while the keys changed is not cached', async () => {
     const provider = new TestProvider(first);
     const { verifier, outcome } = start(provider);
     expect(await outcome(await signed(first, { jti: 'other' }))).toBe('ok');
@@ -140,7 +140,7 @@ describe('the keys of a provider', () => {
     expect(await outcome(token)).toBe('unauthenticated');
   });
 
-  it('stay in force while the provider is away, which is told once', async () => {
+  it("a provider's keys stay valid while it is away, which is logged once", async () => {
     const provider = new TestProvider(first);
     const { outcome, problems } = start(provider);
     const token = await signed(first);
@@ -166,7 +166,7 @@ describe('the keys of a provider', () => {
     ['answering with a page', () => new Response('<html></html>')],
     ['answering with something else', () => new Response('{"keys":{}}')],
     ['answering without end', () => new Response('{"keys":[]}'.padEnd(SET_BYTES_MAX + 1))],
-  ])('that were never had because the provider is %s make tokens 502, until they are had', async (_, answer) => {
+  ])('tokens are 502 while the keys were never fetched because the provider is %s', async (_, answer) => {
     const provider = new TestProvider(first);
     provider.answer = answer;
     const { outcome, problems } = start(provider);
@@ -180,7 +180,7 @@ describe('the keys of a provider', () => {
     expect(await outcome(token)).toBe('ok');
   });
 
-  it('are not waited for longer than FETCH_MS_MAX', async () => {
+  it('a fetch of keys is not waited for longer than FETCH_MS_MAX', async () => {
     const provider = new TestProvider(first);
     provider.answer = (signal) =>
       new Promise((_, reject) => {
@@ -194,7 +194,7 @@ describe('the keys of a provider', () => {
     expect(await answered).toBe('upstream_unavailable');
   });
 
-  it('are not waited for longer than FETCH_MS_MAX when their body stalls', async () => {
+  it('a fetch with a stalled body is not waited for longer than FETCH_MS_MAX', async () => {
     const provider = new TestProvider(first);
     provider.answer = (signal) =>
       new Response(
@@ -213,14 +213,14 @@ describe('the keys of a provider', () => {
     expect(await answered).toBe('upstream_unavailable');
   });
 
-  it('of a set of just SET_BYTES_MAX are taken', async () => {
+  it('a set of exactly SET_BYTES_MAX is accepted', async () => {
     const provider = new TestProvider(first);
     provider.answer = () => new Response(JSON.stringify({ keys: provider.keys }).padEnd(SET_BYTES_MAX));
     const { outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');
   });
 
-  it('are fetched no more once the verifier is closed, whether or not a fetch is under way', async () => {
+  it('no keys are fetched after the verifier is closed, whether or not a fetch is in flight', async () => {
     const provider = new TestProvider(first);
     const { verifier, outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');

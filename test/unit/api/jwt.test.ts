@@ -11,7 +11,7 @@ const verifierOf = (options: Partial<TokenVerifierOptions>): TokenVerifier & { c
   createTokenVerifier({ now: () => NOW_MS, onProblem: () => undefined, ...options });
 const bySecret = (options: Partial<TokenVerifierOptions> = {}) => verifierOf({ secret: SECRET, ...options });
 
-/** The detail of the 401, which must not hold any part of the token. */
+/** Returns the detail of the 401, which must not contain any part of the token. */
 async function refusal(verifier: TokenVerifier, token: string): Promise<string> {
   const error: unknown = await Promise.resolve()
     .then(() => verifier.verify(token))
@@ -29,7 +29,7 @@ async function refusal(verifier: TokenVerifier, token: string): Promise<string> 
 const good = { sub: 'user_1', exp: NOW_S + 600 };
 
 describe('a token under the secret', () => {
-  it('names a person, with the email in lower case', async () => {
+  it('a token names a person, with the email in lower case', async () => {
     const person = await bySecret().verify(hs256({ ...good, email: 'Ann@Example.COM' }));
     expect(person).toEqual({ kind: 'person', user_id: 'user_1', email: 'ann@example.com', expires_at: NOW_S + 600 });
   });
@@ -43,7 +43,7 @@ describe('a token under the secret', () => {
     ['an empty one', { email: '' }, null],
     ['one that is no text', { email: { $ne: '' } }, null],
     ['one that is too long to be one', { email: `${'a'.repeat(251)}@b.c` }, null],
-  ])('with %s', async (_, claims, email) => {
+  ])('a token is accepted with %s', async (_, claims, email) => {
     expect((await bySecret().verify(hs256({ ...good, ...claims }))).email).toBe(email);
   });
 
@@ -60,19 +60,19 @@ describe('a token under the secret', () => {
     ['whose sub is no text that can be stored', { ...good, sub: 'user_\ud800' }, 'sub is not'],
     ['whose iat is no number', { ...good, iat: 'now' }, 'iat is not valid'],
     ['that is an array', [good], 'cannot be read'],
-  ])('%s is refused', async (_, payload, detail) => {
+  ])('a token with %s is rejected', async (_, payload, detail) => {
     expect(await refusal(bySecret(), hs256(payload))).toContain(detail);
   });
 
   it.each([
     ['the end that it names', { exp: NOW_S + 600 }, NOW_S + 600],
     ['none', {}, null],
-  ])('may come without an end where the options say so; with %s', async (_, end, expires_at) => {
+  ])('a token may have no expiry where the options permit it; with %s', async (_, end, expires_at) => {
     const person = await bySecret({ mayBeEndless: true }).verify(hs256({ sub: 'user_1', ...end }));
     expect(person).toEqual({ kind: 'person', user_id: 'user_1', email: null, expires_at });
   });
 
-  it('that may come without an end still ends at the one that it names, and has to name a time', async () => {
+  it('a token that may have no expiry still ends at the one that it has, which must be a time', async () => {
     const verifier = bySecret({ mayBeEndless: true });
     expect(await refusal(verifier, hs256({ ...good, exp: NOW_S - CLOCK_SKEW_S }))).toContain('has expired');
     expect(await refusal(verifier, hs256({ ...good, exp: 1e15 }))).toContain('exp is not a time');
@@ -82,11 +82,11 @@ describe('a token under the secret', () => {
     expect(await refusal(verifier, hs256({ sub: 'user_1', nbf: NOW_S + 60 }))).toContain('not valid yet');
   });
 
-  it('is judged by a clock that may be a few seconds off, and no more', () => {
+  it("a token's times allow for a clock that is a few seconds off, and no more", () => {
     expect(CLOCK_SKEW_S).toBe(5);
   });
 
-  it('takes a sub of the greatest length', async () => {
+  it('a token may have a sub of the maximum length', async () => {
     expect((await bySecret().verify(hs256({ ...good, sub: 's'.repeat(128) }))).user_id).toHaveLength(128);
   });
 
@@ -97,7 +97,7 @@ describe('a token under the secret', () => {
     ['nbf', NOW_S + CLOCK_SKEW_S + 1, 'not valid yet'],
     ['iat', NOW_S + CLOCK_SKEW_S, null],
     ['iat', NOW_S + CLOCK_SKEW_S + 1, 'issued in the future'],
-  ])('with %s at %i: %s', async (claim, at, detail) => {
+  ])('a token with %s at %i: %s', async (claim, at, detail) => {
     const token = hs256({ ...good, [claim]: at });
     if (detail === null) expect((await bySecret().verify(token)).user_id).toBe('user_1');
     else expect(await refusal(bySecret(), token)).toContain(detail);
@@ -106,7 +106,7 @@ describe('a token under the secret', () => {
   it.each([
     ['issuer', 'iss', 'another issuer'],
     ['audience', 'aud', 'another audience'],
-  ])('needs the %s that is set, and only then', async (setting, claim, detail) => {
+  ])('a token needs the configured %s, and only then', async (setting, claim, detail) => {
     const verifier = bySecret({ [setting]: 'https://ours.example' });
     expect((await verifier.verify(hs256({ ...good, [claim]: 'https://ours.example' }))).user_id).toBe('user_1');
     expect(await refusal(verifier, hs256({ ...good, [claim]: 'https://ours.example/' }))).toContain(detail);
@@ -114,13 +114,13 @@ describe('a token under the secret', () => {
     expect((await bySecret().verify(hs256({ ...good, [claim]: 'anything' }))).user_id).toBe('user_1');
   });
 
-  it('may be for several audiences', async () => {
+  it('a token may have several audiences', async () => {
     const verifier = bySecret({ audience: 'millrace' });
     expect((await verifier.verify(hs256({ ...good, aud: ['other', 'millrace'] }))).user_id).toBe('user_1');
     expect(await refusal(verifier, hs256({ ...good, aud: ['other', 'millrace2'] }))).toContain('another audience');
   });
 
-  it('is refused when it was tampered with', async () => {
+  it('a tampered token is rejected', async () => {
     const [header = '', , signature = ''] = hs256(good).split('.');
     const other = hs256({ ...good, sub: 'user_2' }).split('.')[1] ?? '';
     expect(await refusal(bySecret(), `${header}.${other}.${signature}`)).toContain('signature');
@@ -138,7 +138,7 @@ describe('a token under the secret', () => {
     ['a payload that is not encoded', hs256(good, { crit: ['b64'], b64: false })],
     ['no JSON', 'aaaa.bbbb.cccc'],
     ['an empty signature', `${hs256(good).split('.').slice(0, 2).join('.')}.`],
-  ])('with %s is refused', async (_, token) => {
+  ])('a token with %s is rejected', async (_, token) => {
     expect(await refusal(bySecret(), token)).not.toBe('');
   });
 
@@ -148,19 +148,19 @@ describe('a token under the secret', () => {
     ['application/at+JWT', true],
     ['logout+jwt', false],
     ['secevent+jwt', false],
-  ])('of the type %s: taken is %s', async (typ, taken) => {
+  ])('a token of the type %s: accepted is %s', async (typ, taken) => {
     const token = hs256(good, { typ });
     if (taken) expect((await bySecret().verify(token)).user_id).toBe('user_1');
     else expect(await refusal(bySecret(), token)).toContain('type');
   });
 
-  it('takes none where there is neither a secret nor a provider', async () => {
+  it('without a secret and a provider no token is accepted', async () => {
     expect(await refusal(verifierOf({}), hs256(good))).toContain('takes no tokens');
   });
 });
 
 describe('a token that was verified before', () => {
-  it('is answered at once, until it expires', async () => {
+  it('a token verified before is answered at once, until it expires', async () => {
     let now = NOW_MS;
     const verifier = bySecret({ now: () => now });
     const token = hs256(good);
@@ -173,7 +173,7 @@ describe('a token that was verified before', () => {
     expect(await refusal(verifier, token)).toContain('has expired');
   });
 
-  it('is answered at once for as long as it lasts where it names no end', async () => {
+  it('a cached token without an expiry is answered at once as long as it is cached', async () => {
     let now = NOW_MS;
     const verifier = bySecret({ mayBeEndless: true, now: () => now });
     const token = hs256({ sub: 'user_1' });
@@ -182,14 +182,14 @@ describe('a token that was verified before', () => {
     expect(verifier.verify(token)).toBe(person);
   });
 
-  it('cannot be changed by who is handed it', async () => {
+  it("a cached token's result cannot be changed by its caller", async () => {
     const person: PersonCredential = await bySecret().verify(hs256(good));
     expect(() => {
       person.user_id = 'user_2';
     }).toThrow(TypeError);
   });
 
-  it('is forgotten when VERIFIED_MAX newer ones came', async () => {
+  it('a cached token is evicted after VERIFIED_MAX newer ones', async () => {
     const verifier = bySecret();
     const tokenOf = (n: number) => hs256({ ...good, sub: `user_${String(n)}` });
     for (let n = 0; n < VERIFIED_MAX; n++) await verifier.verify(tokenOf(n));
@@ -212,24 +212,24 @@ describe('a token of a provider', () => {
   const byProvider = (...keys: SigningKey[]) =>
     verifierOf({ secret: SECRET, jwksUrl: 'https://idp.example/jwks', fetch: new TestProvider(...keys).fetch });
 
-  it('is taken when it is signed with RS256, ES256 or EdDSA', async () => {
+  it("a provider's token is accepted when signed with RS256, ES256 or EdDSA", async () => {
     const verifier = byProvider(rsa, ec, ed);
     for (const key of [rsa, ec, ed])
       expect((await verifier.verify(await signed(key, { sub: `user_${key.kid}` }))).user_id).toBe(`user_${key.kid}`);
   });
 
-  it('is refused without an end, whatever tokens under a secret may do', async () => {
+  it("a provider's token without an expiry is rejected, whatever tokens under a secret may do", async () => {
     const endless = await signed(rsa, { exp: undefined });
     const options = { jwksUrl: 'https://idp.example/jwks', fetch: new TestProvider(rsa).fetch, mayBeEndless: true };
     expect(await refusal(verifierOf(options), endless)).toContain('lacks the claim exp');
     expect((await verifierOf(options).verify(await signed(rsa))).user_id).toBe('user_1');
   });
 
-  it('is refused when it is signed with the secret, as the provider takes its place', async () => {
+  it('a token signed with the secret is rejected, as the provider replaces it', async () => {
     expect(await refusal(byProvider(rsa), hs256(good))).toContain('algorithm');
   });
 
-  it('is refused when a public key of the provider was used as an HMAC secret', async () => {
+  it('a token is rejected when a public key of the provider served as its HMAC secret', async () => {
     const verifier = byProvider(rsa);
     const key = createPublicKey({ key: { ...rsa.jwk }, format: 'jwk' });
     for (const secret of [
@@ -242,19 +242,19 @@ describe('a token of a provider', () => {
     }
   });
 
-  it('is refused when it is not signed, or names a key of another kind than its algorithm', async () => {
+  it('a token is rejected when unsigned, or when its key is of another kind than its algorithm', async () => {
     const verifier = byProvider(rsa, ec);
     expect(await refusal(verifier, forged({ alg: 'none', kid: 'rsa' }, good, null))).toContain('algorithm');
     expect(await refusal(verifier, await signed(ec, {}, { kid: 'rsa' }))).toContain('does not publish');
   });
 
-  it('is refused when it brings its own key', async () => {
+  it('a token that brings its own key is rejected', async () => {
     const own = await aKey('RS256', 'rsa');
     const header = { jwk: own.jwk, jku: 'https://evil.example/jwks' };
     expect(await refusal(byProvider(rsa), await signed(own, {}, header))).toContain('signature');
   });
 
-  it('is refused when the set holds a symmetric or a private key for it', async () => {
+  it('a token is rejected when the set has a symmetric or private key for it', async () => {
     const provider = new TestProvider();
     provider.keys = [
       { kty: 'oct', k: Buffer.from(SECRET).toString('base64url'), kid: 'oct' },
@@ -265,7 +265,7 @@ describe('a token of a provider', () => {
     expect(await refusal(verifier, await signed(ec))).toContain('cannot be verified');
   });
 
-  it('without a key id is tried with every key that fits it', async () => {
+  it('a token without a key id is verified with every suitable key', async () => {
     const second = await aKey('ES256', 'second');
     const stranger = await aKey('ES256', 'stranger');
     const verifier = byProvider(rsa, ec, second);
@@ -277,7 +277,7 @@ describe('a token of a provider', () => {
     expect(await refusal(verifier, await signed(stranger, {}, { kid: undefined }))).toContain('signature');
   });
 
-  it('is not asked for an audience when none is set, which is said once', () => {
+  it('a token needs no audience when none is configured, which is logged once', () => {
     const problems: string[] = [];
     const onProblem = (problem: string) => void problems.push(problem);
     const options = { jwksUrl: 'https://idp.example/jwks', fetch: new TestProvider(rsa).fetch, onProblem };

@@ -1,11 +1,15 @@
-// When a tenant has filled its share of the idempotency answers, by what the store counts and what this process adds.
+// When a tenant has filled its share of the idempotency answers, by the store's count and what this
+// process adds.
 import { expect, test } from 'vitest';
 import { type TenantUse, TenantShares } from '../../../api/http/keyed_shares.ts';
 
 const TTL_MS = 86_400_000;
 const NOTHING: TenantUse = { bytes: 0, records: 0, oldest_ms: null };
 
-/** Shares of 100 records or 100,000 bytes over a store that holds `use`, at a clock that the test moves. */
+/**
+ * Returns shares of 100 records or 100,000 bytes over a store that holds `use`, with a clock that
+ * the test moves.
+ */
 function shares(use: () => TenantUse | Error) {
   const state = { now: 1_000_000, measured: 0, problems: 0 };
   const made = new TenantShares({
@@ -37,7 +41,7 @@ test('a tenant is full by bytes or by records, until its oldest record expires',
   expect(await made.fullUntil('a')).toBeNull();
 });
 
-test('what this process adds counts at once, without asking the store again', async () => {
+test('records that this process adds count at once, without asking the store', async () => {
   const { made, state } = shares(() => NOTHING);
   expect(await made.fullUntil('a')).toBeNull();
   for (let n = 0; n < 99; n++) made.added('a', { bytes: 10, records: 1 });
@@ -47,7 +51,7 @@ test('what this process adds counts at once, without asking the store again', as
   expect(state.measured).toBe(2);
 });
 
-test('a refusal counts again once the last count is some seconds old, so that expired records make room', async () => {
+test('a rejection counts again once the last count is some seconds old, so that expired records make room', async () => {
   let use: TenantUse = { bytes: 100_000, records: 1, oldest_ms: 1 };
   const { made, state } = shares(() => use);
   expect(await made.fullUntil('a')).not.toBeNull();
@@ -57,13 +61,13 @@ test('a refusal counts again once the last count is some seconds old, so that ex
   expect(await made.fullUntil('a')).toBeNull();
 });
 
-test('what other processes add is found within seconds past a quarter of the share', async () => {
+test('records that other processes add are found within seconds above a quarter of the share', async () => {
   let use: TenantUse = { bytes: 30_000, records: 1, oldest_ms: 1 };
   const { made, state } = shares(() => use);
   expect(await made.fullUntil('a')).toBeNull();
   use = { bytes: 100_000, records: 1, oldest_ms: 1 };
   state.now += 5_000;
-  // The count runs beside this request; the next one is refused.
+  // The count runs beside this request; the next one is rejected.
   await made.fullUntil('a');
   await Promise.resolve();
   expect(await made.fullUntil('a')).not.toBeNull();

@@ -1,4 +1,5 @@
-// The edge around a handler: how deep a body may be, and what an Idempotency-Key is for routes that change, read or stream.
+// The edge around a handler: how deep a body may be, and the effect of an Idempotency-Key on routes
+// that change, read or stream.
 import { randomBytes, randomUUID } from 'node:crypto';
 import express from 'express';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +18,7 @@ const shown = { method: 'post', summary: '', tag: 'T', body, response: z.unknown
 /** An answer that no compression makes small enough to be kept. */
 const tooLarge = randomBytes(2 * ANSWER_BYTES_MAX).toString('base64');
 
-/** Every call of a handler, in order. */
+/** Returns routes that record every call of a handler, in order. */
 function someRoutes(calls: string[]): Route[] {
   return [
     definePublicRoute({
@@ -63,13 +64,13 @@ interface Heard {
   detail: unknown;
 }
 
-/** Serves the routes for as long as `ask` runs. */
+/** Serves the routes while `ask` runs. */
 async function served(
   calls: string[],
   ask: (post: (path: string, raw: string, key?: string) => Promise<Heard>) => Promise<void>,
 ) {
   const none = { done: () => Promise.resolve(), failed: () => Promise.resolve() };
-  // Public routes need neither keys nor tokens, nor have they a rate.
+  // Public routes need neither keys nor tokens, and have no rate.
   const deps = {
     audit: { begin: () => Promise.resolve(none) },
     idempotency: new Idempotency({ store: keyedRecords().store, now: Date.now, onProblem: () => undefined }),
@@ -96,7 +97,7 @@ async function served(
   );
 }
 
-test('a body may be nested so deep and no deeper', async () => {
+test('a body may be nested up to a bound and no deeper', async () => {
   const nested = (levels: number) => `{"deep":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
   const calls: string[] = [];
   await served(calls, async (post) => {
@@ -112,7 +113,7 @@ test('a body may be nested so deep and no deeper', async () => {
 });
 
 describe('an Idempotency-Key', () => {
-  test('of what changed something is never run twice, though its answer was too large; of what only read it is', async () => {
+  test('a keyed change is never run twice, even when its answer was too large; a keyed read is', async () => {
     const calls: string[] = [];
     await served(calls, async (post) => {
       const [changed, dry, read] = [randomUUID(), randomUUID(), randomUUID()];
@@ -125,7 +126,7 @@ describe('an Idempotency-Key', () => {
     expect(calls).toEqual(['changes', 'changes', 'changes', 'reads', 'reads']);
   });
 
-  test('of a stream stands for one body, which runs again; a failure gives it back', async () => {
+  test('a keyed stream stands for one body, which runs again; a failure releases the key', async () => {
     const calls: string[] = [];
     await served(calls, async (post) => {
       const key = randomUUID();

@@ -1,4 +1,5 @@
-// The document that is generated: complete, closed, and nothing in it that a route does not declare.
+// The generated document is complete and closed, and contains nothing that a route does not
+// declare.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageMeta } from '../../../api/http/pagination.ts';
@@ -29,7 +30,7 @@ function refsIn(value: Json): string[] {
   );
 }
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   const refs = new Set(refsIn(document));
   expect(refs.size).toBeGreaterThan(0);
   for (const ref of refs) {
@@ -44,14 +45,14 @@ test('every reference leads somewhere', () => {
   }
 });
 
-test('every declared route is there once, under its own operation id', () => {
+test('every declared route is documented once, under its own operation id', () => {
   const paths = document['paths'] as Record<string, Record<string, { operationId: string }>>;
   const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
   expect(ids.toSorted()).toEqual(routes.map(({ operation_id }) => operation_id).sort());
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('an answer that can have another status is there under both', () => {
+test('an answer with several statuses is documented under each', () => {
   const route = defineRoute({
     method: 'post',
     path: '/v1/things',
@@ -74,7 +75,7 @@ test('an answer that can have another status is there under both', () => {
 });
 
 test.each(INGEST_DOCS.map((doc) => [doc.path.split('/').at(-1) as IngestFormat, doc.example] as const))(
-  'the example of %s is one that ingest takes',
+  'ingest accepts the example of %s',
   (format, example) => {
     const split = splitBody(format, example);
     expect(split.ok && split.events.map((event) => checkEvent(format, event).ok)).toEqual([true]);
@@ -107,7 +108,7 @@ test('parameters, page meta and errors come from the declaration', () => {
     expect(text).toContain(`"${field}":`);
 });
 
-test('one id stands for one shape, taken or answered; two shapes of one id are refused', () => {
+test('one id stands for one shape, as input or output; two shapes of one id are rejected', () => {
   const thing = z.object({ a: z.int() }).meta({ id: 'UnitThing' });
   const route = (response: z.ZodType) =>
     defineRoute({
@@ -123,13 +124,13 @@ test('one id stands for one shape, taken or answered; two shapes of one id are r
       handler: () => ({ data: null }),
     });
   expect(JSON.stringify(openApiDocument([route(thing)]))).toContain('"UnitThing":{"type":"object"');
-  // Deeper down, too.
+  // The same holds deeper down.
   const namesake = () => z.object({ b: z.int() }).meta({ id: 'UnitThing' });
   for (const other of [namesake(), z.object({ in: z.array(namesake()) })])
     expect(() => openApiDocument([route(other)])).toThrow('two different shapes have the id UnitThing');
 });
 
-test('what a login is and what a session of traces is are not mixed up', () => {
+test('the shape of a login differs from that of a session of traces', () => {
   const { components } = openApiDocument([
     ...sessionRoutes({} as SessionDeps),
     ...sessionListRoutes({} as SessionsDeps),
@@ -140,7 +141,7 @@ test('what a login is and what a session of traces is are not mixed up', () => {
   expect(Object.keys(components.schemas['LoginSession']?.properties ?? {})).toContain('expires_at');
 });
 
-test('a route says what its Idempotency-Key can answer', () => {
+test('a route documents what its Idempotency-Key can answer', () => {
   const paths = openApiDocument([...routes, ...traceRoutes({} as never), ...OTLP_DOCS])['paths'] as unknown as Record<
     string,
     Record<string, { parameters: { name: string }[]; responses: Record<string, { description: string }> }>
@@ -160,7 +161,7 @@ test('a route says what its Idempotency-Key can answer', () => {
   ]);
   expect(of('/v1/traces/compare')).toEqual([true, 'idempotency_in_progress', expect.stringContaining('_reused')]);
   expect(of('/v1/traces/{trace_id}/export')).toEqual([true, undefined, expect.stringContaining('_reused')]);
-  // Which takes no key, and has an error that comes in two shapes.
+  // A route without an Idempotency-Key whose error has two shapes.
   expect(of('/v1/traces')).toEqual([false, undefined, 'invalid_request, unsupported_api_version']);
   expect(paths['/v1/traces']?.['post']?.responses['400']?.description).toBe('invalid_request');
 });

@@ -1,6 +1,7 @@
-// The table of permissions against the contract's, written down by hand.
+// The table of permissions against the contract's, written out by hand.
 import { describe, expect, test } from 'vitest';
-import { keyMay, PERMISSIONS, type Permission, ROLES, roleMay, SCOPES } from '../../../api/http/permissions.ts';
+import { keyMay, PERMISSIONS, type Permission, ROLES, roleMay } from '../../../api/http/permissions.ts';
+import { SCOPES } from '../../../schemas/records/api_key.ts';
 
 const ALL = ['viewer', 'member', 'admin', 'owner'];
 const MEMBER_UP = ['member', 'admin', 'owner'];
@@ -22,7 +23,7 @@ describe('the table of the specification', () => {
     ['references:upload', ADMIN_UP],
     ['references:delete', ADMIN_UP],
     ['members:invite', ADMIN_UP],
-    // The endpoint says owners only, which wins over the table's admin.
+    // The endpoint is for owners only, which overrides the table's admin.
     ['members:remove', OWNER],
     ['settings:edit', OWNER],
     ['billing:view', ADMIN_UP],
@@ -34,7 +35,7 @@ describe('the table of the specification', () => {
     ['gdpr:execute', OWNER],
     ['retention:override', OWNER],
     ['org:transfer', OWNER],
-  ])('%s: %j', (permission, roles) => {
+  ])('the table of roles gives %s: %j', (permission, roles) => {
     expect(rolesOf(permission)).toEqual(roles);
   });
 });
@@ -57,12 +58,12 @@ describe('what was decided beyond it', () => {
     ['api_keys:write', ADMIN_UP],
     ['grants:edit', OWNER],
     ['members:role', OWNER],
-  ])('%s: %j', (permission, roles) => {
+  ])('the contract gives %s in addition: %j', (permission, roles) => {
     expect(rolesOf(permission)).toEqual(roles);
   });
 });
 
-test('what only owners may do takes no key, whatever its scopes', () => {
+test('no key may do what only owners may, whatever its scopes', () => {
   const ownerOnly = (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => rolesOf(permission).length === 1);
   expect(ownerOnly.length).toBeGreaterThan(5);
   for (const permission of ownerOnly)

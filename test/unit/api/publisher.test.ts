@@ -1,6 +1,7 @@
-// Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
+// Group commit: which requests share a message, in which order and within which bounds, and which
+// requests a failure affects.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LogPort, Refusal, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import type { LogPort, PublishFailure, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
@@ -19,7 +20,7 @@ interface Sent {
   settle: Settle;
 }
 
-/** A log whose confirmations come when the test says so. */
+/** A log whose confirmations arrive when the test says so. */
 class ManualLog implements LogPort {
   connected = true;
   broken = false;
@@ -66,7 +67,7 @@ function event(body: string, partition = 0, bytes = body.length): OutgoingEvent 
   };
 }
 
-/** The state of a promise as it moves. */
+/** Tracks the state of a promise. */
 function watched(promise: Promise<unknown>): { state: string } {
   const seen = { state: 'open' };
   promise.then(
@@ -81,7 +82,7 @@ const stored = (seq: number): Stored => ({ kind: 'stored', seq });
 const turn = () => vi.advanceTimersByTimeAsync(1);
 
 describe('sharing', () => {
-  test('requests of one turn share a message; those that come while it is under way share the next, in order', async () => {
+  test('requests of one turn share a message; those that arrive while it is in flight share the next, in order', async () => {
     const first = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
     await turn();
     const second = [watched(publisher.publish([event('c')])), watched(publisher.publish([event('d')]))];
@@ -97,7 +98,7 @@ describe('sharing', () => {
     expect(second.map(({ state }) => state)).toEqual(['stored', 'stored']);
   });
 
-  test('what is little travels together, whatever its partition', async () => {
+  test('small events share a message, whatever their partition', async () => {
     const seen = [
       watched(publisher.publish([event('a', 0), event('b', 1)])),
       watched(publisher.publish([event('c', 1)])),
@@ -110,7 +111,7 @@ describe('sharing', () => {
     expect(seen.map(({ state }) => state)).toEqual(['stored', 'stored']);
   });
 
-  test('a request learns where the events of each partition stand', async () => {
+  test('a request learns the positions of its events in each partition', async () => {
     const promise = publisher.publish([event('a', 0), event('b', 1), event('much', 1, OWN_MESSAGE_BYTES)]);
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.1', 'ingest.mixed']);
@@ -124,7 +125,7 @@ describe('sharing', () => {
     );
   });
 
-  test('a partition with much to send does not wait for the mixed message, nor does that wait for it', async () => {
+  test('a busy partition does not wait for the shared message, nor the shared message for it', async () => {
     const first = watched(publisher.publish([event('little', 0)]));
     await turn();
     const much = watched(publisher.publish([event('much', 0, OWN_MESSAGE_BYTES)]));
@@ -156,7 +157,7 @@ describe('sharing', () => {
     expect(seen.state).toBe('stored');
   });
 
-  test('a slow partition does not hold up another', async () => {
+  test('a slow partition does not delay another', async () => {
     void publisher.publish([event('slow', 0, OWN_MESSAGE_BYTES)]).catch(() => undefined);
     await turn();
     const other = watched(publisher.publish([event('fast', 1)]));
@@ -166,7 +167,7 @@ describe('sharing', () => {
     expect(other.state).toBe('stored');
   });
 
-  test('messages stay within their bytes; a bigger event goes alone', async () => {
+  test('messages stay within their maximum bytes; a larger event travels alone', async () => {
     const half = Math.ceil(MESSAGE_BYTES_TARGET / 2);
     const seen = watched(
       publisher.publish([
@@ -186,7 +187,7 @@ describe('sharing', () => {
     expect(seen.state).toBe('stored');
   });
 
-  test('messages stay within their number of events', async () => {
+  test('messages stay within their maximum number of events', async () => {
     for (let sent = 0; sent < 3; sent++)
       void publisher.publish(Array.from({ length: MESSAGE_EVENTS_MAX / 2 }, () => event('x', 0, 1)));
     await turn();
@@ -198,8 +199,8 @@ describe('sharing', () => {
 
 describe('failing', () => {
   test.each([
-    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies Refusal, 'rate_limited'],
-    [{ kind: 'failed', detail: 'no stream' } satisfies Refusal, 'upstream_unavailable'],
+    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies PublishFailure, 'rate_limited'],
+    [{ kind: 'failed', detail: 'no stream' } satisfies PublishFailure, 'upstream_unavailable'],
   ])('a refused message fails every request in it and none after it', async (refusal, code) => {
     const inside = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
     await turn();
@@ -211,7 +212,7 @@ describe('failing', () => {
     expect([...inside.map(({ state }) => state), after.state]).toEqual([code, code, 'stored']);
   });
 
-  test('without a connection a request is refused at once', async () => {
+  test('without a connection a request is rejected at once', async () => {
     log.connected = false;
     await expect(publisher.publish([event('a')])).rejects.toMatchObject({ code: 'upstream_unavailable' });
     expect(log.sent).toEqual([]);
@@ -224,7 +225,7 @@ describe('failing', () => {
     expect(seen.state).toBe('upstream_unavailable');
   });
 
-  test('a late confirmation is asked for once more under the same id, and then given up before a second is over', async () => {
+  test('a late confirmation is requested once more under the same id, and given up within a second', async () => {
     const seen = watched(publisher.publish([event('a')]));
     await vi.advanceTimersByTimeAsync(RESEND_MS + 60);
     expect(log.sent.map(({ id }) => id)).toEqual([log.at(0).id, log.at(0).id]);
@@ -234,7 +235,7 @@ describe('failing', () => {
     expect(log.forgotten).toEqual([log.at(0).id]);
   });
 
-  test('the second send settles it as well as the first', async () => {
+  test('the second send settles a request as well as the first', async () => {
     const seen = watched(publisher.publish([event('a')]));
     await vi.advanceTimersByTimeAsync(RESEND_MS + 60);
     log.at(1).settle(stored(1));
@@ -244,7 +245,7 @@ describe('failing', () => {
     await publisher.flush();
   });
 
-  test('what waits behind a message without answer is refused at its own deadline, what it spent before included', async () => {
+  test('a request behind an unanswered message is rejected at its own deadline, earlier waits included', async () => {
     void publisher.publish([event('a')]).catch(() => undefined);
     await turn();
     const waiting = watched(publisher.publish([event('b')], 500));
@@ -265,7 +266,7 @@ describe('failing', () => {
     await publisher.flush();
   });
 
-  test('flush waits for what is under way', async () => {
+  test('flush waits for the messages in flight', async () => {
     void publisher.publish([event('a')]);
     await turn();
     let flushed = false;

@@ -1,4 +1,4 @@
-// What a refusal of a query parameter says, and which schemas declare lists.
+// The rejection of a query parameter, and the schemas that declare lists.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkQueryNames, unknownParameter } from '../../../api/http/query_params.ts';
@@ -33,7 +33,7 @@ test.each([
   expect(unknownParameter(given, names)).toBe(`unknown query parameter ${given}; did you mean ${nearest}?`);
 });
 
-test('a name that is near to none is answered with all that the endpoint takes', () => {
+test('a name unlike any parameter is answered with all parameters of the endpoint', () => {
   expect(unknownParameter('zzz', ['limit', 'offset'])).toBe(
     'unknown query parameter zzz; this endpoint takes limit, offset',
   );

@@ -1,4 +1,4 @@
-// Which partitions count as nobody's.
+// Which partitions count as not owned.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ReadinessWatch, RESTART_MS } from '../../../api/system/readiness.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
@@ -41,7 +41,7 @@ const own = (partition: number, more: object): void => {
     ...more,
   });
 };
-/** Lets time go by while the worker beats. */
+/** Lets time pass while the worker sends heartbeats. */
 const pass = async (seconds: number, more: { up?: boolean } = {}): Promise<void> => {
   for (let second = 0; second < seconds; second += 1) {
     sendBeat(log.nc, { worker_id: 'w1', metrics_url: '', ended: false, ...more });
@@ -49,10 +49,10 @@ const pass = async (seconds: number, more: { up?: boolean } = {}): Promise<void>
   }
 };
 
-it('a partition that a live worker has not brought up for half a minute, until it is up', async () => {
+it('a partition that a live worker has not recovered for half a minute is not ready until it has', async () => {
   own(0, { up: false });
   own(1, { up: true });
-  // As an older version writes it.
+  // The record as an older version writes it.
   own(2, {});
   await pass(25);
   expect(watch.unowned()).toBe(0);
@@ -64,7 +64,7 @@ it('a partition that a live worker has not brought up for half a minute, until i
   expect(watch.unowned()).toBe(0);
 });
 
-it('a partition of a worker that is silent, or of nobody, at once', async () => {
+it('a partition of a silent worker, or of none, is not ready at once', async () => {
   own(0, { up: true });
   own(1, { up: true, owner: '' });
   await pass(1);
@@ -73,7 +73,7 @@ it('a partition of a worker that is silent, or of nobody, at once', async () => 
   expect(watch.unowned()).toBe(3);
 });
 
-it('is ready only once every partition is up, a worker takes calls to run jobs, and hard limits can be decided', async () => {
+it('the service is ready only once every partition is recovered, a worker takes job calls, and hard limits can be decided', async () => {
   budgetsReady = false;
   for (const partition of [0, 1, 2]) own(partition, { up: partition > 0 });
   await pass(1, { up: true });
@@ -87,7 +87,7 @@ it('is ready only once every partition is up, a worker takes calls to run jobs, 
   expect((await watch.check()).status).toBe('ready');
 });
 
-it('stays ready while a worker restarts, and is not any more when nobody takes its partitions', async () => {
+it('the service stays ready while a worker restarts, but not when nobody takes its partitions', async () => {
   for (const partition of [0, 1, 2]) own(partition, { up: true });
   await pass(1);
   expect((await watch.check()).status).toBe('ready');
@@ -97,7 +97,7 @@ it('stays ready while a worker restarts, and is not any more when nobody takes i
   for (const partition of [0, 1, 2]) own(partition, { up: false });
   await pass(5, { up: false });
   expect((await watch.check()).status).toBe('ready');
-  // Killed: it is silent, and then for too long.
+  // The worker is killed: it is silent, and then silent for too long.
   await vi.advanceTimersByTimeAsync(RESTART_MS);
   expect([watch.unowned(), (await watch.check()).status]).toEqual([3, 'ready']);
   await vi.advanceTimersByTimeAsync(RESTART_MS);

@@ -1,4 +1,4 @@
-// A score that is given: what is stored of it, and what is answered.
+// A given score: what is stored and what is answered.
 import { expect, test } from 'vitest';
 import { giveScore } from '../../../api/telemetry/scores/scores.ts';
 import type { UserScore } from '../../../schemas/codec.ts';
@@ -7,7 +7,7 @@ import { createClickHouse } from '../../../sql/client/client.ts';
 const given = async (comment: string | null | undefined) => {
   const stored: UserScore[] = [];
   const deps = {
-    // Nothing is asked of it where no span is named.
+    // The store is not queried when no span is named.
     clickhouse: createClickHouse({ url: 'http://127.0.0.1:1' }),
     locate: () => Promise.resolve({ from_ms: 1, to_ms: 2 }),
     queue: (score: UserScore) => {

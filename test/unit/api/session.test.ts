@@ -1,4 +1,4 @@
-// How long a session lasts: as its token says, and as its cookie does where the token says nothing.
+// A session lasts as long as its token, or as its cookie when the token has no expiry.
 import { describe, expect, it } from 'vitest';
 import { sessionRoutes } from '../../../api/control/sign_in/routes.ts';
 import { session } from '../../../api/control/sign_in/schema.ts';
@@ -20,14 +20,14 @@ describe('a session', () => {
   it.each([
     ['ten minutes', NOW_S + 600, 599],
     ['a moment', NOW_S - 4, 1],
-  ])('ends with its token, after %s', async (_what, exp, maxAgeS) => {
+  ])('a session ends with its token, after %s', async (_what, exp, maxAgeS) => {
     const { shown, cookie } = await ask('post', exp);
     expect(shown.expires_at).toBe(new Date(exp * 1000).toISOString());
     expect(cookie).toBe(`svc_session=${TOKEN}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict`);
     expect((await ask('get', exp)).shown).toEqual(shown);
   });
 
-  it('of a token without an end lasts twelve hours; what shows it later does not know when it began', async () => {
+  it('a session of a token without an expiry lasts twelve hours; later requests do not know when it began', async () => {
     const { shown, cookie } = await ask('post', null);
     expect(shown.expires_at).toBe(new Date(NOW_MS + 12 * 3_600_000).toISOString());
     expect(cookie).toContain('; Max-Age=43199; ');

@@ -27,7 +27,7 @@ describe('the session cookie', () => {
     expect(sessionCookieOf({ cookie })).toBe(token);
   });
 
-  it('is set so that no page reads it and no other site sends it', () => {
+  it('the session cookie is set so that no page reads it and no other site sends it', () => {
     const set = setSessionCookie(TOKEN, { maxAgeS: 60, secure: true });
     expect(set.split('; ')).toEqual([
       `svc_session=${TOKEN}`,
@@ -109,11 +109,11 @@ describe('a request by cookie that changes something', () => {
       false,
     ],
     ['with a custom header', { 'x-requested-with': 'XMLHttpRequest' }, true],
-  ])('%s: passes is %o', (_, headers, expected) => {
+  ])('a changing request by cookie from %s: passes is %o', (_, headers, expected) => {
     expect(passes(headers)).toBe(expected);
   });
 
-  it('is told by its method; what only reads needs no proof', () => {
+  it('a changing request is recognised by its method; a read needs no proof', () => {
     for (const method of ['GET', 'HEAD']) expect(passes({}, method)).toBe(true);
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expect(passes({}, method)).toBe(false);
   });

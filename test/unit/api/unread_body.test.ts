@@ -1,4 +1,5 @@
-// Answers to requests whose bodies nobody reads: every client gets to read them, whatever it does first, within bounds.
+// Answers to requests whose bodies nobody reads: every client can read them, whatever it does
+// first, within bounds.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -12,7 +13,10 @@ import { eventually } from '../../support/wait.ts';
 const MB = 1_000_000;
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Answers with the status of the path after discarding the body; /read reads it, /early answers 200 without looking at it. */
+/**
+ * Answers with the status of the path after discarding the body; /read reads it, /early answers 200
+ * without reading it.
+ */
 async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
   const status = Number(req.url?.slice(1));
   if (req.url === '/read') {
@@ -41,7 +45,7 @@ const post = (path: string, ...headers: string[]): string[] => [`POST ${path} HT
 
 describe('a client that writes its whole body before it reads', () => {
   test.each([401, 413, 429].flatMap((status) => [5, 20, 60].map((size) => [status, size] as const)))(
-    'reads a %i after %i MB with Connection: close',
+    'a client that writes its whole body first reads a %i after %i MB with Connection: close',
     async (status, size) => {
       await served(async (port) => {
         for (const halfClose of [false, true]) {
@@ -58,7 +62,7 @@ describe('a client that writes its whole body before it reads', () => {
     },
   );
 
-  test('reads a refusal of a chunked body, and of a body longer than what is read', async () => {
+  test('a client that writes first reads a rejection of a chunked body, and of a body longer than what is read', async () => {
     await served(async (port) => {
       for (const [path, status] of [
         ['/read', 413],
@@ -73,7 +77,7 @@ describe('a client that writes its whole body before it reads', () => {
     });
   });
 
-  test('reads an answer that was sent before any of the body was looked at', async () => {
+  test('a client that writes first reads an answer that was sent before any of the body was read', async () => {
     await served(async (port) => {
       const head = post('/early', 'Connection: close', `Content-Length: ${String(20 * MB)}`);
       const got = await writeThenRead(port, { head, pieces: pieces(20 * MB) });
@@ -81,7 +85,7 @@ describe('a client that writes its whole body before it reads', () => {
     });
   });
 
-  test('reads the refusal when it sends less than it announced and closes its half', async () => {
+  test('a client reads the rejection when it sends less than it announced and closes its half', async () => {
     await served(async (port) => {
       const head = post('/413', `Content-Length: ${String(60 * MB)}`);
       const got = await writeThenRead(port, { head, pieces: pieces(MB), halfClose: true });
@@ -89,7 +93,7 @@ describe('a client that writes its whole body before it reads', () => {
     });
   });
 
-  test('reads the refusal when its chunks turn out to be malformed', async () => {
+  test('a client reads the rejection when its chunks turn out to be malformed', async () => {
     await served(async (port) => {
       const head = post('/401', 'Transfer-Encoding: chunked');
       const got = await writeThenRead(port, { head, pieces: ['5\r\nhello\r\n', 'no chunk\r\n'] });
@@ -99,7 +103,7 @@ describe('a client that writes its whole body before it reads', () => {
 });
 
 describe('the connection', () => {
-  test('stays open after a refusal whose body was discarded whole, and closes after a 413', async () => {
+  test('a connection stays open after a rejection whose body was discarded whole, and closes after a 413', async () => {
     await served(async (port) => {
       const twice = (first: string) =>
         writeThenRead(port, {
@@ -111,7 +115,7 @@ describe('the connection', () => {
     });
   });
 
-  test('serves no request that follows an answer with Connection: close', async () => {
+  test('a connection serves no request that follows an answer with Connection: close', async () => {
     const urls: string[] = [];
     await listening(
       (req, res) => {
@@ -133,7 +137,7 @@ describe('the connection', () => {
 });
 
 describe('100 Continue', () => {
-  test('is not sent to a client whose request is refused, which then sends nothing', async () => {
+  test('100 Continue is not sent to a client whose request is rejected, which then sends nothing', async () => {
     await served(async (port) => {
       for (const path of ['/401', '/read']) {
         const got = await new Promise<{ status: number; continued: boolean; connection: string | undefined }>(
@@ -162,7 +166,7 @@ describe('100 Continue', () => {
     });
   });
 
-  test('is sent to a client whose body is wanted', async () => {
+  test('100 Continue is sent to a client whose body is wanted', async () => {
     await served(async (port) => {
       const status = await new Promise<number>((resolve, reject) => {
         const sent = request({
@@ -197,7 +201,7 @@ describe('bounds', () => {
     });
   });
 
-  test('no more than DISCARD_BYTES_MAX of one request are read', async () => {
+  test('at most DISCARD_BYTES_MAX of one request are read', async () => {
     let read = 0;
     await listening(
       (req, res) => {
@@ -214,7 +218,7 @@ describe('bounds', () => {
         await eventually(() => read > 0, { what: 'the end of the connection' });
       },
     );
-    // What the kernel and the parser have read ahead comes on top.
+    // The kernel and the parser have read some bytes ahead.
     expect(read).toBeLessThan(DISCARD_BYTES_MAX * 1.1);
   });
 
@@ -234,7 +238,7 @@ describe('bounds', () => {
           );
         });
         const first = await Promise.race(answered);
-        // All but one of them wait while their bodies are read.
+        // All but one sender wait while their bodies are read.
         expect(sockets.filter((socket) => socket.bytesRead > 0)).toEqual([first]);
         await Promise.all(answered);
       } finally {

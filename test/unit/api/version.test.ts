@@ -28,7 +28,7 @@ test.each([
   '1.9999999',
   '١.٧',
   '1.7\n'.repeat(2),
-])('"%s" cannot', (pinned) => {
+])('"%s" cannot be pinned', (pinned) => {
   expect(() => {
     checkPinnedVersion(pinned);
   }).toThrow(expect.objectContaining({ code: 'unsupported_api_version' }) as Error);

@@ -1,4 +1,5 @@
-// Answers that are written while they are read: how many at a time, and what becomes of a caller that does not read.
+// Answers that are written while they are read: how many at a time, and what happens to a caller
+// that does not read.
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
@@ -6,7 +7,7 @@ import { WRITTEN_MAX, WRITTEN_ORG_MAX, WrittenAnswers, writePart } from '../../.
 
 const NEVER = new AbortController().signal;
 
-it('are a few at a time, of one org fewer, and those that wait get their turn', async () => {
+it('written answers are few at a time, of one organization fewer, and waiting ones get their turn', async () => {
   const written = new WrittenAnswers();
   const under: string[] = [];
   const ends: (() => void)[] = [];
@@ -30,7 +31,7 @@ it('are a few at a time, of one org fewer, and those that wait get their turn', 
   expect(under).toHaveLength(20);
 });
 
-it('give their place back when they fail, and leave a caller that went away while it waited', async () => {
+it('written answers release their place when they fail, and forget a caller that disconnected while it waited', async () => {
   const written = new WrittenAnswers();
   await Promise.all(
     Array.from({ length: 3 * WRITTEN_MAX }, () =>
@@ -49,7 +50,7 @@ it('give their place back when they fail, and leave a caller that went away whil
   await Promise.all(held);
 });
 
-it('let a caller go that reads nothing', async () => {
+it('written answers drop a caller that reads nothing', async () => {
   const writing = Promise.withResolvers<undefined>();
   const fill = async (res: ServerResponse): Promise<undefined> => {
     for (;;) await writePart(res, 'x'.repeat(1_000_000), NEVER, 50);

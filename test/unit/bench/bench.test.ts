@@ -5,13 +5,13 @@ import { seededRandom, Vocabulary, VOCABULARY_SIZE, wordOf } from '../../bench/v
 import { checkEvent, splitBody } from '../../../schemas/formats/formats.ts';
 
 describe('vocabulary', () => {
-  it('has a word of its own for every rank, of letters only', () => {
+  it('the vocabulary has a word of its own for every rank, of letters only', () => {
     const words = Array.from({ length: VOCABULARY_SIZE }, (_, rank) => wordOf(rank));
     expect(new Set(words).size).toBe(VOCABULARY_SIZE);
     expect(words.every((word) => /^[a-z]+$/.test(word))).toBe(true);
   });
 
-  it('draws common words as often as Zipf says', () => {
+  it("the vocabulary draws common words as often as Zipf's law says", () => {
     const vocabulary = new Vocabulary(1000);
     const random = seededRandom(1);
     const draws = 200_000;
@@ -28,7 +28,7 @@ describe('vocabulary', () => {
       expect((counts.get(rank) ?? 0) / draws).toBeCloseTo((rank + 1) ** -1.03 / total, 2);
   });
 
-  it('gives the same text for the same seed', () => {
+  it('the vocabulary gives the same text for the same seed', () => {
     const vocabulary = new Vocabulary(1000);
     expect(vocabulary.text(40, seededRandom(5))).toBe(vocabulary.text(40, seededRandom(5)));
   });
@@ -37,7 +37,7 @@ describe('vocabulary', () => {
 describe('bodies', () => {
   const vocabulary = new Vocabulary(20_000);
 
-  it('are batches of 200 valid events of about 1.5 KB, in traces with one root each', () => {
+  it('bodies are batches of 200 valid events of about 1.5 KB, in traces with one root each', () => {
     const body = batchBody('texts', vocabulary, seededRandom(2));
     body.stamp(77);
     const split = splitBody('custom', JSON.parse(body.bytes.toString('utf8')));
@@ -54,7 +54,7 @@ describe('bodies', () => {
       if (event.parent_span_id !== undefined) expect(rootOf.get(event.trace_id)).toBe(event.parent_span_id);
   });
 
-  it('share no id between two numbers', () => {
+  it('bodies of two numbers share no id', () => {
     const body = batchBody('plain', vocabulary, seededRandom(3));
     const ids = (value: number): Set<string> => {
       body.stamp(value);
@@ -65,7 +65,7 @@ describe('bodies', () => {
     expect([...first].filter((value) => second.has(value))).toEqual([]);
   });
 
-  it('are valid model calls of one size, whatever the number', () => {
+  it('bodies are valid model calls of one size, whatever the number', () => {
     const body = singleBody(vocabulary, seededRandom(4));
     const length = body.bytes.length;
     body.stamp(2 ** 39);
@@ -75,7 +75,7 @@ describe('bodies', () => {
 });
 
 describe('report', () => {
-  it('takes percentiles and slopes', () => {
+  it('the report computes percentiles and slopes', () => {
     expect(percentile([4, 1, 3, 2], 0.5)).toBe(2.5);
     expect(percentile([], 0.5)).toBeNaN();
     expect(
@@ -88,7 +88,7 @@ describe('report', () => {
     expect(slope([[0, 1]])).toBe(0);
   });
 
-  it('aligns a table', () => {
+  it('the report aligns a table', () => {
     expect(markdownTable(['a', 'bb'], [['ccc', 'd']])).toBe('| a   | bb |\n|-----|----|\n| ccc | d  |');
   });
 });

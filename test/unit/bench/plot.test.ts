@@ -5,7 +5,7 @@ import { lineChart, type LineChart, type Series } from '../../support/plot.ts';
 const chart = (series: readonly Series[], more: Partial<LineChart> = {}): string =>
   lineChart({ title: 'Memory', x_label: 'hours', y_label: 'MiB', series, ...more });
 
-/** Points of each polyline, as numbers. */
+/** Returns the points of each polyline as numbers. */
 const drawn = (svg: string): number[][][] =>
   [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, points = '']) =>
     points.split(' ').map((point) => point.split(',').map(Number)),
@@ -16,7 +16,7 @@ const ticks = (svg: string, anchor: 'middle' | 'end'): string[] =>
   );
 
 describe('line charts', () => {
-  it('tick both axes at round numbers that hold all points between them', () => {
+  it('line charts tick both axes at round numbers around all points', () => {
     const svg = chart([
       {
         name: 'api',
@@ -30,7 +30,7 @@ describe('line charts', () => {
     expect(ticks(svg, 'end')).toEqual(['100', '120', '140', '160', '180', '200']);
   });
 
-  it('write large numbers short and never with rounding noise', () => {
+  it('line charts write large numbers short and never with rounding noise', () => {
     const points = [
       [0, 0],
       [0.6, 45_000_000],
@@ -40,7 +40,7 @@ describe('line charts', () => {
     expect(ticks(svg, 'end')).toEqual(['0', '10M', '20M', '30M', '40M', '50M']);
   });
 
-  it('place points in proportion, and by decades on a logarithmic axis', () => {
+  it('line charts place points in proportion, and by decades on a logarithmic axis', () => {
     const points = [
       [1, 0],
       [10, 50],
@@ -52,11 +52,11 @@ describe('line charts', () => {
       ((line[1]?.[0] ?? 0) - (line[0]?.[0] ?? 0)) / ((line[2]?.[0] ?? 0) - (line[0]?.[0] ?? 0));
     expect(along(linear)).toBeCloseTo(9 / 99, 2);
     expect(along(log)).toBeCloseTo(0.5, 2);
-    // Higher is further up, which is a smaller y.
+    // Greater values are further up, which is a smaller y.
     expect(linear.map(([, y]) => y)).toEqual([...linear.map(([, y = 0]) => y)].sort((a, b) => b - a));
   });
 
-  it('tick a logarithmic axis within decades only where there are few of them', () => {
+  it('line charts tick a logarithmic axis within decades only where there are few of them', () => {
     const upTo = (most: number): string[] =>
       ticks(
         chart(
@@ -77,7 +77,7 @@ describe('line charts', () => {
     expect(upTo(90_000)).toEqual(['1', '10', '100', '1000', '10k', '100k']);
   });
 
-  it('break a line where a value is missing, and where a logarithmic axis has no place for it', () => {
+  it('line charts break a line at a missing value, and at one that a logarithmic axis cannot show', () => {
     const points = [
       [0, 5],
       [1, 6],
@@ -90,11 +90,11 @@ describe('line charts', () => {
     expect(drawn(chart([{ name: 'a', points }])).map((line) => line.length)).toEqual([2, 4]);
     const log = chart([{ name: 'a', points }], { log_y: true });
     expect(drawn(log).map((line) => line.length)).toEqual([2, 2]);
-    // Few points are marked; the last one is seen by that alone.
+    // Few points are marked; the last one is visible only by its mark.
     expect(log.match(/<circle /g)).toHaveLength(5);
   });
 
-  it('name every series once in the legend, and escape every text', () => {
+  it('line charts name every series once in the legend, and escape every text', () => {
     const names = Array.from({ length: 20 }, (_, index) => `<process> & "${String(index)}"`);
     const svg = lineChart({
       title: 'a < b',
@@ -106,7 +106,7 @@ describe('line charts', () => {
       expect(svg.split(`&lt;process&gt; &amp; &quot;${String(index)}&quot;<`)).toHaveLength(2);
     expect(svg).toContain('>a &lt; b<');
     expect(svg).toContain('>x &amp; y<');
-    // All that is left of the markup once tags are taken out is text without markup.
+    // Once tags are removed, the rest contains no markup.
     expect(
       svg.replace(
         /<\/?[a-z]+(?: [a-z-]+="[^"<>]*"| xmlns="[^"]*"| viewBox="[^"]*"|[ a-zA-Z0-9-]+="[^"<>]*")*\/?>/g,
@@ -115,7 +115,7 @@ describe('line charts', () => {
     ).not.toMatch(/[<>]/);
   });
 
-  it('stay inside the plot for any numbers', () => {
+  it('line charts stay inside the plot for any numbers', () => {
     const value = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(0, -0, 1e-300, 1e300, -1e300, Infinity, NaN));
     fc.assert(
       fc.property(
@@ -139,17 +139,17 @@ describe('line charts', () => {
     );
   });
 
-  it('are charts also without a point', () => {
+  it('line charts are valid without a point', () => {
     expect(ticks(chart([]), 'end').length).toBeGreaterThan(1);
     expect(chart([{ name: 'quiet', points: [] }])).toContain('>quiet<');
   });
 
-  it('hold more points than a call takes arguments', () => {
+  it('line charts accept more points than a call takes arguments', () => {
     const points = Array.from({ length: 130_000 }, (_, index) => [index, index % 7] as const);
     expect(chart([{ name: 'many', points }]).split(',').length).toBeGreaterThan(130_000);
   });
 
-  it('end a logarithmic axis at the ticks around the points, also where a point is a little beyond', () => {
+  it('line charts end a logarithmic axis at the ticks around the points, also when a point is slightly beyond', () => {
     const points = [
       [1_020_000, 12],
       [10_020_000, 45],
@@ -159,7 +159,7 @@ describe('line charts', () => {
     expect(ticks(svg, 'end')).toEqual(['10', '20', '50']);
   });
 
-  it('draw what is of one thing in one colour, the second line dashed, and mark points only where there are few', () => {
+  it('line charts use one colour for one thing, dash the second line, and mark points only where there are few', () => {
     const flat = (name: string, of: string, length: number) => ({
       name,
       of,

@@ -1,13 +1,14 @@
-// What events sent by the clock would have waited, from events sent one after the other.
+// The waits that events sent by a clock would have had, computed from events sent one after the
+// other.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { withOmitted } from '../../bench/probes.ts';
 
-test('a long wait stands for those that would have begun meanwhile', () => {
+test('a long wait counts for the probes that would have begun meanwhile', () => {
   expect(withOmitted([40, 250, 100], 100)).toEqual([40, 250, 150, 50, 100]);
 });
 
-test('no time is left out, none is made longer, and there are as many as the clock would have sent', () => {
+test('no time is omitted or extended, and there are as many probes as the clock would have sent', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 50 }),

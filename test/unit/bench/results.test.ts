@@ -59,7 +59,7 @@ function results(...sections: [part: string, section: Section][]): Results {
 }
 
 describe('results', () => {
-  it('say of every number whether it keeps its promise, and are read back as they were written', () => {
+  it('results say of every number whether it keeps its promise, and are read back as written', () => {
     const file = path.join(folder, 'results.json');
     const ingest: Section = {
       title: 'Ingest',
@@ -91,11 +91,11 @@ describe('results', () => {
     ['no JSON', '{', /is not JSON/],
     ['another schema', JSON.stringify({ ...results(), schema: 'millrace-bench/0' }), /schema/],
     ['a field that is not there', JSON.stringify({ ...results(), machine: undefined }), /machine/],
-  ])('are refused with the field for %s', (_, text, message) => {
+  ])('results are rejected with the field for %s', (_, text, message) => {
     expect(() => parseResults(text, 'a.json')).toThrow(message);
   });
 
-  it('are refused when a number is said to keep a promise that it does not keep', () => {
+  it('results are rejected when a number claims to keep a promise that it does not keep', () => {
     const made = results(['reads', reads(36, [500])]);
     const [measure] = made.sections[0]?.rows[0]?.measures ?? [];
     if (measure !== undefined) measure.holds = true;
@@ -113,7 +113,7 @@ describe('the parts of another run', () => {
     commit: 'f'.repeat(40),
   };
 
-  it('take the place of their own, and say which run they are of', () => {
+  it('the parts of another run replace their own, and say which run they are of', () => {
     const merged = mergedResults(old, again);
     expect(merged.sections.map(({ part, spans, run }) => [part, spans, run?.commit])).toEqual([
       ['ingest', 1, undefined],
@@ -123,14 +123,14 @@ describe('the parts of another run', () => {
     expect(parseResults(JSON.stringify(merged), 'a.json')).toEqual(merged);
     const text = resultsText(merged);
     expect(text.match(/measured again on 2026-11-23, commit ffffffffff:/g)).toHaveLength(2);
-    // Taken over once more, it is still of the run that measured it.
+    // Merged again, it still belongs to the run that measured it.
     expect(mergedResults(old, merged).sections[1]?.run).toEqual(merged.sections[1]?.run);
   });
 
   it.each([
     ['another machine', { machine: { ...old.machine, cores: 4 } }, /cores is 2 and 4/],
     ['another version', { versions: { ...old.versions, node: '20.0.0' } }, /other versions/],
-  ])('are refused when they are of %s', (_, changed, message) => {
+  ])('the parts of another run are rejected when they are of %s', (_, changed, message) => {
     expect(() => mergedResults(old, { ...again, ...changed })).toThrow(message);
   });
 });
@@ -139,7 +139,7 @@ describe('the tables of the benchmark page', () => {
   const readme =
     'before\n\n<!-- bench:begin: written by `npm run bench -- table` -->\n\nformer figures\n\n<!-- bench:end -->\n\nafter\n';
 
-  it('is written between its marks and nowhere else, the same however often', () => {
+  it('the tables of the benchmark page are written between their marks and nowhere else, the same however often', () => {
     const file = path.join(folder, 'results2.json');
     const target = path.join(folder, 'README.md');
     writeResults(file, results(['reads', reads(1_020_000, [10, 20, 200])]));
@@ -155,7 +155,7 @@ describe('the tables of the benchmark page', () => {
     expect(markedText(once)).toBe(resultsText(readResults(file)));
   });
 
-  it('shows which promise is not kept, what was left out and why', () => {
+  it('the tables of the benchmark page show which promise is not kept, what was omitted and why', () => {
     const refused: Section = {
       title: 'Reads at 50,000,000 spans',
       spans: 50_000_000,
@@ -169,12 +169,12 @@ describe('the tables of the benchmark page', () => {
     expect(text).toContain('not run: needs 40 GB');
   });
 
-  it('is refused without its marks', () => {
+  it('the tables of the benchmark page are rejected without their marks', () => {
     expect(() => withMarkedText('no marks', 'text')).toThrow('no place for the table');
   });
 
   const committed = path.resolve(import.meta.dirname, '../../bench/results/latest.json');
-  it.runIf(existsSync(committed))('is the one of the committed results', () => {
+  it.runIf(existsSync(committed))('the benchmark page shows the committed results', () => {
     const text = readFileSync(path.resolve(import.meta.dirname, '../../../ops/docs/benchmarks.md'), 'utf8');
     expect(markedText(text)).toBe(resultsText(readResults(committed)));
   });
@@ -187,7 +187,7 @@ describe('charts of growth', () => {
     ['ingest', reads(5, [1])],
   );
 
-  it('have a line for p50 and p99 of each row, by size', () => {
+  it('charts of growth have a line for p50 and p99 of each row, by size', () => {
     expect(growthSeries(grown, /^list/)).toEqual([
       {
         name: 'list, no filter, p50',
@@ -208,7 +208,7 @@ describe('charts of growth', () => {
     ]);
   });
 
-  it('are written for what was measured, and for nothing else', () => {
+  it('charts of growth are written for what was measured, and for nothing else', () => {
     const files = writePlots(path.join(folder, 'plots'), grown);
     expect(files.map((file) => path.basename(file))).toEqual(['growth_list.svg']);
     expect(readFileSync(files[0] ?? '', 'utf8')).toContain('list, no filter, p99');

@@ -1,4 +1,5 @@
-// The footer of a Parquet file, taken apart and put together. That the engine reads what comes of it is tested with the engine.
+// The footer of a Parquet file, parsed and written. Tests with the engine show that it reads the
+// result.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { footerBytes, layoutOf, ParquetError } from '../../../pipeline/cold/parquet.ts';
@@ -32,7 +33,7 @@ const { struct } = fc.letrec<{ struct: ThriftStruct; list: { item: number; items
 }));
 
 describe('thrift', () => {
-  it('reads back whatever it writes', () => {
+  it('thrift reads back whatever it writes', () => {
     fc.assert(
       fc.property(struct, (fields) => {
         expect(readStruct(writeStruct(fields))).toEqual(fields);
@@ -40,7 +41,7 @@ describe('thrift', () => {
     );
   });
 
-  it('says of bytes that are no struct that they are none, and never hangs', () => {
+  it('thrift reports bytes that are not a struct, and never hangs', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -85,7 +86,7 @@ const file = writeStruct([
 ]);
 
 describe('a layout', () => {
-  it('tells rows and row groups, each with the bytes that it takes', () => {
+  it('a layout lists rows and row groups, each with its bytes', () => {
     const { rows, groups } = layoutOf(file);
     expect(rows).toBe(30);
     expect(groups.map(({ rows: own, from, until }) => [own, from, until])).toEqual([
@@ -94,7 +95,7 @@ describe('a layout', () => {
     ]);
   });
 
-  it('makes a file of a row group, with its offsets moved and nothing of what lies elsewhere', () => {
+  it('a layout makes a file of one row group, with its offsets moved and nothing from elsewhere', () => {
     const group = layoutOf(file).groups[1];
     const made = group?.asFile(Buffer.alloc(50, 7)) ?? Buffer.alloc(0);
     const footer = footerBytes(made.subarray(-8), made.length);
@@ -115,12 +116,12 @@ describe('a layout', () => {
     [Buffer.from('00000000'), 100],
     [Buffer.from([0xff, 0xff, 0, 0, ...Buffer.from('PAR1')]), 100],
     [Buffer.from('PAR1'), 4],
-  ])('is not told of what ends as no Parquet file', (tail, bytes) => {
+  ])('a file that does not end as Parquet has no layout', (tail, bytes) => {
     expect(() => footerBytes(tail, bytes)).toThrow(ParquetError);
   });
 
   it.each([[Buffer.alloc(0)], [Buffer.of(0)], [Buffer.from('not a footer')]])(
-    'is not told of what is no footer',
+    'bytes that are not a footer have no layout',
     (bytes) => {
       expect(() => layoutOf(bytes)).toThrow(ParquetError);
     },

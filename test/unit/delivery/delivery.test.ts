@@ -5,7 +5,7 @@ import { auditEntryCodec, type AuditEntry, UnknownSchemaError } from '../../../s
 
 describe('the wait before the next try', () => {
   const bounds = { firstMs: 100, maxMs: 5000 };
-  it('doubles, up to its bound, with half of it left to chance', () => {
+  it('the wait before the next attempt doubles up to its bound, and half of it is random', () => {
     expect([1, 2, 3, 6, 7, 8, 1000].map((failures) => retryDelayMs(failures, bounds, () => 1))).toEqual([
       100, 200, 400, 3200, 5000, 5000, 5000,
     ]);
@@ -29,7 +29,7 @@ const entry: AuditEntry = {
 };
 
 describe('a row of the audit log', () => {
-  it('has the time of the intent in every phase, and is outranked by its outcome', () => {
+  it('an audit row has the time of the intent in every phase, and its outcome supersedes it', () => {
     const rows = (['intent', 'done', 'failed'] as const).map((phase) => auditRow({ ...entry, phase }));
     expect(rows.map(({ created_at, outcome, version }) => [created_at, outcome, version])).toEqual([
       ['2026-03-01 10:20:30.456', 'unknown', 1],
@@ -38,13 +38,13 @@ describe('a row of the audit log', () => {
     ]);
   });
 
-  it('is due after seven years', () => {
+  it('an audit row is due after seven years', () => {
     expect(auditRow(entry)['delete_on']).toBe('2033-02-27');
   });
 });
 
 describe('the message of an audit entry', () => {
-  it('comes back as it went, and is refused under another schema', () => {
+  it('the message of an audit entry is decoded as it was encoded, and rejected under another schema', () => {
     const bytes = auditEntryCodec.encode(entry);
     expect({ ...auditEntryCodec.decode(bytes, auditEntryCodec.fingerprint) }).toEqual(entry);
     expect(() => auditEntryCodec.decode(bytes, 'another')).toThrow(UnknownSchemaError);

@@ -1,4 +1,5 @@
-// Where deliveries may connect to: every spelling of an address that leads inside is refused, by name or by number.
+// The addresses that deliveries may connect to: every spelling of a private address is rejected, by
+// name or by number.
 import { readFileSync } from 'node:fs';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
@@ -25,13 +26,13 @@ const answers = (...addresses: string[]): Address[] =>
   addresses.map((address) => ({ address, family: isIP(address) === 6 ? 6 : 4 }));
 
 describe('addresses', () => {
-  it('are enough of them, each once', () => {
+  it('the tested addresses are numerous and distinct', () => {
     const all = [...refused.map(([, host]) => host), ...vectors.public];
     expect(all.length).toBeGreaterThanOrEqual(80);
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it.each(refused)('%s: %s is refused, at once and at the connection', async (_, host) => {
+  it.each(refused)('the address %s: %s is rejected, at once and at the connection', async (_, host) => {
     const url = new URL(`https://${host}/hook`);
     expect(isIP(hostOf(url))).not.toBe(0);
     expect(whyNotPublic(hostOf(url))).not.toBeNull();
@@ -39,13 +40,13 @@ describe('addresses', () => {
     await expect(allowedAddresses(hostOf(url), outside)).rejects.toThrow(Refused);
   });
 
-  it.each(vectors.public)('%s is let through', async (host) => {
+  it.each(vectors.public)('the address %s is permitted', async (host) => {
     const url = new URL(`https://${host}/hook`);
     expect(webhookUrlProblem(url.href, { development: false })).toBeNull();
     expect(await allowedAddresses(hostOf(url), outside)).toEqual(answers(hostOf(url)));
   });
 
-  it('with a zone, or none at all, are refused', () => {
+  it('an address with a zone, or an invalid one, is rejected', () => {
     for (const text of ['fe80::1%eth0', '2606:4700::1%1', 'example.com', '', '1.2.3', '1.2.3.4.5'])
       expect(whyNotPublic(text)).not.toBeNull();
   });
@@ -54,14 +55,14 @@ describe('addresses', () => {
 describe('names', () => {
   const named = (addresses: Address[]) => ({ publicOnly: true, resolve: () => Promise.resolve(addresses) });
 
-  it('are refused when any answer is not public, whatever the others are', async () => {
+  it('a name is rejected when any answer is not public, whatever the others are', async () => {
     for (const inside of ['10.0.0.1', '169.254.169.254', '::1', '::ffff:10.0.0.1', 'fd00::1'])
       for (const order of [answers('1.1.1.1', inside), answers(inside, '1.1.1.1')])
         await expect(allowedAddresses('receiver.example', named(order))).rejects.toThrow(Refused);
     expect(await allowedAddresses('receiver.example', named(answers('1.1.1.1', '2606:4700::1')))).toHaveLength(2);
   });
 
-  it('of this machine are this machine, whatever a resolver would say', async () => {
+  it('a name of this machine is this machine, whatever a resolver says', async () => {
     for (const name of ['localhost', 'LOCALHOST', 'localhost.', 'a.localhost'])
       await expect(allowedAddresses(name, named(answers('1.1.1.1')))).rejects.toThrow(Refused);
     expect(
@@ -69,11 +70,11 @@ describe('names', () => {
     ).toEqual(['127.0.0.1', '::1']);
   });
 
-  it('are asked for once a connection, and the socket gets what was checked', async () => {
+  it('a name is resolved once a connection, and the socket gets the checked address', async () => {
     let asked = 0;
     const lookup = guardedLookup({
       publicOnly: true,
-      // The second answer is the attack: nobody may ask for it.
+      // A second resolution would be the attack: it must not happen.
       resolve: () => Promise.resolve(asked++ === 0 ? answers('1.1.1.1', '2606:4700::1') : answers('127.0.0.1')),
     });
     const ask = (options: { all?: boolean; family?: number }) =>
@@ -90,7 +91,7 @@ describe('names', () => {
     expect(await ask({ family: 6 })).toBe('2606:4700::1');
   });
 
-  it('that cannot be resolved are an error, not a refusal', async () => {
+  it('a name that cannot be resolved is an error, not a rejection', async () => {
     const resolve = () => Promise.reject(new Error('the name of the receiver has no address'));
     await expect(allowedAddresses('receiver.example', { publicOnly: true, resolve })).rejects.not.toThrow(Refused);
   });
@@ -111,7 +112,7 @@ describe('the client outside development', () => {
     'http://2130706433:9/',
     'http://localhost:9/',
     'http://inside.example:9/',
-  ])('connects to nothing at %s', async (url) => {
+  ])('outside development the client connects to nothing at %s', async (url) => {
     const client = new WebhookClient({ publicOnly: true, resolve: () => Promise.resolve(answers('10.0.0.1')) });
     const { status, error } = await client.post(attempt(url));
     client.close();
@@ -130,7 +131,7 @@ describe('addresses of webhooks', () => {
     'HTTPS://EXAMPLE.com',
     'https://10.0.0.1/',
     'http://0x7f.1/',
-  ])('%s is taken in development', (url) => {
+  ])('the webhook URL %s is accepted in development', (url) => {
     expect(webhookUrlProblem(url, dev)).toBeNull();
   });
 
@@ -153,7 +154,7 @@ describe('addresses of webhooks', () => {
     '',
     'javascript:alert(1)',
     `https://example.com/${'a'.repeat(2048)}`,
-  ])('%s is refused in development too', (url) => {
+  ])('the webhook URL %s is rejected in development too', (url) => {
     expect(webhookUrlProblem(url, dev)).not.toBeNull();
   });
 
@@ -163,7 +164,7 @@ describe('addresses of webhooks', () => {
     'https://localhost/',
     'https://a.localhost/',
     'https://localhost./',
-  ])('%s is refused outside development', (url) => {
+  ])('the webhook URL %s is rejected outside development', (url) => {
     expect(webhookUrlProblem(url, { development: false })).not.toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-// Who may be sent to: one slow, dead or hostile receiver takes little from the others.
+// Which receivers may be sent to: a slow, dead or hostile receiver takes little from the others.
 import { expect, test } from 'vitest';
 import { GATE } from '../../../pipeline/delivery/webhook_bounds.ts';
 import { Gate, type TryEnd } from '../../../pipeline/delivery/webhook_gate.ts';
@@ -14,7 +14,7 @@ const offerMany = (gate: Gate<number>, key: string, org: string, count: number, 
   return kinds;
 };
 
-test('an unknown receiver gets a small window, a bounded queue, and the rest comes again later', () => {
+test('an unknown receiver gets a small window and a bounded queue; further deliveries come again later', () => {
   const gate = new Gate<number>();
   const waiting = (GATE.waiting_lane_ms_max / GATE.guess_ms) * GATE.window_first;
   expect(waiting).toBeLessThan(GATE.waiting_lane_max);
@@ -25,14 +25,14 @@ test('an unknown receiver gets a small window, a bounded queue, and the rest com
   });
   expect(gate.inFlight).toBe(GATE.window_first);
   expect(gate.waiting).toBe(waiting);
-  // One that is known to be quick has more waiting, though never more than so many.
+  // A receiver known to be quick may have more deliveries waiting, up to a bound.
   for (let tries = 0; tries < 100; tries += 1) gate.end('a', OK, tries);
   expect(offerMany(gate, 'a', 'org', 500, 100).wait + gate.inFlight).toBeLessThanOrEqual(
     GATE.waiting_lane_max + GATE.window_max,
   );
 });
 
-test('a receiver that answers gets a wider window, what waits goes, in order', () => {
+test('a receiver that answers gets a wider window, and waiting deliveries go in order', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 34, 0);
   const gone: number[] = [];
@@ -48,7 +48,7 @@ test('a receiver that answers gets a wider window, what waits goes, in order', (
   expect(gate.inFlight).toBe(0);
 });
 
-test('a time out gives back all that waits and leaves one try at a time', () => {
+test('a timeout returns all waiting deliveries and leaves one attempt at a time', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 10, 0);
   expect(gate.end('a', HANG, 10_000).later).toHaveLength(8);
@@ -59,7 +59,7 @@ test('a time out gives back all that waits and leaves one try at a time', () => 
   expect(gate.isFailing('a')).toBe(false);
 });
 
-test('a quick failure halves the window and holds up nothing', () => {
+test('a quick failure halves the window and delays no other receiver', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 2, 0);
   for (let at = 0; at < 6; at += 1) {
@@ -71,13 +71,13 @@ test('a quick failure halves the window and holds up nothing', () => {
   expect(freed).toEqual({ go: [], later: [] });
   expect(gate.inFlight).toBe(7);
   for (let at = 0; at < 4; at += 1) expect(gate.end('a', FAIL, 21).later).toEqual([]);
-  // Down to one at a time, which goes on.
+  // The window is down to one at a time, which continues.
   expect(gate.end('a', FAIL, 22).go).toHaveLength(0);
   expect(gate.end('a', FAIL, 23).go).toHaveLength(0);
   expect(gate.end('a', FAIL, 24).go).toHaveLength(1);
 });
 
-test('receivers that hang leave places for the others, however many they are', () => {
+test('hanging receivers leave places for the others, however many they are', () => {
   const gate = new Gate<number>();
   for (let org = 0; org < 10; org += 1) {
     for (let at = 0; at < 400; at += 1) {
@@ -94,11 +94,11 @@ test('receivers that hang leave places for the others, however many they are', (
     }
   expect(hanging).toBe(GATE.suspect_in_flight_max);
   expect(offerMany(gate, 'healthy', 'another', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
-  // And within an org that has as many of them as it may.
+  // The same holds within an organization that has its maximum.
   expect(offerMany(gate, 'healthy too', 'org0', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
 });
 
-test('one org cannot take all places, and its waiting deliveries go as its own end', () => {
+test('one organization cannot take all places, and its waiting deliveries go as its own end', () => {
   const gate = new Gate<number>();
   let go = 0;
   for (let at = 0; at < 1000; at += 1) if (gate.offer(`k${String(at)}`, 'greedy', at, 100, 0).kind === 'go') go += 1;
@@ -107,7 +107,7 @@ test('one org cannot take all places, and its waiting deliveries go as its own e
   expect(gate.end('k0', OK, 20).go).toEqual([GATE.org_in_flight_max]);
 });
 
-test('deliveries that found no room come again one after the other, and within a bound', () => {
+test('deliveries without a place come again one after the other, and within a bound', () => {
   const gate = new Gate<number>();
   const waits: number[] = [];
   gate.offer('a', 'org', 0, 100, 0);
@@ -122,7 +122,7 @@ test('deliveries that found no room come again one after the other, and within a
   expect(Math.max(...waits)).toBeLessThanOrEqual(GATE.put_off_failing_ms_max + GATE.failing_step_ms_max);
 });
 
-test('receivers that fail again and again are tried at a pace, which they share', () => {
+test('receivers that fail repeatedly are tried at a pace that they share', () => {
   const gate = new Gate<number>();
   const fail = (key: string, times: number, now: number) => {
     for (let at = 0; at < times; at += 1) {
@@ -132,7 +132,7 @@ test('receivers that fail again and again are tried at a pace, which they share'
     return now + (times - 1) * GATE.pace_ms_max;
   };
   const last = fail('k0', GATE.paced_failures, 0);
-  // It waits for its turn here, and has it when the pause is over.
+  // The delivery waits here for its turn, and gets it when the pause is over.
   expect(gate.offer('k0', 'org', 7, 100, last + 1).kind).toBe('wait');
   expect(gate.pausing).toBe(true);
   expect(gate.resume(last + GATE.pace_ms_min - 1).go).toEqual([]);
@@ -145,7 +145,7 @@ test('receivers that fail again and again are tried at a pace, which they share'
   expect(gate.resume(last + 60 / (GATE.paced_tries_per_second / 1000)).go).toContain(8);
 });
 
-test('a receiver that asks to be left alone is left alone', () => {
+test('a receiver that asks for a pause gets it', () => {
   const gate = new Gate<number>();
   gate.offer('a', 'org', 0, 100, 0);
   gate.end('a', { ok: false, duration_ms: 5, pause_ms: 5000 }, 100);
@@ -155,7 +155,7 @@ test('a receiver that asks to be left alone is left alone', () => {
   expect(gate.offer('a', 'org', 1, 100, 5100).kind).toBe('go');
 });
 
-test('what waits too long is given back, and idle receivers are forgotten', () => {
+test('a delivery that waits too long is returned, and idle receivers are forgotten', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 5, 0);
   expect(gate.sweep(GATE.waiting_ms_max).later).toEqual([]);
@@ -167,7 +167,7 @@ test('what waits too long is given back, and idle receivers are forgotten', () =
   expect(gate.isFailing('a')).toBe(false);
 });
 
-test('every place that was taken is given back, whatever happens in between', () => {
+test('every place that was taken is released, whatever happens in between', () => {
   const gate = new Gate<string>();
   const random = seeded(7);
   const under: string[] = [];

@@ -1,4 +1,4 @@
-// Deliveries over TLS: only to a receiver that proves, by a certificate that is trusted and in date, that it is the host of the URL.
+// Deliveries over TLS go only to a receiver with a trusted, valid certificate for the URL's host.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebhookClient } from '../../../pipeline/delivery/webhook_client.ts';
 
-/** Made for these tests alone; `other` is of another host, `expired` was in date once. */
+/** Certificates made for these tests: `other` is for another host, `expired` is out of date. */
 const file = (name: string): string => readFileSync(new URL(`../../data/tls/${name}`, import.meta.url), 'utf8');
 
 const servers: Server[] = [];
@@ -22,7 +22,7 @@ async function serve(certificate: string, key: string, answer = 200): Promise<{ 
       res.writeHead(answer, { Location: '/elsewhere' }).end();
     });
   });
-  // What a client breaks off in its handshake is no failure of the server.
+  // A client that aborts its handshake is not a failure of the server.
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(server);
@@ -53,13 +53,13 @@ describe('a delivery over TLS', () => {
     tls.setDefaultCACertificates(trustedBefore);
   });
 
-  it('reaches a receiver whose certificate is trusted and names its host', async () => {
+  it('a delivery reaches a receiver whose certificate is trusted and names its host', async () => {
     const { url, bodies } = await serve('localhost.pem', 'localhost.key');
     expect(await post(url)).toMatchObject({ status: 200, error: null });
     expect(bodies).toEqual(['{"event":"trace.completed"}']);
   });
 
-  it('follows no redirect', async () => {
+  it('a delivery follows no redirect', async () => {
     const { url, bodies } = await serve('localhost.pem', 'localhost.key', 307);
     expect(await post(url)).toMatchObject({ status: 307 });
     expect(bodies).toHaveLength(1);
@@ -68,13 +68,13 @@ describe('a delivery over TLS', () => {
   it.each([
     ['is of another host', 'other.pem', 'other.key', 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ['is out of date', 'expired.pem', 'localhost.key', 'CERT_HAS_EXPIRED'],
-  ])('is not sent to a receiver whose certificate %s', async (_, certificate, key, code) => {
+  ])('a delivery is not sent to a receiver whose certificate %s', async (_, certificate, key, code) => {
     const { url, bodies } = await serve(certificate, key);
     expect(await post(url)).toMatchObject({ status: null, error: `the connection failed: ${code}` });
     expect(bodies).toEqual([]);
   });
 
-  it('is not sent to a receiver whose certificate nobody vouches for', async () => {
+  it('a delivery is not sent to a receiver whose certificate is untrusted', async () => {
     tls.setDefaultCACertificates(trustedBefore);
     const { url, bodies } = await serve('localhost.pem', 'localhost.key');
     const { status, error } = await post(url);

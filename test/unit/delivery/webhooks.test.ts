@@ -1,4 +1,5 @@
-// Rules of deliveries: the catalog, the signature as a receiver verifies it, the waits between tries.
+// Rules of deliveries: the catalog, the signature as a receiver verifies it, the waits between
+// attempts.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -7,7 +8,7 @@ import { backoffMs, nextTryAt, RETRY, retryAfterMs, verdictOf } from '../../../p
 import { SIGNATURE_AGE_MAX_SECONDS, signatureOf } from '../../../pipeline/domain/webhooks/signature.ts';
 import { EVENT_CATALOG, eventNamed, testPayload } from '../../../schemas/events/catalog.ts';
 
-/** Steps 1 to 4 of the contract, as a receiver writes them. */
+/** Steps 1 to 4 of the contract, as a receiver implements them. */
 function verifies(header: string, body: Buffer, secret: string, nowSeconds: number): boolean {
   const parts = header.split(',').map((part) => part.split('=') as [string, string]);
   const t = parts.find(([name]) => name === 't')?.[1] ?? '';
@@ -27,11 +28,11 @@ describe('signatures', () => {
   const at = 1_760_000_000_123;
   const header = signatureOf(['whsec_one'], body, at);
 
-  it('have the form t=<unix>,v1=<hex>', () => {
+  it('a signature has the form t=<unix>,v1=<hex>', () => {
     expect(header).toMatch(/^t=1760000000,v1=[0-9a-f]{64}$/);
   });
 
-  it('verify with the secret and the raw body, and with nothing else', () => {
+  it('a signature verifies with the secret and the raw body, and with nothing else', () => {
     const now = Math.floor(at / 1000);
     expect(verifies(header, body, 'whsec_one', now)).toBe(true);
     expect(verifies(header, body, 'whsec_two', now)).toBe(false);
@@ -41,7 +42,7 @@ describe('signatures', () => {
     expect(verifies(header, body, 'whsec_one', now - 301)).toBe(false);
   });
 
-  it('carry one v1 a live secret while one is rotated, the newest first', () => {
+  it('a signature has one v1 for each valid secret during a rotation, the newest first', () => {
     const both = signatureOf(['whsec_new', 'whsec_one'], body, at);
     expect(both).toMatch(/^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/);
     expect(both.split(',')[2]).toBe(header.split(',')[1]);
@@ -58,7 +59,7 @@ describe('what becomes of a try', () => {
       [300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 422, 407, 428, 430, 499, 101, 600, 999],
     ],
     ['retry', [null, 408, 429, 500, 501, 502, 503, 504, 599]],
-  ] as const)('%s: %j', (verdict, statuses) => {
+  ] as const)('the status after an attempt is %s: %j', (verdict, statuses) => {
     for (const status of statuses) expect([status, verdictOf(status)]).toEqual([status, verdict]);
   });
 });
@@ -67,7 +68,7 @@ describe('the waits between tries', () => {
   const least = () => 0;
   const most = () => 0.999_999;
 
-  it('grow from 1 s to 60 s, and never beyond', () => {
+  it('the waits between attempts grow from 1 s to 60 s, and never beyond', () => {
     const floors = Array.from({ length: 12 }, (_, attempt) => backoffMs(attempt, RETRY, least));
     expect(floors).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000, 30_000, 30_000, 30_000]);
     const ceilings = Array.from({ length: 12 }, (_, attempt) => backoffMs(attempt, RETRY, most));
@@ -77,14 +78,14 @@ describe('the waits between tries', () => {
 
   const failed = { attempt: 0, first_attempt_at: 1_000_000, status: 500, retry_after: undefined };
 
-  it('end 24 hours after the first try', () => {
+  it('attempts end 24 hours after the first one', () => {
     const day = 86_400_000;
     expect(nextTryAt(failed, 1_000_000, RETRY, least)).toBe(1_001_000);
     expect(nextTryAt({ ...failed, attempt: 1440 }, 1_000_000 + day - 30_000, RETRY, least)).toBe(1_000_000 + day);
     expect(nextTryAt({ ...failed, attempt: 1440 }, 1_000_000 + day - 29_999, RETRY, least)).toBeNull();
   });
 
-  it('last as long as a receiver asks, up to an hour', () => {
+  it('a wait lasts as long as a receiver asks, up to an hour', () => {
     const now = 1_000_000;
     expect(nextTryAt({ ...failed, status: 429, retry_after: '7' }, now, RETRY, least)).toBe(now + 7000);
     expect(nextTryAt({ ...failed, status: 503, retry_after: '7' }, now, RETRY, least)).toBe(now + 7000);
@@ -93,7 +94,7 @@ describe('the waits between tries', () => {
     expect(nextTryAt({ ...failed, status: 429, retry_after: '999999' }, now, RETRY, least)).toBe(now + 3_600_000);
   });
 
-  it('read Retry-After as seconds or as a date, and nothing else', () => {
+  it('Retry-After is read as seconds or as a date, and nothing else', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
     expect(retryAfterMs(429, 'Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
     expect(retryAfterMs(429, 'Wed, 31 Dec 2025 00:00:00 GMT', now)).toBe(0);
@@ -126,18 +127,18 @@ describe('the catalog', () => {
     'audit.member.remove',
   ];
 
-  it('names every event of the contract and no other', () => {
+  it('the catalog names every event of the contract and no other', () => {
     expect(Object.keys(EVENT_CATALOG).toSorted()).toEqual(NAMES.toSorted());
     for (const name of NAMES) expect(eventNamed(name)).toBe(name);
   });
 
-  it('takes cost_anomaly as cost.anomaly, and nothing that only looks like a name', () => {
+  it('the catalog accepts cost_anomaly as cost.anomaly, and nothing that only resembles a name', () => {
     expect(eventNamed('cost_anomaly')).toBe('cost.anomaly');
     for (const name of ['trace.complete', 'TRACE.STARTED', '*', '', 'toString', '__proto__', 'webhook.test'])
       expect(eventNamed(name)).toBeNull();
   });
 
-  it('says of each payload what event it is', () => {
+  it('each payload of the catalog names its event', () => {
     for (const [name, { payload, fires }] of Object.entries({
       ...EVENT_CATALOG,
       'webhook.test': { payload: testPayload, fires: 'asked' },
@@ -168,7 +169,7 @@ describe('sealed secrets', () => {
   const sealer = new Sealer(Buffer.alloc(32, 7));
   const sealed = sealer.seal('whsec_one', 'webhook\norg_a\nwh_1');
 
-  it('open with the same key for the same owner only', () => {
+  it('sealed secrets open with the same key for the same owner only', () => {
     expect(sealed).not.toContain('whsec');
     expect(sealer.open(sealed, 'webhook\norg_a\nwh_1')).toBe('whsec_one');
     expect(() => sealer.open(sealed, 'webhook\norg_b\nwh_1')).toThrow(SealBroken);
@@ -178,7 +179,7 @@ describe('sealed secrets', () => {
       expect(() => sealer.open(broken, 'webhook\norg_a\nwh_1')).toThrow(SealBroken);
   });
 
-  it('are never the same twice', () => {
+  it('sealed secrets are never the same twice', () => {
     expect(sealer.seal('whsec_one', 'webhook\norg_a\nwh_1')).not.toBe(sealed);
   });
 });

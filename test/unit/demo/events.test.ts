@@ -47,7 +47,7 @@ const attribute = (event: DemoEvent | undefined, name: string): unknown =>
   (event?.body['attributes'] as Record<string, unknown>)[name];
 
 describe('events of a run', () => {
-  it('puts tools under the turn that called them, and turns under one root', () => {
+  it('the events of a run put tools under the turn that called them, and turns under one root', () => {
     const { events, llm_spans, tool_spans } = eventsOf(aRun());
     const [turn, user, flights, last, root] = events;
     expect([llm_spans, tool_spans, events.length]).toEqual([2, 2, 5]);
@@ -63,14 +63,14 @@ describe('events of a run', () => {
     expect([attribute(user, 'input'), attribute(user, 'output')]).toEqual([{ id: 'mia' }, { name: 'Mia' }]);
   });
 
-  it('asks with all messages before a turn, and answers with the turn itself', () => {
+  it('the events of a run send all earlier messages with each turn, and answer with the turn itself', () => {
     const run = aRun();
     const last = eventsOf(run).events.at(-2);
     expect(field(last, 'request')).toMatchObject({ messages: run.traj.slice(0, 5) });
     expect(field(last, 'response')).toMatchObject({ choices: [{ message: run.traj[5] }] });
   });
 
-  it('adds up tokens over the turns', () => {
+  it('the events of a run add up tokens over the turns', () => {
     const { events, input_tokens, output_tokens } = eventsOf(aRun());
     const usages = events
       .filter((event) => event.format === 'chatcompletion')
@@ -81,7 +81,7 @@ describe('events of a run', () => {
       expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
   });
 
-  it('fails the run by its root where reward is 0, and not by a tool that the agent got over', () => {
+  it('the events of a run fail its root where reward is 0, and not a tool that the agent recovered from', () => {
     const outcomes = (run: Run) => eventsOf(run).events.map((event) => field(event, 'outcome'));
     expect(outcomes(aRun())).toEqual(['success', 'success', 'success', 'success', 'success']);
     expect(outcomes(aRun({ reward: 0 }))).toEqual(['success', 'success', 'error', 'success', 'error']);
@@ -89,12 +89,12 @@ describe('events of a run', () => {
     expect(attribute(eventsOf(aRun()).events[2], 'tool_failure')).toBe('error');
   });
 
-  it('gives the same bytes for the same run and time, and another trace for another time', () => {
+  it('the events of a run are the same bytes for the same run and time, and another trace for another time', () => {
     expect(JSON.stringify(eventsOf(aRun()))).toBe(JSON.stringify(eventsOf(aRun())));
     expect(eventsOf(aRun(), START + 1).trace_id).not.toBe(eventsOf(aRun()).trace_id);
   });
 
-  it('keeps every step within the run, in order of its beginning', () => {
+  it('the events of a run keep every step within the run, in order of its beginning', () => {
     for (const run of sample) {
       const plan = planRun(run, words);
       const offsets = plan.steps.map((step) => step.offset_ms);
@@ -103,7 +103,7 @@ describe('events of a run', () => {
     }
   });
 
-  it('passes the checks of ingest for every event of the sample', () => {
+  it('ingest accepts every event of the sample', () => {
     for (const run of sample)
       for (const { format, body } of eventsOf(run).events)
         expect(checkEvent(format, JSON.parse(JSON.stringify(body)))).toMatchObject({ ok: true });
@@ -111,18 +111,18 @@ describe('events of a run', () => {
 });
 
 describe('runs of a file', () => {
-  it('has runs of several agents and of every outcome in the sample', () => {
+  it('the sample has runs of several agents and of every outcome', () => {
     expect(new Set(sample.map(agentOf)).size).toBeGreaterThanOrEqual(5);
     expect(new Set(sample.map((run) => eventsOf(run).outcome))).toEqual(new Set(['success', 'error', 'timeout']));
   });
 
-  it('names the agent by the heading of its system prompt where the run does not', () => {
+  it('a run without an agent is named by the heading of its system prompt', () => {
     expect(agentOf(aRun())).toBe('airline-agent');
     expect(agentOf(aRun({ traj: [{ role: 'user', content: '# Heading' }] }))).toBe('agent');
     expect(agentOf(aRun({ info: { agent: 'mine' } }))).toBe('mine');
   });
 
-  it('names the field that is wrong', () => {
+  it('an invalid run is reported by its field', () => {
     expect(() => parseRuns('[{"task_id":1,"reward":1,"traj":[{"role":"robot"}]}]')).toThrow(/0\.traj\.0\.role/);
     expect(() => parseRuns('[]')).toThrow(RunsFileError);
     expect(() => parseRuns('{')).toThrow(/is not JSON/);
@@ -148,7 +148,7 @@ describe('outline of a tree', () => {
     ...change,
   });
 
-  it('shows spans below their parents in order of time, and those of unknown parents at the top', () => {
+  it('the outline shows spans below their parents in order of time, and those of unknown parents at the top', () => {
     const lines = outline(
       [
         span('root', null, '1'),
@@ -162,7 +162,7 @@ describe('outline of a tree', () => {
     expect(lines.map((line) => line.replace(/ \(.*/, ''))).toEqual(['root', '  early', '    inner', '  late', 'lost']);
   });
 
-  it('says what a turn answered or called, and what failed', () => {
+  it('the outline shows what a turn answered or called, and what failed', () => {
     const call = span('gpt-4o', null, '1', {
       outcome: 'error',
       input_tokens: 10,
@@ -173,7 +173,7 @@ describe('outline of a tree', () => {
     expect(outline([call], 10)).toEqual(['llm gpt-4o ERROR (1.2 s, 10 → 2 tokens): calls find_user']);
   });
 
-  it('says how many lines are left out', () => {
+  it('the outline says how many lines it omits', () => {
     expect(
       outline(
         ['a', 'b', 'c', 'd'].map((id) => span(id, null, id)),

@@ -1,4 +1,5 @@
-// The files of ops/deploy against schemas (offline), and against the code: settings, ports, probes, versions, drain bounds, grants.
+// The files of ops/deploy against their schemas (offline) and against the code: settings, ports,
+// probes, versions, drain times, grants.
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -68,7 +69,7 @@ const images = [
     return parsed.success ? parsed.data.spec.template.spec.containers.map(({ image }) => image) : [];
   }),
 ];
-/** A bound in milliseconds that a source file names. */
+/** Returns a bound in milliseconds that a source file names. */
 const boundIn = (file: string, name: string): number => {
   const found = new RegExp(`const ${name} = ([0-9_]+);`).exec(projectFile(file))?.[1];
   if (found === undefined) throw new Error(`${file} has no ${name}`);
@@ -81,14 +82,14 @@ const jsonSchema = (name: string) =>
 describe('schemas', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 
-  it('compose.yaml is what the Compose Specification takes, and a misspelt field is not', () => {
+  it('compose.yaml follows the Compose Specification, and a misspelt field does not', () => {
     const validate = ajv.compile(jsonSchema('compose.json'));
     const check = (file: unknown) => (validate(file), validate.errors ?? []);
     expect(check(yamlFile(`${FOLDER}/compose.yaml`))).toEqual([]);
     expect(check({ services: { api: { image: 'x', prots: [] } } })).not.toEqual([]);
   });
 
-  it('the manifests are what Kubernetes 1.36 takes, and a misspelt field is not', () => {
+  it('the manifests are valid for Kubernetes 1.36, and a misspelt field is not', () => {
     const schema = jsonSchema('kubernetes.json');
     ajv.addSchema({ ...schema, $id: 'kubernetes' });
     const kinds = z.record(z.string(), z.object({ $ref: z.string() })).parse(schema['kinds']);
@@ -111,7 +112,7 @@ describe('schemas', () => {
     expect(check(deployment)).toHaveLength(1);
   });
 
-  it('the kustomization names every manifest but the secrets, and files that exist', () => {
+  it('the kustomization names every manifest but the secrets, and only existing files', () => {
     const { resources, configMapGenerator } = z
       .looseObject({
         resources: z.array(z.string()),
@@ -134,7 +135,7 @@ describe('settings', () => {
     ...configMap,
     ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
   });
-  /** What somebody would fill in for a secret. */
+  /** Returns what an operator would fill in for a secret. */
   const filled = (name: string): string => {
     if (name === 'SERVICE_BOOTSTRAP_API_KEY') return 'sk_svc_0123456789abcdef';
     if (name === 'SERVICE_ENCRYPTION_KEY') return 'ab'.repeat(32);
@@ -149,7 +150,7 @@ describe('settings', () => {
   ];
 
   it.each(processes)(
-    '%s: every one is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
+    '%s: every setting is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
     (_, env) => {
       const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
       expect(own.length).toBeGreaterThan(10);
@@ -166,7 +167,7 @@ describe('settings', () => {
     },
   );
 
-  it('secrets have no defaults: empty in the examples, and compose refuses to go on without them', () => {
+  it('secrets have no defaults: they are empty in the examples, and compose refuses to continue without them', () => {
     const secret = z
       .looseObject({ stringData: z.record(z.string(), z.literal('')) })
       .parse(named('Secret', 'millrace'));
@@ -185,7 +186,7 @@ describe('what the code says', () => {
   const api = containerOf('Deployment', 'api');
   const pipeline = containerOf('Deployment', 'pipeline');
 
-  it('images: Node as in package.json, NATS and ClickHouse the same everywhere', () => {
+  it('images use Node as in package.json, and the same NATS and ClickHouse everywhere', () => {
     const { optionalDependencies, version } = z
       .looseObject({ version: z.string(), optionalDependencies: z.record(z.string(), z.string()) })
       .parse(JSON.parse(projectFile('package.json')));
@@ -199,7 +200,7 @@ describe('what the code says', () => {
     expect(images.filter((image) => !/:[0-9v][0-9.]*(?:-alpine)?$/.test(image))).toEqual([]);
   });
 
-  it('the entries exist, and the image holds what they import', () => {
+  it('the entries exist, and the image contains what they import', () => {
     for (const entry of [api.command, pipeline.command, compose['api']?.command, compose['pipeline']?.command])
       expect(projectFile(entry?.[1] ?? '')).toContain('process.on');
     const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(
@@ -208,7 +209,7 @@ describe('what the code says', () => {
     expect(copied.toSorted()).toEqual(['api', 'ops', 'pipeline', 'schemas', 'sql']);
   });
 
-  it('what a worker brings back from cold storage has room: its data folder is on a volume, as the rest of the container is read-only', () => {
+  it('a worker has room to restore from cold storage: its data folder is on a volume, as the rest of the container is read-only', () => {
     const folderOf = (environment: Record<string, string>): string => environment['SERVICE_DATA_DIR'] ?? 'unset';
     const volumes = z.looseObject({ volumes: z.array(z.string()) }).parse(compose['pipeline']).volumes;
     expect(volumes.map((volume) => volume.split(':')[1])).toContain(folderOf(compose['pipeline']?.environment ?? {}));
@@ -219,7 +220,7 @@ describe('what the code says', () => {
     expect(mounts.map(({ mountPath }) => mountPath)).toContain(folderOf(data));
   });
 
-  it('probes ask paths that are served, and none takes the API out because the store is away', () => {
+  it('probes use served paths, and none takes the API out because the store is away', () => {
     const served = {
       api: projectFile('api/system/routes.ts'),
       pipeline: projectFile('pipeline/wiring/metrics_server.ts'),
@@ -246,7 +247,7 @@ describe('what the code says', () => {
     expect(pipeline.livenessProbe?.httpGet?.path).toBe('/healthz');
   });
 
-  it('nobody is killed before it has drained', () => {
+  it('every process has time to drain before it is killed', () => {
     const apiMs = boundIn('api/main.ts', 'DRAIN_MS');
     const pipelineMs = boundIn('pipeline/main.ts', 'DRAIN_MS');
     expect(secondsOf(compose['api']?.stop_grace_period) * 1000).toBeGreaterThan(apiMs);
@@ -260,7 +261,7 @@ describe('what the code says', () => {
     expect(podOf('Deployment', 'pipeline').terminationGracePeriodSeconds * 1000).toBeGreaterThan(pipelineMs);
   });
 
-  it('nats-server is told what the embedded one is told', () => {
+  it('nats-server has the settings of the embedded one', () => {
     const own = natsConfigText({ dataDir: '/data', port: 4222, sync: 'always', logFile: '/log' });
     for (const name of ['alone', 'cluster'])
       for (const setting of [
@@ -277,7 +278,7 @@ describe('what the code says', () => {
       }
   });
 
-  it("ClickHouse's users may do what the embedded one's may, and insert as they do", () => {
+  it("ClickHouse's users have the rights of the embedded one's, and insert as they do", () => {
     const own = usersXml({ database: 'millrace', appPassword: 'a', analystPassword: 'b', memoryMaxBytes: 1 });
     const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
     const grantsOf = (xml: string) =>
@@ -303,7 +304,7 @@ describe('what the code says', () => {
     }
   });
 
-  it('names that files share: the cluster, its replicas, its keepers', () => {
+  it('files agree on shared names: the cluster, its replicas, its keepers', () => {
     const cluster = projectFile(`${FOLDER}/clickhouse/cluster.xml`);
     expect(cluster).toContain('<millrace>');
     const hosts = [...cluster.matchAll(/<host>([^<]+)<\/host>/g)].map(([, host]) => host);

@@ -1,5 +1,6 @@
-// Alert rules and dashboards against the metrics that there are: names, labels, severities, runbooks. promtool checks the rules' syntax
-// and what they say to made-up series (ops/alerts/millrace_test.yaml); it is not there in CI.
+// Alert rules and dashboards against the existing metrics: names, labels, severities, runbooks.
+// promtool checks the rules' syntax and their effect on sample series
+// (ops/alerts/millrace_test.yaml); it is not installed in CI.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { registry } from '../../../ops/platform/metrics.ts';
@@ -8,7 +9,10 @@ import { filesIn, projectFile, yamlFile } from '../../support/deploy_files.ts';
 
 collectDefaultMetrics({ register: registry });
 
-/** Labels that Prometheus and the process itself put on every series; exported_job is a metric's own label job. */
+/**
+ * Labels that Prometheus and the process itself add to every series; exported_job is a metric's own
+ * label job.
+ */
 const GIVEN_LABELS = ['job', 'instance', 'process', 'le'];
 const METRIC = z.object({ name: z.string(), labelNames: z.array(z.string()).default([]), type: z.string() });
 const known = new Map<string, Set<string>>([['up', new Set(GIVEN_LABELS)]]);
@@ -20,7 +24,10 @@ for (const one of registry.getMetricsAsArray()) {
   for (const one of series) known.set(one, labels);
 }
 
-/** Metrics that an expression of PromQL asks, with the labels it asks them by: names outside of braces that are no function or word. */
+/**
+ * Returns the metrics of a PromQL expression with their labels: names outside of braces that are
+ * neither functions nor keywords.
+ */
 function asked(expr: string): { metrics: string[]; labels: string[] } {
   const metrics: string[] = [];
   const labels: string[] = [];
@@ -36,7 +43,7 @@ function asked(expr: string): { metrics: string[]; labels: string[] } {
   return { metrics, labels: labels.filter((label) => label !== '') };
 }
 
-/** What is wrong with an expression; empty where every metric and label exists. */
+/** Returns what is wrong with an expression; empty when every metric and label exists. */
 function wrongIn(expr: string): string[] {
   const { metrics, labels } = asked(expr);
   if (metrics.length === 0) return [`no metric in ${expr}`];
@@ -47,7 +54,7 @@ function wrongIn(expr: string): string[] {
   ];
 }
 
-it('the reader of expressions finds names and labels, and what does not exist', () => {
+it('the reader of expressions finds names and labels, and unknown ones', () => {
   expect(asked('max by (stream) (a_b{x="n{o}t", y=~"z"}[5m]) / sum(rate(c[1h] offset 1h)) > 0.5 and up == 1')).toEqual({
     metrics: ['a_b', 'c', 'up'],
     labels: ['x', 'y', 'stream'],
@@ -74,7 +81,7 @@ describe('alert rules', () => {
   const rules = groups.flatMap((group) => group.rules);
 
   it.each(rules.map((one) => [one.alert, one] as const))(
-    '%s asks metrics that exist, and has a runbook',
+    'the alert %s queries existing metrics, and has a runbook',
     (alert, { expr, annotations }) => {
       expect(wrongIn(expr)).toEqual([]);
       expect(annotations.runbook_url).toBe(`ops/runbooks/${alert}.md`);
@@ -84,7 +91,7 @@ describe('alert rules', () => {
     },
   );
 
-  it('every rule is tried by promtool, and every runbook has a rule', () => {
+  it('promtool tests every rule, and every runbook has a rule', () => {
     const { tests } = z
       .looseObject({ tests: z.array(z.looseObject({ name: z.string() })) })
       .parse(yamlFile('ops/alerts/millrace_test.yaml'));
@@ -94,7 +101,7 @@ describe('alert rules', () => {
     expect(filesIn('ops/runbooks').filter((file) => file !== 'README.md')).toEqual(names.map((name) => `${name}.md`));
   });
 
-  it('what runbooks look at in metrics exists', () => {
+  it('the metrics in runbooks exist', () => {
     for (const { alert } of rules)
       for (const [name] of projectFile(`ops/runbooks/${alert}.md`).matchAll(/\bmillrace_[a-z_]+[a-z]\b/g))
         expect([alert, name, [...known.keys()].some((one) => one.startsWith(name))]).toEqual([alert, name, true]);
@@ -117,7 +124,7 @@ describe('dashboards', () => {
   });
   const files = filesIn('ops/dashboards').filter((file) => file.endsWith('.json'));
 
-  it.each(files)('%s asks metrics that exist, in panels that do not overlap', (file) => {
+  it.each(files)('the dashboard %s queries existing metrics, in panels that do not overlap', (file) => {
     const { uid, panels } = dashboard.parse(JSON.parse(projectFile(`ops/dashboards/${file}`)));
     expect(uid).toBe(`millrace-${file.replace('.json', '')}`);
     expect(
@@ -130,7 +137,7 @@ describe('dashboards', () => {
     expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
   });
 
-  it('and none of the service is left out of them', () => {
+  it('no metric of the service is missing from the dashboards', () => {
     const all = files.map((file) => projectFile(`ops/dashboards/${file}`)).join();
     const own = registry
       .getMetricsAsArray()

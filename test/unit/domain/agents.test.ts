@@ -17,7 +17,7 @@ const anAgent = (over: Partial<AgentRecord> = {}): AgentRecord => ({
 });
 
 describe('a registration', () => {
-  it('begins with empty fields for all that is not given', () => {
+  it('a registration begins with empty fields for everything not given', () => {
     expect(newAgent({ org_id: 'o', agent_id: 'a', register_token_hash: 'h' }, { name: 'N' }, T0)).toEqual({
       org_id: 'o',
       agent_id: 'a',
@@ -35,24 +35,24 @@ describe('a registration', () => {
     });
   });
 
-  it('again replaces what is given, keeps what is left out, and empties what is null', () => {
+  it('a repeated registration replaces given fields, keeps omitted ones, and clears those that are null', () => {
     const again = registeredAgain(anAgent(), { name: 'Bot 2', version: null, metadata: {}, tags: undefined }, T0 + DAY);
     expect(again).toEqual(anAgent({ name: 'Bot 2', version: null, metadata: {}, updated_at: iso(T0 + DAY) }));
   });
 
-  it('that says nothing new changes nothing', () => {
+  it('a repeated registration without a difference changes nothing', () => {
     expect(registeredAgain(anAgent(), { name: 'Bot' }, T0 + DAY)).toBeNull();
     expect(registeredAgain(anAgent(), { name: 'Bot', tags: ['t'], metadata: { team: 'red' } }, T0 + DAY)).toBeNull();
   });
 
-  it('brings an archived or deprecated agent back', () => {
+  it('a registration revives an archived or deprecated agent', () => {
     for (const gone of [{ archived_at: iso(T0) }, { deprecated_at: iso(T0) }])
       expect(registeredAgain(anAgent(gone), { name: 'Bot' }, T0 + DAY)).toEqual(anAgent({ updated_at: iso(T0 + DAY) }));
   });
 });
 
 describe('archiving', () => {
-  it('is done once', () => {
+  it('archiving takes effect once', () => {
     const gone = archived(anAgent(), T0 + DAY);
     expect(gone).toEqual(anAgent({ archived_at: iso(T0 + DAY), updated_at: iso(T0 + DAY) }));
     expect(gone === null ? gone : archived(gone, T0 + 2 * DAY)).toBeNull();
@@ -72,11 +72,11 @@ describe('drift', () => {
     ['deprecated and heard of since', anAgent({ deprecated_at: iso(T0 + 95 * DAY) }), T0 + 96 * DAY, 'revive'],
     ['deprecated and heard of lately', anAgent({ deprecated_at: iso(now) }), now - DAY, 'revive'],
     ['deprecated, archived and heard of', anAgent({ deprecated_at: iso(T0), archived_at: iso(T0) }), now, null],
-  ] as const)('an agent %s', (_what, agent, lastSeen, verdict) => {
+  ] as const)('an agent is checked for drift: %s', (_what, agent, lastSeen, verdict) => {
     expect(driftOf(agent, lastSeen, now)).toBe(verdict);
   });
 
-  it('makes an agent deprecated until an event of it comes', () => {
+  it('drift deprecates an agent until it sends an event', () => {
     const agent = anAgent({ deprecated_at: iso(T0 + 95 * DAY) });
     expect([statusOf(agent, 0), statusOf(agent, T0 + 95 * DAY), statusOf(agent, T0 + 95 * DAY + 1)]).toEqual([
       'deprecated',
@@ -88,7 +88,7 @@ describe('drift', () => {
 });
 
 describe('a stored agent', () => {
-  it('is refused when a field is not what it should be', () => {
+  it('a stored agent with an invalid field is rejected', () => {
     const good = anAgent();
     expect(parseAgentRecord(JSON.stringify(good))).toEqual(good);
     for (const bad of [
@@ -101,7 +101,7 @@ describe('a stored agent', () => {
       expect(() => parseAgentRecord(JSON.stringify({ ...good, ...bad }))).toThrow(Object.keys(bad)[0]);
   });
 
-  it('has a key of characters that KV takes, whatever its ids are', () => {
+  it('a stored agent has a key of characters that KV accepts, whatever its ids are', () => {
     const keys = [
       agentKey('org.a', 'b'),
       agentKey('org', 'a.b'),
@@ -115,7 +115,7 @@ describe('a stored agent', () => {
 });
 
 describe('an id made of a token', () => {
-  it('is a UUID, the same for the same token and another for another', () => {
+  it('an id made from a token is a UUID, the same for the same token and another for another', () => {
     const ids = ['rt_one', 'rt_two', 'rt_one'].map((token) => agentIdOf(hashToken(token)));
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect([ids[0] === ids[2], ids[0] === ids[1]]).toEqual([true, false]);

@@ -10,7 +10,7 @@ const cost = (day: number, usd: number | string, model = 'm', agent_id = 'a'): D
   agent_id,
   cost_pico_usd: usdToPico(usd),
 });
-/** Days from 100 on, the last one judged. */
+/** Examines the last of the days from 100 on. */
 function judge(totals: readonly (number | string)[], over: Partial<JudgedDay> = {}, config = DEFAULT_ANOMALY_CONFIG) {
   const day = 100 + totals.length - 1;
   return findAnomaly(
@@ -20,7 +20,7 @@ function judge(totals: readonly (number | string)[], over: Partial<JudgedDay> = 
 }
 
 describe('anomaly of a day', () => {
-  it('is its distance from the mean in sample standard deviations', () => {
+  it('the z-score of a day is its distance from the mean in sample standard deviations', () => {
     // Mean 5, squares 32, s = sqrt(32 / 7): the textbook's 2 4 4 4 5 5 7 9.
     const found = judge([2, 4, 4, 4, 5, 5, 7, 9, 12]);
     expect(found?.z).toBeCloseTo(7 / Math.sqrt(32 / 7), 12);
@@ -32,30 +32,30 @@ describe('anomaly of a day', () => {
     );
   });
 
-  it('needs 7 days of data', () => {
+  it('an anomaly needs 7 days of data', () => {
     expect(judge([1, 2, 1, 2, 1, 2, 50])).toBeNull();
     expect(judge([1, 2, 1, 2, 1, 2, 1, 50])).not.toBeNull();
   });
 
-  it('counts days without data as 0, from the first day with any', () => {
+  it('days without data count 0, from the first day with data', () => {
     const costs = [cost(100, 7), cost(107, 7)];
     // History 7 0 0 0 0 0 0: mean 1, s = sqrt(42 / 6) = sqrt 7.
     expect(
       findAnomaly({ day: 107, running: false, first_day: 100, costs }, { z_threshold: 2, lookback_days: 30 })?.z,
     ).toBeCloseTo(6 / Math.sqrt(7), 12);
-    // Of an org that began long before, all lookback days count.
+    // All lookback days count for an organization that began long before.
     expect(
       findAnomaly({ day: 107, running: false, first_day: 3, costs: [cost(107, 7)] }, DEFAULT_ANOMALY_CONFIG)?.z,
     ).toBe(99);
   });
 
-  it('looks back no further than asked', () => {
+  it('no day before the look-back counts', () => {
     const totals = [1000, 1000, 1000, 2, 4, 4, 4, 5, 5, 7, 9, 12];
     expect(judge(totals)).toBeNull();
     expect(judge(totals, {}, { z_threshold: 3, lookback_days: 8 })?.z).toBeCloseTo(7 / Math.sqrt(32 / 7), 12);
   });
 
-  it('is none on a flat history that goes on, and 99 where it is left', () => {
+  it('a flat history that continues has no anomaly, and a deviation from it has the score 99', () => {
     const flat = Array.from({ length: 10 }, () => '0.1');
     expect(judge([...flat, '0.1'])).toBeNull();
     expect(judge([...flat, '0.100000000001'])).toMatchObject({ z: 99 });
@@ -63,17 +63,17 @@ describe('anomaly of a day', () => {
     expect(judge([0, 0, 0, 0, 0, 0, 0, 0, 1])).toMatchObject({ z: 99, expected_pico_usd: 0n });
   });
 
-  it('is capped', () => {
+  it('the z-score is capped', () => {
     expect(judge([1, 1, 1, 1, 1, 1, 1, '1.000001', 1_000_000])?.z).toBe(99);
   });
 
-  it('finds a day that cost too little once it is over', () => {
+  it('a day that cost too little is found once it is over', () => {
     const totals = [20, 21, 19, 20, 21, 19, 20, 0];
     expect(judge(totals)?.z).toBeLessThan(-3);
     expect(judge(totals, { running: true })).toBeNull();
   });
 
-  it('is owed to the model and agent that went furthest from their own mean', () => {
+  it('an anomaly is attributed to the model and agent that deviate most from their own mean', () => {
     const costs = [
       ...Array.from({ length: 10 }, (_, index) => [
         cost(100 + index, 50, 'big', 'usual'),
@@ -91,7 +91,7 @@ describe('anomaly of a day', () => {
     });
   });
 
-  it('does not depend on the order of its costs, nor on the unit', () => {
+  it('the z-score does not depend on the order of costs, nor on the unit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.bigInt({ min: 0n, max: 10n ** 15n }), { minLength: 8, maxLength: 40 }),

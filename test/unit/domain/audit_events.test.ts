@@ -15,7 +15,7 @@ const mutation = (over: Partial<DoneMutation>): DoneMutation => ({
 
 describe('the platform event of a mutation', () => {
   it.each(['api_key.create', 'api_key.revoke', 'member.invite', 'member.remove'])(
-    'tells %s as it stands in the audit log',
+    'the mutation %s becomes an event as it is in the audit log',
     (action) => {
       const event = eventOfMutation(mutation({ action }));
       expect(event).toMatchObject({
@@ -35,7 +35,7 @@ describe('the platform event of a mutation', () => {
     },
   );
 
-  it('tells a registration of an agent only when it is new', () => {
+  it('the registration of an agent becomes an event only when the agent is new', () => {
     const register = (changes: Record<string, unknown>) =>
       eventOfMutation(mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes }));
     expect(JSON.parse(register({ is_new: true, name: 'n', framework: 'chain', version: '2' })?.payload ?? '')).toEqual({
@@ -50,7 +50,7 @@ describe('the platform event of a mutation', () => {
     expect(register({})).toBeNull();
   });
 
-  it('tells a new agent whose changes are too large for the audit log', () => {
+  it('a new agent whose changes are too large for the audit log becomes an event', () => {
     const changes = {
       is_new: true,
       name: 'n'.repeat(200),
@@ -75,7 +75,7 @@ describe('the platform event of a mutation', () => {
     expect(event({ is_new: false })).toBeNull();
   });
 
-  it('tells that an agent was deprecated, and why', () => {
+  it('the deprecation of an agent becomes an event with its reason', () => {
     const event = eventOfMutation(
       mutation({
         action: 'agent.deprecate',
@@ -92,11 +92,14 @@ describe('the platform event of a mutation', () => {
     });
   });
 
-  it.each(['org.update', 'member.role_change', 'toString', '__proto__', ''])('tells nothing of %s', (action) => {
-    expect(eventOfMutation(mutation({ action }))).toBeNull();
-  });
+  it.each(['org.update', 'member.role_change', 'toString', '__proto__', ''])(
+    'the mutation %s becomes no event',
+    (action) => {
+      expect(eventOfMutation(mutation({ action }))).toBeNull();
+    },
+  );
 
-  it('has an id that is the same each time, and another for another mutation', () => {
+  it('an event has an id that is the same each time, and another for another mutation', () => {
     const id = (over: Partial<DoneMutation>) => eventOfMutation(mutation(over))?.event_id;
     expect(id({})).toMatch(/^evt_[0-9a-f]{16}$/);
     expect(id({ changes: {} })).toBe(id({}));

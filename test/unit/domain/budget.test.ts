@@ -1,4 +1,4 @@
-// Budgets: periods, status, what blocks an event, and which alerts are due.
+// Budgets: periods, status, the limit that blocks an event, and the alerts that are due.
 import { describe, expect, test } from 'vitest';
 import {
   blockedBy,
@@ -85,7 +85,7 @@ test.each([
 
 describe('what blocks an event', () => {
   const none = () => 0;
-  test('the first hard limit that is reached; an unlimited org blocks nothing', () => {
+  test('the first reached hard limit blocks; an unlimited organization blocks nothing', () => {
     expect(blockedBy(record(), '', used({ tokens: 1e12, storage_bytes: 1e12 }), none)).toBeNull();
     const limited = record({ tokens: limit(null, 100), storage_mb: limit(null, 5) });
     expect(blockedBy(limited, '', used({ tokens: 99, storage_bytes: 4_999_999 }), none)).toBeNull();
@@ -100,7 +100,7 @@ describe('what blocks an event', () => {
       blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource,
     ).toBe('sandbox_seconds');
   });
-  test("an agent's own limit takes the place of the org's on tokens, and of nothing else", () => {
+  test("an agent's own limit replaces the organization's on tokens, and on nothing else", () => {
     const both = record({
       tokens: limit(null, 100),
       storage_mb: limit(null, 5),
@@ -114,7 +114,7 @@ describe('what blocks an event', () => {
     expect(blockedBy(both, 'a', used({ storage_bytes: 6e6 }), none)?.resource).toBe('storage_mb');
     expect(blockedBy(both, 'constructor', used(), () => 1e9)).toBeNull();
   });
-  test('what is limited, and what can refuse', () => {
+  test('a record states what is limited, and what can reject', () => {
     expect(
       [record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(
         isBudgeted,
@@ -146,7 +146,7 @@ describe('alerts', () => {
   });
   const keys = (due: { key: string }[]) => due.map(({ key }) => key);
 
-  test('each threshold and limit once', () => {
+  test('each threshold and limit causes one alert', () => {
     expect(keys(cumulativeAlerts(now(49), new Set()))).toEqual([]);
     expect(keys(cumulativeAlerts(now(50), new Set()))).toEqual(['cumulative:tokens:50:info']);
     const crossed = cumulativeAlerts(now(100), new Set(['cumulative:tokens:50']));
@@ -184,7 +184,7 @@ describe('alerts', () => {
     ]);
     expect(projectedAlerts(budget, new Set(keys(due)))).toEqual([]);
   });
-  test('a threshold that an older version noted without its severity does not fire again in the period', () => {
+  test('a threshold that an older version stored without its severity does not fire again in the period', () => {
     const severities = (['info', 'critical'] as const).map((severity) => ({
       resource: 'tokens' as const,
       percent: 50,
@@ -207,7 +207,7 @@ describe('alerts', () => {
     ['budget.threshold_breach', percent],
   ];
 
-  test('a hard limit is told as such, at no percentage', () => {
+  test('a hard limit is reported as such, at no percentage', () => {
     expect(names(100, { alerts: null })).toEqual([...breach(80), ['budget.hard_exceeded', undefined]]);
     expect(events(100, { alerts: null }).at(-1)?.payload).toEqual({
       event: 'budget.hard_exceeded',
@@ -218,28 +218,28 @@ describe('alerts', () => {
       period_start: place.period_start,
     });
   });
-  test('a threshold that stands where the soft limit does is told once, with its own severity, and both are noted', () => {
+  test('a threshold that equals the soft limit is reported once, with its own severity, and both are recorded', () => {
     expect(names(80, at(80))).toEqual(breach(80));
     expect(events(80, at(80)).map(({ payload }) => payload['severity'])).toEqual(['critical', 'critical']);
     expect(toldBy(cumulativeAlerts(now(80, undefined, at(80)), new Set()), 0, '0').keys).toEqual([
       'soft:tokens:80',
       'cumulative:tokens:80:critical',
     ]);
-    // A quotient that is not quite the percentage that was configured.
+    // A quotient that differs slightly from the configured percentage.
     const third = { ...at(33.3), tokens: limit(333, 1000) };
     expect(names(333, third)).toEqual(breach(33.3));
     expect(names(332, third)).toEqual([]);
   });
-  test('a soft limit is told where no threshold tells of it now', () => {
+  test('a soft limit is reported where no threshold reports it', () => {
     expect(names(80, at(79.9))).toEqual([...breach(80), ...breach(79.9)]);
     expect(names(80, at(80, 'storage_mb'))).toEqual(breach(80));
-    // The threshold was told in this period, before the limits were moved.
+    // The threshold was reported in this period, before the limits were changed.
     expect(names(160, { ...at(80), tokens: limit(160, 200) }, ['cumulative:tokens:80'])).toEqual(breach(80));
     // An agent's limit has no thresholds.
     const agent = { ...at(80), agents: { [agentScope('a')]: limit(8, 20) } };
     expect(events(80, agent).map(({ payload }) => payload['agent_id'])).toEqual([undefined, undefined, 'a', 'a']);
   });
-  test('a limit that was moved is crossed anew; an agent has its own', () => {
+  test('a changed limit can be crossed again; an agent has its own', () => {
     const moved = { tokens: limit(null, 60), agents: { [agentScope('a')]: limit(null, 10) } };
     expect(keys(cumulativeAlerts(now(60, undefined, moved), new Set(['hard:tokens:50'])))).toEqual([
       'hard:tokens:60',
@@ -248,11 +248,11 @@ describe('alerts', () => {
       'hard:agent:a:10',
     ]);
   });
-  test('the run-rate is taken over one day at least', () => {
+  test('the run rate is taken over one day at least', () => {
     expect(projectionOf(10, period, period.start + 3_600_000)).toBe(300);
     expect(projectionOf(10, period, period.start + 10 * DAY)).toBe(30);
   });
-  test('a projected breach is told before it happens, and not after', () => {
+  test('a projected breach is reported before it happens, and not after', () => {
     // 20 in 10 of 30 days: 60 at the end.
     expect(projectedAlerts(now(20), new Set())).toMatchObject([
       { key: 'projected:tokens:50:info', cause: 'projected', used: 20, projected: 60, percent: 50 },
@@ -265,7 +265,7 @@ describe('alerts', () => {
     ])
       expect(projectedAlerts(now(20), new Set([key]))).toEqual([]);
   });
-  test('what was told is kept for its period, beside those of others, and the cost at a crossing', () => {
+  test('sent alerts are kept for their period, beside those of others, with the cost at a crossing', () => {
     const told = toldBy(cumulativeAlerts(now(100), new Set()), Date.parse('2026-06-11T00:00:00Z'), '1.5');
     const june = { org_id: 'org_a', periodStart: period.start };
     const first = toldState(null, { ...june, told });
@@ -276,7 +276,7 @@ describe('alerts', () => {
     const more = toldState(first, { ...june, told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} } });
     expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);
     expect(stateIn(more, period.start)?.crossings).toEqual(stateIn(first, period.start)?.crossings);
-    // A fiscal year that a policy chooses began earlier; a look at it takes nothing from the month.
+    // A fiscal year chosen by a policy began earlier; evaluating it takes nothing from the month.
     const year = toldState(more, {
       org_id: 'org_a',
       periodStart: Date.UTC(2026, 0),
@@ -286,7 +286,7 @@ describe('alerts', () => {
     expect(stateIn(year, Date.UTC(2026, 0))).toEqual({ crossings: {}, told: ['x'] });
     expect(stateIn(year, Date.UTC(2026, 6))).toBeNull();
   });
-  test('periods are not remembered without bound', () => {
+  test('the number of remembered periods is bounded', () => {
     let state: BudgetState | null = null;
     for (let month = 0; month < 40; month++)
       state = toldState(state, {

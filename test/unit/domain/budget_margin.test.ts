@@ -1,4 +1,4 @@
-// Where a limit is too near to be decided by what one process knows.
+// When a limit is too near to be decided by one process's knowledge.
 import { expect, test } from 'vitest';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import { burstOf, isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
@@ -7,7 +7,7 @@ import { agentScope, type BudgetRecord, NO_LIMITS } from '../../../schemas/recor
 const fresh = { processes: 2, age_ms: 0 };
 const LIMIT = 1_000_000;
 
-test('a process that is the only one decides everything itself', () => {
+test('a single process decides everything itself', () => {
   expect(isNear(LIMIT, LIMIT - 1, LIMIT, { processes: 1, age_ms: Infinity })).toBe(false);
 });
 
@@ -18,19 +18,19 @@ test('the last tenth of a limit is decided in one place, and more of it the olde
   expect(isNear(LIMIT, 700_000, 0, { processes: 2, age_ms: 50 })).toBe(true);
 });
 
-test('knowledge of a quarter of a second ago, or of never, decides nothing', () => {
+test('a process whose knowledge is a quarter of a second old, or missing, decides nothing', () => {
   expect(isNear(LIMIT, 0, 0, { processes: 2, age_ms: 225 })).toBe(true);
   expect(isNear(LIMIT, 0, 0, { processes: 2, age_ms: Infinity })).toBe(true);
 });
 
-test('what every process may let in at once is kept free', () => {
+test('the use that every process may admit at once is kept free', () => {
   expect(isNear(LIMIT, 0, 450_000, fresh)).toBe(true);
   expect(isNear(LIMIT, 0, 449_999, fresh)).toBe(false);
   expect(isNear(LIMIT, 0, 299_999, { processes: 3, age_ms: 0 })).toBe(false);
   expect(isNear(LIMIT, 0, 300_000, { processes: 3, age_ms: 0 })).toBe(true);
 });
 
-test('at once are 64 requests like this one, and twice what is under way', () => {
+test('the use admitted at once is 64 requests like this one plus twice the use in flight', () => {
   const underWay = { tokens: 10, storage_bytes: 20, sandbox_micros: 30, cost_pico_usd: 40n };
   const asked = { tokens: 1, storage_bytes: 2, sandbox_micros: 3, cost_pico_usd: 4n };
   expect(burstOf(underWay, asked)).toEqual({
@@ -41,7 +41,7 @@ test('at once are 64 requests like this one, and twice what is under way', () =>
   });
 });
 
-test('64 requests that come to every process at the same instant never reach the limit together unless it is near', () => {
+test('64 requests that reach every process at the same instant never reach the limit together unless it is near', () => {
   for (let processes = 2; processes < 6; processes++) {
     for (let tokens = 10; tokens < LIMIT; tokens += 10) {
       const { tokens: burst } = burstOf(nothingUsed(), { ...nothingUsed(), tokens });
@@ -70,7 +70,7 @@ const near = (
   more: Partial<BudgetRecord> = {},
 ) => isNearAny({ ...record, ...more }, agent_id, { ...nothingUsed(), ...used }, () => agentTokens, view);
 
-test("an agent's own limit counts for it, and the org's as well while it is not reached, as its use brings that nearer", () => {
+test("an agent's own limit counts for it, and so does the organization's while it is not reached, as its use brings that nearer", () => {
   expect(near('own', { tokens: 89 }, 89)).toBe(false);
   expect(near('own', { tokens: 90 }, 90)).toBe(true);
   expect(near('own', { tokens: 950 }, 5)).toBe(true);
@@ -91,6 +91,6 @@ test('megabytes and seconds of sandboxes have margins of their own', () => {
   expect(isNearAny(asked, '', nothingUsed(), () => 0, { ...fresh, burst: large })).toBe(true);
 });
 
-test('an org without hard limits is near none', () => {
+test('an organization without hard limits is near none', () => {
   expect(near('', { tokens: 1e15 }, 0, { tokens: { soft_limit: 5, hard_limit: null } })).toBe(false);
 });

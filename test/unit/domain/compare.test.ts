@@ -32,20 +32,20 @@ const amount = fc.oneof(fc.integer({ min: 0, max: 1_000_000_000 }), fc.double({ 
 const threshold = fc.integer({ min: 0, max: 1000 });
 
 describe('numbers', () => {
-  it('differ beyond the threshold, not at it', () => {
+  it('numbers differ beyond the threshold, not at it', () => {
     expect(difference(100, 110, 10)).toEqual({ delta: 10, delta_percent: 10, differs: false });
     expect(difference(100, 89, 10)).toEqual({ delta: -11, delta_percent: -11, differs: true });
     expect(difference(0.1, 0.11, 10)).toEqual({ delta: 0.01, delta_percent: 10, differs: false });
     expect(difference(0.3, 0.1, 50)).toEqual({ delta: -0.2, delta_percent: -66.6666666667, differs: true });
   });
 
-  it('differ whenever something comes of nothing, and have no percentage then', () => {
+  it('numbers differ whenever the baseline is zero and the candidate is not, and have no percentage then', () => {
     expect(difference(0, 1, 1_000_000)).toEqual({ delta: 1, delta_percent: null, differs: true });
     expect(difference(0, 0, 0)).toEqual({ delta: 0, delta_percent: 0, differs: false });
     expect(difference(5, 0, 10)).toEqual({ delta: -5, delta_percent: -100, differs: true });
   });
 
-  it('have a delta that is its own opposite the other way around', () => {
+  it('the delta of numbers changes its sign when the sides are swapped', () => {
     fc.assert(
       fc.property(amount, amount, threshold, (a, b, percent) => {
         const there = difference(a, b, percent).delta ?? NaN;
@@ -55,7 +55,7 @@ describe('numbers', () => {
     );
   });
 
-  it('never differ from themselves', () => {
+  it('numbers never differ from themselves', () => {
     fc.assert(
       fc.property(amount, threshold, (a, percent) => {
         expect(difference(a, a, percent)).toEqual({ delta: 0, delta_percent: 0, differs: false });
@@ -63,7 +63,7 @@ describe('numbers', () => {
     );
   });
 
-  it('that differ under a threshold differ under each smaller one', () => {
+  it('numbers that differ under a threshold differ under each smaller one', () => {
     fc.assert(
       fc.property(amount, amount, threshold, threshold, (a, b, p, q) => {
         const [less, more] = [Math.min(p, q), Math.max(p, q)];
@@ -72,13 +72,13 @@ describe('numbers', () => {
     );
   });
 
-  it('are compared by how large the baseline is, whatever its sign', () => {
+  it('numbers are compared by the magnitude of the baseline, whatever its sign', () => {
     expect(difference(-2, -1, 10)).toEqual({ delta: 1, delta_percent: 50, differs: true });
   });
 });
 
 describe('everything else', () => {
-  it('differs when it is not the same', () => {
+  it('other values differ when they are not the same', () => {
     expect(one('outcome', {}, { outcome: 'error' })).toEqual({
       field: 'outcome',
       baseline: 'success',
@@ -101,7 +101,7 @@ describe('judge_score', () => {
     { judge_id: 'judge_2', judge_name: 'short', score: 0.2 },
   ];
 
-  it('is the mean of all judges, or what one of them gave, by name or id', () => {
+  it('judge_score is the mean of all judges, or the score of one, by name or id', () => {
     expect(one('judge_score', { scores }, { scores: [] })).toMatchObject({
       baseline: 0.6,
       candidate: null,
@@ -120,13 +120,13 @@ describe('judge_score', () => {
 });
 
 describe('fields', () => {
-  it('are those that are known, and one judge by name', () => {
+  it('fields are the known ones, and one judge by name', () => {
     expect(COMPARE_FIELDS.every(isCompareField)).toBe(true);
     expect(['judge_score.x', 'judge_score.a b'].every(isCompareField)).toBe(true);
     expect(['', 'judge_score.', 'duration', 'scores', 'constructor', 'Duration_ms'].some(isCompareField)).toBe(false);
   });
 
-  it('are answered in the order in which they were asked for, all but the texts unless asked', () => {
+  it('fields are answered in the requested order, all but the texts by default', () => {
     expect(compareTraces(aTrace(), aTrace(), ['tags', 'spans'], 10).map(({ field }) => field)).toEqual([
       'tags',
       'spans',

@@ -37,7 +37,7 @@ describe('the text of an error without what differs', () => {
     expect(normalizeError(raw)).toBe(normal);
   });
 
-  it('says what an error that is JSON says', () => {
+  it('an error that is JSON is reduced to its message', () => {
     const message = 'Rate limit reached for gpt-4o: Limit 30000, Used 29000';
     const normal = 'Rate limit reached for #: Limit #, Used #';
     expect(normalizeError(JSON.stringify({ error: { message, type: 'tokens' } }))).toBe(normal);
@@ -48,7 +48,7 @@ describe('the text of an error without what differs', () => {
     expect(normalizeError("{'status': 'failed', 'code': 17}")).toBe(`{'status': "…", 'code': #}`);
   });
 
-  it('keeps what says why', () => {
+  it('the normalized text keeps the cause', () => {
     const apart = [
       'connection refused',
       'connection reset',
@@ -59,7 +59,7 @@ describe('the text of an error without what differs', () => {
     expect(new Set(apart.map(normalizeError)).size).toBe(apart.length);
   });
 
-  it('is the same whatever numbers, ids and quotations stand in it', () => {
+  it('the normalized text is the same whatever numbers, ids and quotations it contains', () => {
     const hex = fc
       .string({ unit: fc.constantFrom(...Array.from('0123456789abcdef')), minLength: 8, maxLength: 32 })
       .filter((text) => /\d/.test(text));
@@ -79,7 +79,7 @@ describe('the text of an error without what differs', () => {
     );
   });
 
-  it('is one line of bounded length, whatever comes', () => {
+  it('the normalized text is one line of bounded length, whatever the input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 5000 }), (raw) => {
         const normal = normalizeError(raw);
@@ -89,7 +89,7 @@ describe('the text of an error without what differs', () => {
       }),
       { numRuns: 30 },
     );
-    // Nothing beyond what is looked at makes a difference.
+    // Characters beyond those that are read make no difference.
     const long = 'e'.repeat(ERROR_CHARS_MAX);
     expect(normalizeError(`${long} 1`)).toBe(normalizeError(long));
   });

@@ -4,7 +4,7 @@ import { projectUse, trainForecast } from '../../../pipeline/domain/stats/foreca
 import { fitLine, predictLine } from '../../../pipeline/domain/stats/ols.ts';
 import { tQuantile } from '../../../pipeline/domain/stats/student_t.ts';
 
-/** Largest relative error at which 9 digits agree. */
+/** Maximum relative error at which 9 digits agree. */
 const NINE_DIGITS = 5e-10;
 function expectDigits(actual: number, certified: number, digits = NINE_DIGITS): void {
   expect(Math.abs(actual - certified) / Math.abs(certified)).toBeLessThan(digits);
@@ -53,7 +53,7 @@ const NORRIS: readonly (readonly [number, number])[] = [
 describe('least squares', () => {
   const norris = fitLine(NORRIS.map(([y, x]) => [x, y]));
 
-  it('gives the certified values of NIST StRD Norris', () => {
+  it('least squares gives the certified values of NIST StRD Norris', () => {
     expect(norris.n).toBe(36);
     expectDigits(norris.intercept, -0.262323073774029);
     expectDigits(norris.slope, 1.00211681802045);
@@ -64,17 +64,17 @@ describe('least squares', () => {
     expectDigits(norris.residual_sd * Math.sqrt(1 / norris.n + norris.mean_x ** 2 / norris.sxx), 0.232818234301152);
   });
 
-  it('loses no digits where the values lie far from zero', () => {
+  it('least squares loses no digits where the values lie far from zero', () => {
     const far = fitLine(NORRIS.map(([y, x]) => [x, y + 1e6]));
     expectDigits(far.slope, 1.00211681802045);
     expectDigits(far.residual_sd, 0.884796396144373, 1e-8);
   });
 
-  it('has no r squared where y does not vary', () => {
+  it('least squares has no r squared where y does not vary', () => {
     expect(fitLine([0, 1, 2, 3].map((x) => [x, 0.1])).r_squared).toBeNull();
   });
 
-  it('gives a prediction interval that is symmetric and widens away from the mean', () => {
+  it('least squares gives a prediction interval that is symmetric and widens away from the mean', () => {
     const near = predictLine(norris, norris.mean_x, 0.95);
     const away = predictLine(norris, 1500, 0.95);
     expectDigits(near.upper - near.value, 2.0322445093177 * norris.residual_sd * Math.sqrt(1 + 1 / 36));
@@ -85,10 +85,13 @@ describe('least squares', () => {
 
 describe("quantiles of Student's t", () => {
   // Degrees 1 and 2 in closed form: tan(pi (p - 1/2)), and (2p - 1) / sqrt(2 p (1 - p)).
-  it.each([0.6, 0.75, 0.9, 0.95, 0.975, 0.995, 0.9995])('are exact for 1 and 2 degrees at %d', (p) => {
-    expectDigits(tQuantile(p, 1), Math.tan(Math.PI * (p - 0.5)), 1e-11);
-    expectDigits(tQuantile(p, 2), (2 * p - 1) / Math.sqrt(2 * p * (1 - p)), 1e-11);
-  });
+  it.each([0.6, 0.75, 0.9, 0.95, 0.975, 0.995, 0.9995])(
+    "quantiles of Student's t are exact for 1 and 2 degrees at %d",
+    (p) => {
+      expectDigits(tQuantile(p, 1), Math.tan(Math.PI * (p - 0.5)), 1e-11);
+      expectDigits(tQuantile(p, 2), (2 * p - 1) / Math.sqrt(2 * p * (1 - p)), 1e-11);
+    },
+  );
 
   // The printed table (three digits after the point), two-sided 95 %.
   it.each([
@@ -108,16 +111,16 @@ describe("quantiles of Student's t", () => {
     [40, 2.021],
     [60, 2.0],
     [120, 1.98],
-  ])('are those of the table for %d degrees', (degrees, value) => {
+  ])("quantiles of Student's t are those of the table for %d degrees", (degrees, value) => {
     expect(tQuantile(0.975, degrees)).toBeCloseTo(value, 3);
   });
 
-  it('approach the normal distribution', () => {
+  it("quantiles of Student's t approach the normal distribution", () => {
     expect(tQuantile(0.975, 1e8)).toBeCloseTo(1.959963984540054, 6);
     expect(tQuantile(0.5, 7)).toBe(0);
   });
 
-  it('put the asked probability beyond them, by the density itself', () => {
+  it("quantiles of Student's t leave the requested probability beyond them, by the density itself", () => {
     // Simpson's rule over the density of 10 degrees, whose constant is 315 / (256 sqrt 10).
     const density = (t: number): number => (315 / (256 * Math.sqrt(10))) * (1 + (t * t) / 10) ** -5.5;
     const t = tQuantile(0.975, 10);
@@ -131,7 +134,7 @@ describe("quantiles of Student's t", () => {
 describe('forecast', () => {
   const line = Array.from({ length: 20 }, (_, day) => 3 + 0.5 * day);
 
-  it('follows a line and says that it fits', () => {
+  it('a forecast follows a line and says that it fits', () => {
     const forecast = trainForecast(line);
     expect(forecast).toMatchObject({ days: 20, mean_fallback: false });
     expect(forecast.r_squared).toBeCloseTo(1, 12);
@@ -142,12 +145,12 @@ describe('forecast', () => {
     expect(forecast.at(29).value).toBeCloseTo(27.5, 9);
   });
 
-  it('is never below 0', () => {
+  it('a forecast is never below 0', () => {
     const forecast = trainForecast(line.toReversed());
     expect(forecast.at(200)).toEqual({ value: 0, lower: 0, upper: 0 });
   });
 
-  it('falls back to the mean under 14 days', () => {
+  it('a forecast is the mean under 14 days', () => {
     const forecast = trainForecast(line.slice(0, 13));
     expect(forecast).toMatchObject({ days: 13, mean_fallback: true, r_squared: null });
     // Mean 6, s = 0.5 sqrt(13 · 14 / 12), t(0.975, 12) = 2.1788128296672.
@@ -160,7 +163,7 @@ describe('forecast', () => {
     expect(trainForecast(line.slice(0, 14)).mean_fallback).toBe(false);
   });
 
-  it('falls back to the mean where the days do not vary', () => {
+  it('a forecast is the mean where the days do not vary', () => {
     const forecast = trainForecast(Array.from({ length: 40 }, () => 0.1));
     expect(forecast).toMatchObject({ mean_fallback: true, r_squared: null });
     const { value, lower, upper } = forecast.at(3);
@@ -168,12 +171,12 @@ describe('forecast', () => {
     expect(value).toBeCloseTo(0.1, 15);
   });
 
-  it('says nothing of an org without data', () => {
+  it('a forecast without data is zero', () => {
     expect(trainForecast([]).at(0)).toEqual({ value: 0, lower: 0, upper: 0 });
     expect(trainForecast([4]).at(0)).toEqual({ value: 4, lower: 4, upper: 4 });
   });
 
-  it('is ordered, finite and not negative for any history', () => {
+  it('a forecast is ordered, finite and not negative for any history', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { maxLength: 90 }),
@@ -190,14 +193,14 @@ describe('forecast', () => {
 describe('use by the end of a period', () => {
   const forecast = trainForecast(Array.from({ length: 20 }, (_, day) => 3 + 0.5 * day));
 
-  it('adds what is still to come today and every day after', () => {
+  it('projected use adds the rest of today and every later day', () => {
     const { predicted, reached_in } = projectUse(forecast, { used: 100, usedToday: 5, daysLeft: 3, limit: 125 });
     // 13 today, of which 5 are used, then 13.5 and 14.
     expect(predicted).toBeCloseTo(100 + 8 + 13.5 + 14, 9);
     expect(reached_in).toBe(2);
   });
 
-  it('knows a limit that is reached already, and one that is not reached', () => {
+  it('projected use knows a limit that is reached already, and one that is not reached', () => {
     expect(projectUse(forecast, { used: 10, usedToday: 0, daysLeft: 2, limit: 10 }).reached_in).toBe(0);
     expect(projectUse(forecast, { used: 10, usedToday: 40, daysLeft: 1, limit: 50 })).toEqual({
       predicted: 10,

@@ -13,7 +13,7 @@ const refusal = (text: string): string => {
 };
 
 describe('value of outcomes', () => {
-  it('is arithmetic over names', () => {
+  it('a formula is arithmetic over names', () => {
     expect(valueOf('tickets * 12.5 + leads * 40', { tickets: 4, leads: 3 })).toBe(170);
     expect(valueOf('2 + 3 * 4 - 6 / 2')).toBe(11);
     expect(valueOf('(2 + 3) * -(4 - 6) / 2')).toBe(5);
@@ -21,11 +21,11 @@ describe('value of outcomes', () => {
     expect(valueOf('1.5e2 + .5')).toBe(150.5);
   });
 
-  it('takes a name that has no amount for 0, whatever objects inherit', () => {
+  it('a formula counts a name without an amount as 0, whatever objects inherit', () => {
     expect(valueOf('constructor + toString + x', { x: 2 })).toBe(2);
   });
 
-  it('has no value where something is divided by zero or grows beyond any number', () => {
+  it('a formula has no value after a division by zero or beyond any number', () => {
     expect(valueOf('1 / x')).toBeNull();
     expect(valueOf('0 * (1 / (x - x))', { x: 3 })).toBeNull();
     expect(valueOf('x * x', { x: 1e200 })).toBeNull();
@@ -62,11 +62,11 @@ describe('value of outcomes', () => {
     ['0x10', 'position'],
     ['1a', 'position'],
     ['a%b', 'position 2: takes numbers'],
-  ])('refuses %j: %s', (text, message) => {
+  ])('a formula is rejected: %j: %s', (text, message) => {
     expect(refusal(text)).toContain(message);
   });
 
-  it('refuses what is too long, too deep or too much', () => {
+  it('a formula that is too long, too deep or too large is rejected', () => {
     expect(refusal(`1${' '.repeat(FORMULA_CHARS_MAX)}`)).toContain('is longer than');
     expect(refusal(`${'('.repeat(51)}1${')'.repeat(51)}`)).toContain('position 51: parentheses are nested');
     expect(valueOf(`${'('.repeat(50)}1${')'.repeat(50)}`)).toBe(1);
@@ -75,7 +75,7 @@ describe('value of outcomes', () => {
     expect(refusal(`${'-'.repeat(999)}1`)).toContain('has more than 400');
   });
 
-  it('never throws, whatever it is given', () => {
+  it('a formula never throws, whatever its text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 200 }), fc.stringMatching(/^[a-c0-9.+\-*/() ]{0,60}$/)), (text) => {
         const parsed = parseFormula(text);
@@ -87,7 +87,7 @@ describe('value of outcomes', () => {
     );
   });
 
-  it('gives what the same arithmetic gives in the language', () => {
+  it('a formula gives the result of the same arithmetic in the language', () => {
     interface Term {
       text: string;
       value: (a: number, b: number) => number;
@@ -122,7 +122,7 @@ describe('value of outcomes', () => {
     );
   });
 
-  it('knows which operators come first, and that they are taken from left to right', () => {
+  it('a formula knows operator precedence, and evaluates from left to right', () => {
     expect(valueOf('1 - 2 - 3 * 4 / 2 * 5 + 1')).toBe(1 - 2 - ((3 * 4) / 2) * 5 + 1);
     expect(valueOf('-a * b', { a: 2, b: 3 })).toBe(-6);
     expect(valueOf('8 / 4 / 2')).toBe(1);

@@ -1,4 +1,4 @@
-// Ids: equal content, equal id; and the partition that an event goes to.
+// Ids: equal content has an equal id; and the partition of an event.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ function fnv1a(text: string): number {
 }
 
 describe('ids', () => {
-  it('are the first 16 hex characters of SHA-256', () => {
+  it('ids are the first 16 hex characters of SHA-256', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(50), (text, index) => {
         expect(eventHex(text)).toBe(hex16(text));
@@ -24,7 +24,7 @@ describe('ids', () => {
     expect(eventHex('abc')).toBe('ba7816bf8f01cfea');
   });
 
-  it('a trace id is as given, of the session for app events, else of the event', () => {
+  it("a trace id is the given one, the session's for app events, else the event's", () => {
     expect(traceIdOf('custom', { trace_id: 'my.trace' }, 'ff')).toBe('my.trace');
     expect(traceIdOf('app', { trace_id: 'my.trace', session_id: 's' }, 'ff')).toBe('my.trace');
     expect(traceIdOf('app', { session_id: 'sess-42' }, 'ff')).toBe(`trc_${hex16('sess-42')}`);
@@ -34,7 +34,7 @@ describe('ids', () => {
     expect(spanIdOf({ span_id: null }, 'ff')).toBe('spn_ff');
   });
 
-  it('a partition is FNV-1a 32 of org and trace, modulo', () => {
+  it('a partition is FNV-1a 32 of organization and trace, modulo the partitions', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),

@@ -28,13 +28,13 @@ describe('when failing traces are an incident', () => {
     ['more, up to half an hour apart', [0, 1, 2, 3, 4, 33, 62], [0, 62]],
     ['more, after half an hour', [0, 1, 2, 3, 4, 34], [0, 4]],
     ['a slow drip', [0, 10, 20, 30, 40, 50, 60], null],
-  ])('%s: %j', (_name, times, spell) => {
+  ])('failing traces form an incident: %s: %j', (_name, times, spell) => {
     expect(firstSpell(minutes(...times))).toEqual(
       spell === null ? null : { from_ms: spell[0] * MINUTE, last_ms: spell[1] * MINUTE },
     );
   });
 
-  it('is over half an hour after the last one, to the millisecond', () => {
+  it('an incident is over half an hour after its last trace, to the millisecond', () => {
     const open = { from_ms: 0, last_ms: 4 * MINUTE };
     expect(isQuiet(open, 4 * MINUTE + QUIET_MS - 1)).toBe(false);
     expect(isQuiet(open, 4 * MINUTE + QUIET_MS)).toBe(true);
@@ -42,7 +42,7 @@ describe('when failing traces are an incident', () => {
     expect(progressOf(open, [4 * MINUTE + QUIET_MS])).toEqual({ ...open, ended: true });
   });
 
-  it('is critical from fifty traces on', () => {
+  it('an incident is critical from fifty traces on', () => {
     expect([5, CRITICAL_TRACES - 1, CRITICAL_TRACES, 1000].map(severityOf)).toEqual([
       'warning',
       'warning',
@@ -57,7 +57,7 @@ describe('an open incident', () => {
   const open = { from_ms: 20 * MINUTE, last_ms: 24 * MINUTE };
   const own = [20, 21, 22, 23, 24];
 
-  it('is carried on by later traces', () => {
+  it('later traces continue an open incident', () => {
     expect(progressOf(open, minutes(...own, 40, 60))).toEqual({
       from_ms: open.from_ms,
       last_ms: 60 * MINUTE,
@@ -66,14 +66,14 @@ describe('an open incident', () => {
     expect(progressOf(open, minutes(60))).toEqual({ ...open, ended: true });
   });
 
-  it('began with an earlier trace that came late, where that is one of five', () => {
+  it('an earlier trace that arrives late begins an open incident when it is one of five', () => {
     expect(progressOf(open, minutes(19, ...own))).toMatchObject({ from_ms: 19 * MINUTE });
     expect(progressOf(open, minutes(5, 6, 7, 8, 9, ...own))).toMatchObject({ from_ms: 5 * MINUTE });
     expect(progressOf(open, minutes(4, ...own))).toMatchObject({ from_ms: open.from_ms });
   });
 });
 
-/** What a keeper makes of traces that come in batches: it looks back no further than it has to. */
+/** Processes traces in batches, looking back no further than necessary. */
 function keep(batches: readonly (readonly number[])[]): Spell | null {
   const counted: number[] = [];
   let open: Spell | null = null;
@@ -91,8 +91,8 @@ function keep(batches: readonly (readonly number[])[]): Spell | null {
   return open;
 }
 
-it('the same traces are the same incident, in whatever order and batches they come', () => {
-  // Less than half an hour in all, so that no order makes an end in between.
+it('the same traces are the same incident, in any order and batches', () => {
+  // Less than half an hour in all, so that no order ends the incident in between.
   const traces = fc.array(fc.integer({ min: 0, max: QUIET_MS - 1 }), { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(
@@ -116,7 +116,7 @@ it('the same traces are the same incident, in whatever order and batches they co
 });
 
 describe('a cluster', () => {
-  it('is an agent, a root span and an error, whatever differs in it', () => {
+  it('a cluster is an agent, a root span and a normalized error', () => {
     const one = clusterOf('agent', 'run', 'no seat on flight HAT030');
     expect(one).toEqual({
       cluster_id: expect.stringMatching(/^clu_[0-9a-f]{16}$/) as string,
@@ -131,7 +131,7 @@ describe('a cluster', () => {
     expect(new Set([one, ...others].map(({ cluster_id }) => cluster_id)).size).toBe(4);
   });
 
-  it('has incidents with ids of their own, each with two events', () => {
+  it('a cluster has incidents with ids of their own, each with two events', () => {
     const ids = [
       incidentIdOf('org_a', 'clu_1', 1),
       incidentIdOf('org_b', 'clu_1', 1),

@@ -1,4 +1,4 @@
-// Deterministic judges: every type of rule on every field, scopes, and rules and texts that mean harm.
+// Deterministic judges: every type of rule on every field, scopes, and hostile rules and texts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileRule, inScope, readsTexts, RuleError } from '../../../pipeline/domain/judging/rules.ts';
@@ -58,7 +58,7 @@ describe.each(FIELDS)('the field %s', (field, text) => {
     score(rule(type, { fields: [field], ...more }));
   const escaped = text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-  it('is read by every type of rule that reads fields', () => {
+  it('every type of rule that reads fields can read the field %s', () => {
     expect(of('equals', { value: text })).toBe(1);
     expect(of('equals', { value: `${text}!` })).toBe(0);
     expect(of('contains', { value: text.slice(1, 4) })).toBe(1);
@@ -79,7 +79,7 @@ describe.each(FIELDS)('the field %s', (field, text) => {
 });
 
 describe('a rule', () => {
-  it('over several fields has to hold for all of them where it forbids, for one where it asks', () => {
+  it('a rule over several fields must hold for all of them where it forbids, for one where it requires', () => {
     const both = ['prompt', 'response'];
     expect(score(rule('regex_absent', { fields: both, pattern: 'Rome' }))).toBe(0);
     expect(score(rule('not_contains', { fields: both, value: 'Where' }))).toBe(0);
@@ -90,7 +90,7 @@ describe('a rule', () => {
     expect(score(rule('max_length', { fields: both, max: 8 }))).toBe(0);
   });
 
-  it('says why it fails, briefly, and nothing where it passes', () => {
+  it('a rule says briefly why it fails, and nothing where it passes', () => {
     const reason = (given: JudgeRule): string => compileRule(given)(trace()).reason;
     expect(reason(rule('regex_absent', { pattern: 'Rome' }))).toBe('response matches the pattern');
     expect(reason(rule('contains', { fields: ['prompt', 'name'], value: 'x1' }))).toBe(
@@ -103,7 +103,7 @@ describe('a rule', () => {
     ).toBeLessThanOrEqual(200);
   });
 
-  it('bounds what a trace took, cost and came to', () => {
+  it("a rule bounds a trace's duration, cost and outcome", () => {
     expect(score(rule('max_duration_ms', { max: 1500 }))).toBe(1);
     expect(score(rule('max_duration_ms', { max: 1499 }))).toBe(0);
     expect(score(rule('max_cost_usd', { max: 0.25 }))).toBe(1);
@@ -112,13 +112,13 @@ describe('a rule', () => {
     expect(score(rule('outcome_is', { outcomes: ['success'] }), { outcome: 'error' })).toBe(0);
   });
 
-  it('counts characters, not units of their encoding', () => {
+  it('a rule counts characters, not units of their encoding', () => {
     expect(score(rule('max_length', { max: 3 }), { response: '😀😀😀' })).toBe(1);
     expect(score(rule('max_length', { max: 2 }), { response: '😀😀😀' })).toBe(0);
     expect(score(rule('max_length', { max: 2 }), { response: '\ud83d\ud83d' })).toBe(1);
   });
 
-  it('holds JSON against a schema, of either draft', () => {
+  it('a rule validates JSON by a schema of either draft', () => {
     const schema = {
       type: 'object',
       required: ['city'],
@@ -150,7 +150,7 @@ describe('a rule', () => {
     ['fields', { type: 'json_valid', fields: ['answer'] }],
     ['fields', { type: 'json_valid', fields: ['attributes.'] }],
     ['fields', { type: 'json_valid', fields: ['toString'] }],
-  ])('that cannot be used names its %s', (parameter, given) => {
+  ])('an invalid rule names its %s', (parameter, given) => {
     const thrown = (): unknown => {
       try {
         compileRule({ ...rule('json_valid'), ...given });
@@ -163,7 +163,7 @@ describe('a rule', () => {
     expect((thrown() as RuleError).parameter).toBe(parameter);
   });
 
-  it('is through with hostile patterns and schemas on large texts', () => {
+  it('a rule finishes with hostile patterns and schemas on large texts', () => {
     const long = `${'a'.repeat(1_000_000)}!`;
     expect(score(rule('regex_present', { pattern: '(a+)+$' }), { response: long })).toBe(0);
     expect(score(rule('regex_absent', { pattern: '[ab]*a[ab]{400}[cd]' }), { response: long })).toBe(1);
@@ -177,7 +177,7 @@ describe('a rule', () => {
     expect(score(rule('json_valid'), { response: '['.repeat(500_000) })).toBe(0);
   });
 
-  it('gives 0 or 1 to any trace', () => {
+  it('a rule gives 0 or 1 to any trace', () => {
     const text = fc.oneof(
       fc.string({
         unit: fc.constantFrom('a', 'b', '{', '}', '[', ']', '"', ':', '1', '\n', '\0', 'é', '😀', '\ud800'),
@@ -202,14 +202,14 @@ describe('a rule', () => {
     );
   });
 
-  it('reads texts, or what every trace has', () => {
+  it('a rule reads texts, or what every trace has', () => {
     expect(readsTexts(rule('contains', { fields: ['name', 'attributes.x'] }))).toBe(true);
     expect(readsTexts(rule('contains', { fields: ['name', 'tags'] }))).toBe(false);
     expect(readsTexts(rule('max_cost_usd'))).toBe(false);
   });
 });
 
-it('a scope takes a trace that is in each of its lists, by any of its tags', () => {
+it('a scope matches a trace that is in each of its lists, by any of its tags', () => {
   expect(inScope({}, trace())).toBe(true);
   expect(inScope({ source_format: [], tags: [] }, trace())).toBe(true);
   expect(inScope({ source_format: ['messages', 'custom'] }, trace())).toBe(true);

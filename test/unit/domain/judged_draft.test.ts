@@ -1,4 +1,4 @@
-// What judges see of a trace: the rule of which prompt and response are a trace's, whatever the order in which spans come.
+// What judges see of a trace: which prompt and response are the trace's, in any order of its spans.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addToDraft, type DraftSpan, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
@@ -28,7 +28,7 @@ const finding = (spans: readonly DraftSpan[]) => {
 };
 
 describe('what judges see', () => {
-  it('is the root’s own', () => {
+  it('judges see the root’s own texts', () => {
     const root = span({
       is_root: true,
       prompt: 'rp',
@@ -47,7 +47,7 @@ describe('what judges see', () => {
     });
   });
 
-  it('is that of the first and the last model call where the root says nothing', () => {
+  it("judges see the first and the last model call's texts where the root has none", () => {
     const root = span({ is_root: true, source_format: 'app', attributes: { root: true } });
     const first = span({
       kind: 'llm',
@@ -75,7 +75,7 @@ describe('what judges see', () => {
     });
   });
 
-  it('is that of any span where no model was called, and nothing where none has any', () => {
+  it('judges see the texts of any span where no model was called, and none where none has any', () => {
     const tool = span({
       kind: 'tool',
       started_at: 5,
@@ -93,7 +93,7 @@ describe('what judges see', () => {
     expect(finding([])).toEqual({ prompt: '', response: '', model: '', source_format: '', attributes: { known: {} } });
   });
 
-  it('names the place of what lies in the store', () => {
+  it('texts in the store are named by their position', () => {
     const stored = span({ kind: 'llm', place: [7, 1, 2], prompt: null, response: null, attributes: null });
     expect(finding([stored])).toMatchObject({
       prompt: { stored: [7, 1, 2] },
@@ -102,7 +102,7 @@ describe('what judges see', () => {
     });
   });
 
-  it('does not depend on the order in which spans come', () => {
+  it('the result does not depend on the order of spans', () => {
     const text = fc.constantFrom('', 'x', 'y', null);
     const some = fc.record({
       started_at: fc.integer({ min: 0, max: 3 }),

@@ -11,7 +11,7 @@ describe('keepRule', () => {
     [4999, null],
     [5000, null],
     [5001, 'slow'],
-  ])('a span of %i ms at a threshold of 5000: %s', (ms, rule) => {
+  ])('a span of %i ms at a threshold of 5000 is kept: %s', (ms, rule) => {
     expect(keepRule([lasting(ms)], 5000)).toBe(rule);
   });
 
@@ -19,7 +19,7 @@ describe('keepRule', () => {
     ['success', null],
     ['error', 'error'],
     ['timeout', 'error'],
-  ] as const)('outcome %s: %s', (outcome, rule) => {
+  ] as const)('a span with the outcome %s is kept: %s', (outcome, rule) => {
     expect(keepRule([aSpan({ outcome })], 5000)).toBe(rule);
   });
 
@@ -29,7 +29,7 @@ describe('keepRule', () => {
     [false, null],
     [1, null],
     [null, null],
-  ])('attributes.force_trace %j: %s', (force_trace, rule) => {
+  ])('attributes.force_trace %j keeps the span: %s', (force_trace, rule) => {
     expect(keepRule([aSpan({ attributes: { force_trace } })], 5000)).toBe(rule);
   });
 
@@ -61,13 +61,13 @@ describe('keepRule', () => {
     expect(keepRule([aSpan({ attributes: { event_type: text } })], 5000)).toBe(kind);
   });
 
-  it('goes by the duration that the sender measured where the times are closer together', () => {
+  it("the sender's measured duration counts where the times are closer together", () => {
     const span = (duration_ms: unknown) =>
       aSpan({ started_at: 1_000_000, ended_at: 1_000_010, attributes: { duration_ms } });
     expect([6000, 5000, '6000'].map((ms) => keepRule([span(ms)], 5000))).toEqual(['slow', null, null]);
   });
 
-  it('holds for an event when it holds for any of its spans', () => {
+  it('a rule applies to an event when it applies to any of its spans', () => {
     expect(keepRule([aSpan(), aSpan({ outcome: 'error' })], 5000)).toBe('error');
     expect(keepRule([aSpan(), aSpan()], 5000)).toBeNull();
   });
@@ -79,13 +79,13 @@ describe('keptByRate', () => {
   it.each([
     ['balanced', 0.15],
     ['aggressive', 0.05],
-  ] as const)('%s keeps its share of many traces, within six standard deviations', (profile, rate) => {
+  ] as const)('the rate %s keeps its share of many traces, within six standard deviations', (profile, rate) => {
     expect(PROFILE_RATE[profile]).toBe(rate);
     const kept = traces.filter((trace) => keptByRate(trace, rate)).length;
     expect(Math.abs(kept - traces.length * rate)).toBeLessThan(6 * Math.sqrt(traces.length * rate * (1 - rate)));
   });
 
-  it('keeps all at full, and whatever a lower rate keeps', () => {
+  it('a rate of full keeps all, and any rate what a lower rate keeps', () => {
     for (const trace of traces.slice(0, 5000)) {
       expect(keptByRate(trace, PROFILE_RATE.full)).toBe(true);
       if (keptByRate(trace, 0.05)) expect(keptByRate(trace, 0.15)).toBe(true);
@@ -108,7 +108,7 @@ describe('customKind', () => {
     [undefined, ['checkpoint', 'tool_use'], 'tool'],
     ['chain', ['step'], 'event'],
     [7, [], 'event'],
-  ])('span_kind %j, event types %j: %s', (spanKind, types, kind) => {
+  ])('a custom event with span_kind %j and event types %j is of the kind %s', (spanKind, types, kind) => {
     expect(customKind(spanKind, types)).toBe(kind);
   });
 });

@@ -1,10 +1,11 @@
-// Patterns of orgs: what is taken, and that none of them takes longer than a linear engine does.
+// Patterns of organizations: which are accepted, and that none takes longer than a linear engine
+// does.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileLinear, PATTERN_LENGTH_MAX, PatternError } from '../../../pipeline/domain/patterns/linear_regex.ts';
 
 describe('a linear pattern', () => {
-  it('finds what it describes', () => {
+  it('a linear pattern finds what it describes', () => {
     expect(compileLinear('b+').test('aabba')).toBe(true);
     expect(compileLinear('^b').test('ab')).toBe(false);
     expect(compileLinear('HELLO', ['i']).test('say hello')).toBe(true);
@@ -13,7 +14,7 @@ describe('a linear pattern', () => {
     expect(compileLinear('(?i)\\bstraße\\b').test('Die STRASSE, die Straße.')).toBe(true);
   });
 
-  it('gives the matches with their places, and replaces them', () => {
+  it('a linear pattern gives its matches with their positions, and replaces them', () => {
     const digits = compileLinear('\\d+');
     expect([...digits.matches('a1b22😀333')]).toEqual([
       { start: 1, end: 2, text: '1' },
@@ -34,18 +35,18 @@ describe('a linear pattern', () => {
     ['repetitions that multiply', '(?:(?:a{30}){30}){30}'],
     ['a program that is too large', '(?:[ab]c){900}'],
     ['a text that is too long', 'a'.repeat(PATTERN_LENGTH_MAX + 1)],
-  ])('refuses %s in plain words', (_what, pattern) => {
+  ])('a linear pattern is rejected in plain words: %s', (_what, pattern) => {
     expect(() => compileLinear(pattern)).toThrow(PatternError);
   });
 
   it.each(['(a+)+$', '(a|a)*b$', '(a|aa)+$', '(.*)*x', '^(([a-z])+.)+[A-Z]([a-z])+$', '(?:a?){100}a{100}b'])(
-    'is through with a megabyte at once: %s',
+    'a linear pattern finishes with a megabyte: %s',
     (pattern) => {
       expect(compileLinear(pattern).test(`${'a'.repeat(1_000_000)}!`)).toBe(false);
     },
   );
 
-  it('agrees with the patterns of the language where both mean the same', () => {
+  it("a linear pattern agrees with the language's patterns where both mean the same", () => {
     const piece = fc.constantFrom('a', 'b', '[ab]', 'a*', 'b?', 'a|b', '(?:ab)+', '^', '$', '.');
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-// Money is exact: decimal text in, decimal text out, sums that no order changes.
+// Money is exact: decimal text in, decimal text out, and sums that do not depend on their order.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimalToScaled, picoToDecimal, picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
@@ -6,7 +6,7 @@ import { decimalToScaled, picoToDecimal, picoToUsd, usdToPico } from '../../../p
 const pico = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
 
 describe('money', () => {
-  it('comes back from its decimal text', () => {
+  it('money survives its decimal text', () => {
     fc.assert(
       fc.property(pico, (amount) => {
         expect(usdToPico(picoToDecimal(amount))).toBe(amount);
@@ -35,7 +35,7 @@ describe('money', () => {
     expect(usdToPico(usd)).toBe(expected);
   });
 
-  it.each(['', '.', '-', 'abc', '1,5', '0x10', 'Infinity', 'NaN', '1e', ' 1'])('refuses %j', (text) => {
+  it.each(['', '.', '-', 'abc', '1,5', '0x10', 'Infinity', 'NaN', '1e', ' 1'])('money rejects %j', (text) => {
     expect(() => usdToPico(text)).toThrow(RangeError);
   });
 
@@ -49,7 +49,7 @@ describe('money', () => {
     expect(picoToDecimal(amount)).toBe(expected);
   });
 
-  it('answers with the double nearest to the amount', () => {
+  it('money is answered as the double nearest to the amount', () => {
     fc.assert(
       fc.property(pico, (amount) => {
         expect(picoToUsd(amount)).toBe(Number(picoToDecimal(amount)));
@@ -57,7 +57,7 @@ describe('money', () => {
     );
   });
 
-  it('scales to the decimals that are asked for', () => {
+  it('money is scaled to the requested decimals', () => {
     expect(decimalToScaled('1.2345675', 6)).toBe(1_234_568n);
     expect(decimalToScaled('0.12', 0)).toBe(0n);
     expect(decimalToScaled('0.5', 0)).toBe(1n);

@@ -4,7 +4,7 @@ import { dateOf, dayOf, startOfDay, zeroFilled } from '../../../pipeline/domain/
 import { addOutcomes, NO_OUTCOMES, outcomesOf } from '../../../pipeline/domain/pricing/outcomes.ts';
 
 describe('outcomes of an event', () => {
-  it('are exact amounts by name', () => {
+  it('outcomes of an event are exact amounts by name', () => {
     expect(outcomesOf({ leads: 0.1, tickets: 3, lost: -2, none: 0, tiny: 1e-7 })).toEqual(
       new Map([
         ['leads', 100_000_000_000n],
@@ -24,16 +24,16 @@ describe('outcomes of an event', () => {
     [1],
     {},
     { a: '3', b: null, c: NaN, d: Infinity, e: 1e13, f: {}, '': 1, [`x${'x'.repeat(128)}`]: 1 },
-  ])('are none of %j', (attribute) => {
+  ])('outcomes of an event are empty for %j', (attribute) => {
     expect(outcomesOf(attribute)).toBe(NO_OUTCOMES);
   });
 
-  it('are bounded in number, and well-formed', () => {
+  it('outcomes of an event are bounded in number, and well-formed', () => {
     expect(outcomesOf(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`n${String(n)}`, 1]))).size).toBe(64);
     expect([...outcomesOf({ 'a\ud800': 1, 'a\ud801': 2 })]).toEqual([['a\ufffd', 3_000_000_000_000n]]);
   });
 
-  it('add up to the same in any order, and change nothing that they are made of', () => {
+  it('outcomes add up to the same in any order, and change none of their inputs', () => {
     const outcomes = fc
       .dictionary(
         fc.constantFrom('a', 'b', '__proto__', 'c d'),
@@ -52,17 +52,17 @@ describe('outcomes of an event', () => {
 });
 
 describe('days', () => {
-  it('are counted in UTC', () => {
+  it('days are counted in UTC', () => {
     expect(dayOf(Date.parse('2026-03-01T00:00:00Z'))).toBe(dayOf(Date.parse('2026-02-28T23:59:59.999Z')) + 1);
     expect(dateOf(dayOf(Date.parse('2026-03-01T12:00:00Z')))).toBe('2026-03-01');
     expect(startOfDay(dayOf(Date.parse('2026-03-01T12:00:00Z')))).toBe(Date.parse('2026-03-01T00:00:00Z'));
   });
 
-  it('stay within what the store can name', () => {
+  it('days stay within what the store can represent', () => {
     expect([dayOf(-5), dayOf(0), dayOf(Number.MAX_SAFE_INTEGER)]).toEqual([0, 0, 65_535]);
   });
 
-  it('count 0 where they have no total', () => {
+  it('days without a total count 0', () => {
     expect(zeroFilled(new Map([[2, 5n]]), 1, 4)).toEqual([0n, 5n, 0n]);
     expect(zeroFilled(new Map(), 4, 4)).toEqual([]);
     expect(zeroFilled(new Map(), 5, 4)).toEqual([]);

@@ -1,4 +1,5 @@
-// How many of the labelled cases the finder gets right. The bars lie a little below what was measured when they were set.
+// The share of labelled cases that the finder gets right. The bars lie a little below what was
+// measured when they were set.
 import { describe, expect, it } from 'vitest';
 import { PII_KINDS } from '../../../schemas/records/pii_policy.ts';
 import { piiCases, scorePii } from '../../support/pii_cases.ts';
@@ -6,7 +7,7 @@ import { piiCases, scorePii } from '../../support/pii_cases.ts';
 describe('the finder of personal data', () => {
   const cases = piiCases('tuned');
 
-  it('is measured on 500 cases and more, half of them without anything personal, and on every kind', () => {
+  it('the finder of personal data is measured on 500 cases and more of every kind, half of them without anything personal', () => {
     expect(cases.length).toBeGreaterThanOrEqual(500);
     const empty = cases.filter(({ labels }) => labels.length === 0).length;
     expect(empty / cases.length).toBeGreaterThan(0.4);
@@ -18,7 +19,7 @@ describe('the finder of personal data', () => {
   });
 
   it.each(scorePii(cases).map((score) => [score.kind, score] as const))(
-    'has precision and recall of 0.97 and more: %s',
+    'the finder has precision and recall of 0.97 and more: %s',
     (_kind, score) => {
       expect(score).toEqual(expect.objectContaining({ kind: score.kind }));
       expect(score.precision).toBeGreaterThanOrEqual(0.97);
@@ -26,7 +27,7 @@ describe('the finder of personal data', () => {
     },
   );
 
-  it('finds most of what it was not made with at hand', () => {
+  it('the finder finds most of what it was not developed with', () => {
     const all = scorePii(piiCases('unseen')).find(({ kind }) => kind === 'all');
     expect(all?.precision).toBeGreaterThanOrEqual(0.82);
     expect(all?.recall).toBeGreaterThanOrEqual(0.9);

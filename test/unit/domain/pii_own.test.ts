@@ -1,4 +1,5 @@
-// Own patterns of a policy: what is accepted, what they may take in place, and what becomes of a text that is too much.
+// Own patterns of a policy: which are accepted, how many steps they may take in place, and what
+// happens to a text that exceeds them.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
 import { ownBounds } from '../../../pipeline/domain/patterns/bounds.ts';
@@ -14,7 +15,7 @@ import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { EVENT_STEPS_MAX, OwnPatterns } from '../../../pipeline/domain/pii/own_patterns.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
 
-/** 805 instructions; it looked at 60 kB for seconds. */
+/** 805 instructions, which took seconds on 60 kB. */
 const SLOW = '[a-z]{1,400}\\d|z1';
 const SLOW_TEXT = 'abcdefghij'.repeat(6000);
 const own = (...patterns: string[]) => patterns.map((pattern, index) => ({ label: `L${String(index)}`, pattern }));
@@ -30,7 +31,7 @@ const runner = new PatternRunner();
 afterAll(() => runner.close());
 
 describe('a policy', () => {
-  it('is refused with the size of a pattern that is too large, and with what would pass', () => {
+  it('a policy is rejected with the size of a pattern that is too large, and with what would pass', () => {
     expect(() => {
       checkOwnPatterns(['a', SLOW]);
     }).toThrow(
@@ -52,13 +53,13 @@ describe('a policy', () => {
     });
   });
 
-  it('takes twenty usual patterns', () => {
+  it('a policy may have twenty usual patterns', () => {
     checkOwnPatterns(
       Array.from({ length: 20 }, (_, index) => `\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,${String(index + 11)}}\\b`),
     );
   });
 
-  it('that was stored with patterns that cannot be used any more replaces what they may match, and fails nothing', () => {
+  it('a stored policy with patterns that are invalid by now replaces what they may match, and fails nothing', () => {
     const redaction = redactorOf(['(unbalanced', 'EMP-\\d{6}']).begin();
     expect(redaction.text('EMP-123456')).toBe('[REDACTED]');
     expect(redaction.takeKinds()).toEqual(['unsearched']);
@@ -67,7 +68,7 @@ describe('a policy', () => {
 });
 
 describe('the steps of own patterns in place', () => {
-  it('are paid before they are taken: a text that is too much is replaced as a whole, and nothing is run', () => {
+  it('steps of own patterns are paid before they are taken: a text that exceeds them is replaced as a whole, and nothing runs', () => {
     const paid: number[] = [];
     const found = new OwnPatterns(own(SLOW)).find(SLOW_TEXT, (steps) => {
       paid.push(steps);
@@ -82,7 +83,7 @@ describe('the steps of own patterns in place', () => {
     expect(redaction.exceeded).toEqual([SLOW_TEXT]);
   });
 
-  it('of all texts and names of an event together stay within its bound, however many there are', () => {
+  it('steps of all texts and names of an event together stay within its bound, however many there are', () => {
     const redaction = redactorOf([SLOW]).begin();
     const event = Object.fromEntries(
       Array.from({ length: 5000 }, (_, index) => [
@@ -95,26 +96,30 @@ describe('the steps of own patterns in place', () => {
     expect(redaction.exceeded.length).toBeGreaterThan(4000);
   });
 
-  it.each(['x[^y]*y|x', '.*Q|a', '(?:a|aa)+', 'a'])('grow no faster than the text, whatever matches: %s', (pattern) => {
-    const finder = customFinder(pattern);
-    const stepsOf = (chars: number): number => {
-      let sum = 0;
-      finder.find(
-        'xa'.repeat(chars / 2),
-        () => undefined,
-        (steps) => {
-          sum += steps;
-          return true;
-        },
-      );
-      return sum;
-    };
-    expect(stepsOf(20_000)).toBeLessThan(2.5 * stepsOf(10_000));
-  });
+  it.each(['x[^y]*y|x', '.*Q|a', '(?:a|aa)+', 'a'])(
+    'steps grow no faster than the text, whatever matches: %s',
+    (pattern) => {
+      const finder = customFinder(pattern);
+      const stepsOf = (chars: number): number => {
+        let sum = 0;
+        finder.find(
+          'xa'.repeat(chars / 2),
+          () => undefined,
+          (steps) => {
+            sum += steps;
+            return true;
+          },
+        );
+        return sum;
+      };
+      expect(stepsOf(20_000)).toBeLessThan(2.5 * stepsOf(10_000));
+    },
+  );
 
-  it('are none for what the beginning of a pattern rules out, and the beginning looks at few characters of each place', () => {
+  it('a text that the beginning of a pattern rules out takes no steps, and few characters are read at each position', () => {
     expect(new OwnPatterns(own('EMP-\\d{6}')).find(SLOW_TEXT, () => false)).toEqual([]);
-    // A beginning of 32 pieces of 64 characters each was compared in 64 ways at every place: 100 µs a character.
+    // A beginning of 32 pieces of 64 characters each was compared in 64 ways at every position: 100
+    // µs a character.
     for (const pattern of [
       `${'[ab]{64}'.repeat(31)}c`,
       `(?i)[ab]{0,60}${'[ab]{64}'.repeat(30)}c`,
@@ -126,7 +131,7 @@ describe('the steps of own patterns in place', () => {
 });
 
 describe('a text that is too much in place', () => {
-  it('is looked at in a thread, and redacted like any other when its patterns are through in time', async () => {
+  it('a text that exceeds the steps is searched in a thread, and redacted like any other when that ends in time', async () => {
     const text = `${'nothing to be found here '.repeat(40_000)}EMP-123456 of bob@example.com`;
     const redactor = redactorOf(['[A-Z]+-\\d{6}|zz\\d'], runner);
     expect(redactor.begin().text(text)).toBe('[REDACTED]');
@@ -135,7 +140,7 @@ describe('a text that is too much in place', () => {
     expect(shown).toHaveLength(text.length - 'EMP-123456'.length + 4 - 'bob@example.com'.length + 7);
   }, 60_000);
 
-  it('is replaced as a whole when its patterns are not through in time, while this thread goes on', async () => {
+  it('a text is replaced as a whole when the thread does not end in time, while this thread continues', async () => {
     let turns = 0;
     const count = setInterval(() => (turns += 1), 5);
     const redactor = redactorOf(['a[ab]{900}[cd]'], runner);
@@ -149,7 +154,7 @@ describe('a text that is too much in place', () => {
     expect(turns).toBeGreaterThan(3);
   }, 60_000);
 
-  it('is replaced at once for an org that has had its share of time; other orgs go on', async () => {
+  it('a text is replaced at once for an organization that used up its share of time; other organizations continue', async () => {
     const busy = new PatternRunner();
     busy.took('org_a', 60_000);
     const of = (org_id: string) =>

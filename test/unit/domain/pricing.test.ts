@@ -1,4 +1,5 @@
-// Prices: exact to a pico-USD, dated, tiered, with cached tokens, and the org's own before the table's.
+// Prices: exact to a pico-USD, dated, tiered, with cached tokens, and the organization's own before
+// the table's.
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +33,7 @@ function priceOf(model: string, over: Partial<PricedUsage>, provider: string | n
 }
 
 describe('the table', () => {
-  it('prices a plain call to the pico-USD and says by what', () => {
+  it('the table prices a plain call to the pico-USD and names the price', () => {
     expect(priceOf('gpt-4o', { input_tokens: 1000, output_tokens: 100 }, 'openai')).toEqual({
       cost_pico_usd: usdToPico('0.0035'),
       price: {
@@ -45,13 +46,13 @@ describe('the table', () => {
     expect(TABLE_NAME).toMatch(/^genai-prices@\d+\.\d+\.\d+$/);
   });
 
-  it('takes cached input tokens at their own rate', () => {
+  it('the table prices cached input tokens at their own rate', () => {
     const priced = priceOf('gpt-4o', { input_tokens: 1000, cached_input_tokens: 600, output_tokens: 100 }, 'openai');
     expect(priced.cost_pico_usd).toBe(usdToPico('0.00275'));
     expect(priced.price.cached_input_usd_per_mtok).toBe(1.25);
   });
 
-  it('takes no more cached input tokens than there are input tokens', () => {
+  it('the table counts no more cached input tokens than there are input tokens', () => {
     const whole = priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 10, output_tokens: 1 }, 'openai');
     expect(priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 1_000_000, output_tokens: 1 }, 'openai')).toEqual(
       whole,
@@ -59,7 +60,7 @@ describe('the table', () => {
     expect(priceOf('gpt-4o', { input_tokens: 0, cached_input_tokens: 1_000_000 }, 'openai').cost_pico_usd).toBe(0n);
   });
 
-  it('costs at least nothing and at most all tokens at their dearest rate, whatever parts a sender names', () => {
+  it('a call costs at least nothing and at most all tokens at their highest rate, whatever parts a sender names', () => {
     const count = fc.nat(1_000_000);
     const parts = fc.record({
       input_tokens: count,
@@ -73,7 +74,8 @@ describe('the table', () => {
     fc.assert(
       fc.property(parts, fc.constantFrom('gpt-4o-audio-preview', 'claude-sonnet-4-5', 'gpt-4o'), (given, model) => {
         const { cost_pico_usd } = priceOf(model, given);
-        // 100 USD per million input tokens and 200 per million output tokens are above every rate of these models.
+        // 100 USD per million input tokens and 200 per million output tokens exceed every rate of
+        // these models.
         expect(cost_pico_usd >= 0n).toBe(true);
         expect(
           cost_pico_usd <= BigInt(given.input_tokens) * 100_000_000n + BigInt(given.output_tokens) * 200_000_000n,
@@ -82,7 +84,7 @@ describe('the table', () => {
     );
   });
 
-  it('takes cache writes at theirs, by the time they are kept', () => {
+  it('the table prices cache writes at their own rates, by the time they are kept', () => {
     const parts = {
       input_tokens: 5050,
       cached_input_tokens: 3000,
@@ -97,11 +99,11 @@ describe('the table', () => {
   it.each([
     [200_000, '0.25'],
     [200_001, '0.5000025'],
-  ])('takes the tier that %i input tokens are in', (input_tokens, usd) => {
+  ])('the table uses the tier of %i input tokens', (input_tokens, usd) => {
     expect(priceOf('gemini-2.5-pro', { input_tokens }).cost_pico_usd).toBe(usdToPico(usd));
   });
 
-  it('takes the price of the day of the call', () => {
+  it('the table uses the price of the day of the call', () => {
     const before = priceOf(
       'claude-opus-4-6',
       { input_tokens: 300_000 },
@@ -117,7 +119,7 @@ describe('the table', () => {
     expect([before.cost_pico_usd, after.cost_pico_usd]).toEqual([usdToPico(3), usdToPico('1.5')]);
   });
 
-  it('takes the price of the hour where the vendor charges by the hour', () => {
+  it('the table uses the price of the hour where the vendor charges by the hour', () => {
     const at = (time: string) =>
       priceOf('deepseek-chat', { input_tokens: 1_000_000 }, null, Date.parse(`2025-06-01T${time}Z`)).cost_pico_usd;
     expect([at('00:29:59'), at('00:30:00'), at('16:29:59'), at('16:30:00')]).toEqual([
@@ -134,12 +136,12 @@ describe('the table', () => {
     ['anthropic:claude-sonnet-4-20250514', null, 'anthropic/claude-sonnet-4-0'],
     ['us.anthropic.claude-sonnet-4-20250514-v1:0', null, 'aws/'],
     ['llama-3.3-70b-versatile', null, 'groq/llama-3.3-70b-versatile'],
-  ])('finds %s', (model, provider, id) => {
+  ])('the table finds %s', (model, provider, id) => {
     expect(priceOf(model, { input_tokens: 1 }, provider).price.source).toContain(`:${id}`);
   });
 
   it.each(['no-such-model', 'my-private-llm', 'x', '/', ':', 'a/b', 'gpt', '.anthropic.'])(
-    'knows no price for %j',
+    'the table has no price for %j',
     (model) => {
       expect(priceOf(model, { input_tokens: 1000 }, 'openai')).toMatchObject({
         cost_pico_usd: 0n,
@@ -148,7 +150,7 @@ describe('the table', () => {
     },
   );
 
-  it('looks for the answered model where the requested name has no price', () => {
+  it('the answered model is looked up where the requested name has no price', () => {
     const call = {
       org_id: 'org_a',
       models: ['my-deployment', 'gpt-4o-2024-08-06'],
@@ -161,7 +163,7 @@ describe('the table', () => {
 });
 
 describe('exactness', () => {
-  it('agrees with the package over its whole table, within the error of its floating point', async () => {
+  it('prices agree with the package over its whole table, within the error of its floating point', async () => {
     const providers = (await waitForUpdate()) ?? [];
     const timestamp = new Date(AT);
     let compared = 0;
@@ -185,7 +187,7 @@ describe('exactness', () => {
     expect(compared).toBeGreaterThan(1000);
   });
 
-  it('equals decimal arithmetic on the published price, for any number of tokens', () => {
+  it('prices equal decimal arithmetic on the published price, for any number of tokens', () => {
     const published = calcPrice({}, 'gpt-4o-mini', { providerId: 'openai', timestamp: new Date(AT) })?.model_price;
     expect(published).toMatchObject({ input_mtok: 0.15, cache_read_mtok: 0.075, output_mtok: 0.6 });
     const tokens = fc.nat(1_000_000_000);
@@ -204,7 +206,7 @@ describe('exactness', () => {
     );
   });
 
-  it('never exceeds what the cost column holds', () => {
+  it('a cost never exceeds what the cost column holds', () => {
     const dear: OrgPrice[] = [{ model: 'm', input_usd_per_mtok: 1e9, output_usd_per_mtok: 0 }];
     const priced = createPriceBook(() => dear).price({
       org_id: 'o',
@@ -226,7 +228,7 @@ describe("an org's own prices", () => {
   const call = (org_id: string, at: string, over: Partial<PricedUsage>) =>
     book.price({ org_id, models: ['gpt-4o'], provider: 'openai', at: Date.parse(at), usage: usage(over) });
 
-  it('come before the table, from their day on, and only for the org', () => {
+  it("an organization's own prices precede the table, from their day on, and only for the organization", () => {
     expect(call('org_a', '2026-06-01T23:59:59Z', { input_tokens: 1000 })).toMatchObject({
       cost_pico_usd: usdToPico('0.001'),
       price: { source: 'org', input_usd_per_mtok: 1 },
@@ -235,7 +237,7 @@ describe("an org's own prices", () => {
     expect(call('org_b', '2026-06-02T00:00:00Z', { input_tokens: 1000 }).price.source).toContain('openai/gpt-4o');
   });
 
-  it('take cached tokens at the input price where they name none for them', () => {
+  it("an organization's own prices charge cached tokens at the input price where they name none", () => {
     const over = { input_tokens: 1000, cached_input_tokens: 1000 };
     expect(call('org_a', '2026-06-01T00:00:00Z', over).cost_pico_usd).toBe(usdToPico('0.0005'));
     expect(call('org_a', '2026-06-03T00:00:00Z', over).cost_pico_usd).toBe(usdToPico('0.002'));
@@ -243,7 +245,7 @@ describe("an org's own prices", () => {
 });
 
 describe('a given cost', () => {
-  it('is taken as it is', () => {
+  it('a given cost is used as it is', () => {
     expect(givenPrice('0.000000000001')).toMatchObject({
       cost_pico_usd: 1n,
       price: { source: 'given', input_usd_per_mtok: null },

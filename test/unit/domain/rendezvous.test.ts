@@ -1,4 +1,5 @@
-// Who decides about a key: all that know the same members agree, and only the keys of one that left move.
+// The decider of a key: processes that know the same members agree, and only the keys of a member
+// that left move.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { rankedFor } from '../../../pipeline/domain/budgets/rendezvous.ts';
@@ -16,7 +17,7 @@ test('the order does not depend on the order in which the members are known', ()
   );
 });
 
-test('when a member leaves, the others keep their order: only what it decided moves, to the next', () => {
+test('when a member leaves the others keep their order: only its keys move, to the next member', () => {
   fc.assert(
     fc.property(fc.string(), members, fc.nat(), (key, all, which) => {
       const gone = all[which % all.length];

@@ -57,7 +57,7 @@ function refusal(...spans: ReplaySpan[]): string {
 const named = (prompt_name: string, prompt_variables?: unknown) => ({ attributes: { prompt_name, prompt_variables } });
 
 describe('a plan', () => {
-  it('asks a call that names a prompt the newest version of it, with the variables of the span', () => {
+  it('a plan uses the newest version of a named prompt, with the variables of the span', () => {
     const [call] = calls([aCall(named('greet', { name: 'Ann', language: 'French', extra: 1 }))]);
     expect(call).toMatchObject({
       prompt_name: 'greet',
@@ -68,13 +68,13 @@ describe('a plan', () => {
     });
   });
 
-  it('takes variables that come as the JSON of an object', () => {
+  it('a plan accepts variables given as the JSON of an object', () => {
     expect(calls([aCall(named('greet', '{"name": "Ann", "language": "French"}'))])[0]?.new_prompt).toBe(
       'Greet Ann in French',
     );
   });
 
-  it('keeps the model of the span where the prompt names none, and needs no variables where it has none', () => {
+  it('a plan keeps the model of the span where the prompt names none, and needs no variables where it has none', () => {
     expect(calls([aCall(named('plain'))])[0]).toMatchObject({
       prompt_version: 'a',
       model: 'gpt-4o',
@@ -82,7 +82,7 @@ describe('a plan', () => {
     });
   });
 
-  it('asks any other call what it was asked', () => {
+  it('a plan repeats any other call as it was', () => {
     const span = aCall();
     expect(calls([span])[0]).toMatchObject({
       prompt_name: null,
@@ -93,12 +93,12 @@ describe('a plan', () => {
     });
   });
 
-  it('is in the order in which the calls were made, without what is no model call', () => {
+  it('a plan is in the order in which the calls were made, without spans that are not model calls', () => {
     const spans = [aCall({ started_ms: 3 }), aCall({ started_ms: 1 }), aCall({ kind: 'tool', started_ms: 2 })];
     expect(calls(spans).map(({ span }) => span.started_ms)).toEqual([1, 3]);
   });
 
-  it('keeps the parameters that decide what a model answers', () => {
+  it("a plan keeps the parameters that determine a model's answer", () => {
     const attributes = {
       'gen_ai.request.temperature': 0.2,
       'gen_ai.request.max_tokens': 50,
@@ -118,7 +118,7 @@ describe('a plan', () => {
     });
   });
 
-  it('is refused with the span and the reason', () => {
+  it('a plan is rejected with the span and the reason', () => {
     expect(refusal(aCall({ span_id: 'x', ...named('gone') }))).toBe(
       'Span x: its prompt "gone" is not in the registry.',
     );
@@ -144,7 +144,7 @@ describe('a plan', () => {
 });
 
 describe('a stored prompt', () => {
-  it('is the messages that it is the JSON of, else one message of the user', () => {
+  it('a stored prompt becomes the messages that it is the JSON of, else one message of the user', () => {
     const chat = [
       { role: 'system', content: 's' },
       { role: 'user', content: [{ type: 'text', text: 'hi' }] },
@@ -155,7 +155,7 @@ describe('a stored prompt', () => {
       expect(messagesOf(text)).toEqual([{ role: 'user', content: text }]);
   });
 
-  it('speaks the names of the API, whatever library it is from', () => {
+  it("a stored prompt uses the API's names, whatever library it is from", () => {
     expect(
       messagesOf('[{"role":"human","content":"a"},{"role":"ai","content":"b"},{"role":"constructor","content":"c"}]'),
     ).toEqual([
@@ -185,12 +185,12 @@ describe('the events of a replay', () => {
   };
   const bodies = (spans: ReplaySpan[]) => events(spans).map(({ body }) => body);
 
-  it('are events as ingest takes them', () => {
+  it('ingest accepts the events of a replay', () => {
     const spans = [aCall({ span_id: 'agent', kind: 'event', name: 'agent' }), aCall({ parent_span_id: 'agent' })];
     for (const { format, body } of events(spans)) expect(checkEvent(format, body)).toMatchObject({ ok: true });
   });
 
-  it('are one root where the old root was the only call without a parent', () => {
+  it('a replay has one root where the old root was the only call without a parent', () => {
     const root = aCall({ ...named('greet', { name: 'Ann', language: 'French' }) });
     const inner = aCall({ parent_span_id: root.span_id, started_ms: 2000 });
     const [first, second, ...rest] = bodies([root, inner]);
@@ -218,7 +218,7 @@ describe('the events of a replay', () => {
     expect(second?.['attributes']).not.toHaveProperty('prompt_name');
   });
 
-  it('are held together by a step of the old root, with the nearest replayed parent for each', () => {
+  it("a replay's calls are under a step of the old root's name, each below its nearest replayed parent", () => {
     const root = aCall({
       span_id: 'agent',
       kind: 'event',
@@ -245,7 +245,7 @@ describe('the events of a replay', () => {
     expect(second?.body['parent_span_id']).toBe(first?.body['span_id']);
   });
 
-  it('end where spans are each other’s parents, or name one that never came', () => {
+  it('a replay ends where spans are each other’s parents, or name one that never arrived', () => {
     const a = aCall({ span_id: 'a', kind: 'tool', parent_span_id: 'b' });
     const b = aCall({ span_id: 'b', kind: 'tool', parent_span_id: 'a' });
     const call = aCall({ parent_span_id: 'a' });

@@ -1,4 +1,4 @@
-// What a stored call costs by other prices: the same as if it came in now, or unknown.
+// The cost of a stored call by other prices: the same as if it arrived now, or unknown.
 import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
 import { createPriceBook, type OrgPrice, type PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
@@ -32,7 +32,7 @@ function decoded(format: SourceFormat, body: Record<string, unknown>, prices: Pr
   return span;
 }
 
-/** A span as it is read back: columns, and the attributes that count. */
+/** Returns a span as it is read back: its columns, and the attributes with its counts. */
 function stored(span: Span, sampled = true): StoredCall {
   const names: readonly string[] = COUNTING_ATTRIBUTES;
   const attributes = Object.fromEntries(
@@ -164,7 +164,7 @@ const CALLS: [string, SourceFormat, Record<string, unknown>][] = [
 ];
 
 describe('repriced', () => {
-  it.each(CALLS)('gives what decode would give now: %s', (_what, format, body) => {
+  it.each(CALLS)('repricing gives what decode would give now: %s', (_what, format, body) => {
     const own = orgBook(
       { model: 'gpt-4o', input_usd_per_mtok: 0.7, output_usd_per_mtok: 0.3, cached_input_usd_per_mtok: 0.01 },
       { model: 'claude-sonnet-4-5', input_usd_per_mtok: 0.9, output_usd_per_mtok: 1.1 },
@@ -184,7 +184,7 @@ describe('repriced', () => {
     }
   });
 
-  it('prices a call without attributes by its columns, where they explain what it cost', () => {
+  it('a call without attributes is repriced by its columns, where they explain its cost', () => {
     const [, format, body] = CALLS[0] ?? ['', 'chatcompletion', {}];
     const was = decoded(format, body, table);
     const own = orgBook({ model: 'gpt-4o', input_usd_per_mtok: 0.7, output_usd_per_mtok: 0.3 });
@@ -195,7 +195,7 @@ describe('repriced', () => {
     });
   });
 
-  it('leaves a call alone whose attributes counted and are gone', () => {
+  it('a call whose counting attributes are gone is left alone', () => {
     const [, format, body] = CALLS[4] ?? ['', 'messages', {}];
     const was = decoded(format, body, table);
     expect(repriced(table, stored(was, false))).toBeNull();
@@ -207,7 +207,7 @@ describe('repriced', () => {
     ).toBeNull();
   });
 
-  it('finds a price for what had none, and takes it away again', () => {
+  it('repricing finds a price for a call that had none, and removes it again', () => {
     const body = chat('nobody-knows-it', { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 });
     const was = decoded('chatcompletion', body, table);
     expect(was.price.source).toBe('missing');
@@ -229,10 +229,10 @@ describe('differs', () => {
   };
   const is = (over: Partial<typeof price>, cost = 5n): boolean =>
     differs({ cost_pico_usd: 5n, price }, { cost_pico_usd: cost, price: { ...price, ...over } });
-  it('takes no notice of another version of the table that says the same', () => {
+  it('another version of the table with the same price is no difference', () => {
     expect(is({ source: 'genai-prices@1.0.1:openai/gpt-4o' })).toBe(false);
   });
-  it('notices another cost, source or price', () => {
+  it('another cost, source or price is a difference', () => {
     expect([
       is({}, 6n),
       is({ source: 'org' }),

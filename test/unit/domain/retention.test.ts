@@ -45,7 +45,7 @@ const policies: fc.Arbitrary<RetentionPolicy> = fc
 const instant = fc.integer({ min: startOfDay(10_000), max: startOfDay(40_000) });
 
 describe('what is due', () => {
-  it('is what began as many whole days ago as it is kept, and nothing younger', () => {
+  it("data is due when it began its retention's whole days ago, and nothing younger", () => {
     fc.assert(
       fc.property(policies, fc.constantFrom(...KEPT), instant, (policy, kept, now) => {
         const kept_days = keptDays(policy, kept);
@@ -61,7 +61,7 @@ describe('what is due', () => {
     );
   });
 
-  it('keeps usage until the period of the budget is over, and goes by its days from then on', () => {
+  it('usage stays until the period of the budget is over, and follows its days from then on', () => {
     const policy = { ...DEFAULT_RETENTION, usage_events: { delete_after_days: 3 } };
     const fiscal = { period: 'fiscal_year', fiscal_year_start_month: 4 } as const;
     const day = (year: number, month: number, date: number): number => Date.UTC(year, month - 1, date) / 86_400_000;
@@ -88,7 +88,7 @@ describe('what is due', () => {
     );
   });
 
-  it('never becomes less as time goes on, and texts go before metadata before rows', () => {
+  it('what is due never shrinks as time passes, and texts are due before metadata before rows', () => {
     fc.assert(
       fc.property(policies, instant, fc.nat(startOfDay(500)), (policy, now, later) => {
         for (const kept of KEPT)
@@ -105,7 +105,7 @@ describe('what is due', () => {
     );
   });
 
-  it('of an instant before anything could be due is nothing', () => {
+  it('at an instant before anything could be due nothing is', () => {
     expect(cutoffDay(DEFAULT_RETENTION, 'texts', startOfDay(3), MONTHLY)).toBe(NEVER);
     expect(cutoffDay(DEFAULT_RETENTION, 'telemetry', startOfDay(60_000), MONTHLY)).toBe(NEVER);
   });
@@ -119,7 +119,7 @@ describe('ranges of orgs', () => {
     },
   );
 
-  it('hold every org exactly once, with its own cutoffs, and name no more than they may', () => {
+  it('ranges contain every organization exactly once, with its own cutoffs, and name no more than permitted', () => {
     fc.assert(
       fc.property(
         orgs,
@@ -157,7 +157,7 @@ describe('ranges of orgs', () => {
 });
 
 describe('a policy', () => {
-  it('keeps what a change does not name, and reads back as it was written', () => {
+  it('a policy keeps what a change does not name, and is read back as written', () => {
     fc.assert(
       fc.property(policies, (policy) => {
         expect(changedRetention(policy, {})).toEqual(policy);
@@ -168,7 +168,7 @@ describe('a policy', () => {
     );
   });
 
-  it('takes null as never, or as the default where never is no answer', () => {
+  it('a policy reads null as never, or as the default where never is not possible', () => {
     const set = changedRetention(DEFAULT_RETENTION, {
       telemetry_events: { full_prompt_response_days: 3, delete_after_days: 500 },
       usage_events: { delete_after_days: 9 },
@@ -184,7 +184,7 @@ describe('a policy', () => {
     });
   });
 
-  it('of an older release has the defaults where it says nothing', () => {
+  it('a policy of an older release has the defaults for missing fields', () => {
     expect(parseRetention('{"telemetry_events":{"full_prompt_response_days":7}}')).toEqual(
       changedRetention(DEFAULT_RETENTION, { telemetry_events: { full_prompt_response_days: 7 } }),
     );

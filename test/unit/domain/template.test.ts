@@ -9,7 +9,7 @@ const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 const plain = fc.string().map((text) => text.replaceAll(/[{}]/g, ''));
 
 describe('a template', () => {
-  it('takes values by name, with or without white space in the braces', () => {
+  it('a template inserts values by name, with or without white space in the braces', () => {
     expect(
       renderTemplate('Hi {{name}}, {{ order-id }} of {{\nshop.v2\t}}!', {
         name: 'Ann',
@@ -23,21 +23,21 @@ describe('a template', () => {
     });
   });
 
-  it('writes what is no text as compact JSON', () => {
+  it('a template writes values other than text as compact JSON', () => {
     const values = { n: 1.5, b: false, nothing: null, list: [1, 'two'], object: { a: { b: 1 } } };
     expect(renderTemplate('{{n}} {{b}} {{nothing}} {{list}} {{object}}', values).text).toBe(
       '1.5 false null [1,"two"] {"a":{"b":1}}',
     );
   });
 
-  it('reads a name with dots whole first, then as a path', () => {
+  it('a template looks up a name with dots whole first, then as a path', () => {
     expect(renderTemplate('{{a.b}}', { a: { b: 'path' } }).text).toBe('path');
     expect(renderTemplate('{{a.b}}', { a: { b: 'path' }, 'a.b': 'whole' }).text).toBe('whole');
     expect(renderTemplate('{{list.1}}', { list: ['x', 'y'] }).text).toBe('y');
     expect(renderTemplate('{{a.c}} {{a.b.c}}', { a: { b: 'path' } }).missing).toEqual(['a.c', 'a.b.c']);
   });
 
-  it('leaves what has no value as it is, and names it once', () => {
+  it('a template leaves a variable without a value as it is, and reports it once', () => {
     expect(renderTemplate('{{b}} {{ a }} {{b}}', {})).toEqual({
       text: '{{b}} {{ a }} {{b}}',
       missing: ['b', 'a'],
@@ -45,20 +45,20 @@ describe('a template', () => {
     });
   });
 
-  it('takes nothing that is not the own value of an object', () => {
+  it("a template inserts only an object's own values", () => {
     const names = ['__proto__', 'constructor', 'toString', 'constructor.name', 'a.length'];
     const template = names.map((one) => `{{${one}}}`).join('');
     expect(renderTemplate(template, { a: 'text', f: () => 1 })).toEqual({ text: template, missing: names, cut: false });
     expect(renderTemplate('{{f}}', { f: () => 1 }).missing).toEqual(['f']);
   });
 
-  it('leaves other braces alone', () => {
+  it('a template leaves other braces alone', () => {
     const text = '{a} {{}} {{a b}} {{{a}}} {{"json": {"x": 1}}}';
     expect(variablesOf(text)).toEqual(['a']);
     expect(renderTemplate(text, { a: 'A' }).text).toBe('{a} {{}} {{a b}} {A} {{"json": {"x": 1}}}');
   });
 
-  it('is rendered in one pass: a value that looks like a variable stays', () => {
+  it('a template is rendered in one pass: a value that looks like a variable stays', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(name, { minLength: 1, maxLength: 6 }),
@@ -75,7 +75,7 @@ describe('a template', () => {
     );
   });
 
-  it('lacks a value for exactly the variables that were not given', () => {
+  it('a template lacks a value for exactly the variables that were not given', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(name, { maxLength: 8 }),
@@ -90,13 +90,13 @@ describe('a template', () => {
     );
   });
 
-  it('reads a long run of opening braces and spaces at once', () => {
+  it('a template reads a long run of opening braces and spaces at once', () => {
     expect(renderTemplate(`${'{{ '.repeat(20_000)}${' '.repeat(40_000)}`, {}).missing).toEqual([]);
   });
 });
 
 describe('a prompt', () => {
-  it('ends at its bound, however often it names a long value', () => {
+  it('a prompt ends at its bound, however often it names a long value', () => {
     const content = '{{a}}'.repeat(10_000);
     const template = Array.from({ length: 100 }, () => ({ role: 'user', content }));
     const { messages, cut } = renderPrompt(template, { a: 'x'.repeat(1_000_000) });
@@ -108,7 +108,7 @@ describe('a prompt', () => {
     expect(renderPrompt('{{a}}.', { a: 'x'.repeat(RENDERED_CHARS_MAX) }).cut).toBe(true);
   });
 
-  it('that is a text is one message of the user', () => {
+  it('a prompt that is a text is one message of the user', () => {
     expect(renderPrompt('Hi {{name}}', { name: 'Ann' })).toEqual({
       messages: [{ role: 'user', content: 'Hi Ann' }],
       text: 'Hi Ann',
@@ -117,7 +117,7 @@ describe('a prompt', () => {
     });
   });
 
-  it('that is a chat keeps its roles, and reads as the JSON of its messages', () => {
+  it('a prompt that is a chat keeps its roles, and reads as the JSON of its messages', () => {
     const template = [
       { role: 'system', content: 'You help {{shop}}.' },
       { role: 'user', content: '{{question}} ({{shop}}, {{id}})' },

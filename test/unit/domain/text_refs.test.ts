@@ -5,7 +5,7 @@ import { foldTexts, followTexts, unfoldTexts } from '../../../pipeline/domain/te
 const long = 'a text of some words, as they are said';
 
 describe('text references', () => {
-  it('store a text once and give it back as it was', () => {
+  it('text references store a text once and restore it unchanged', () => {
     const attributes = { a: 1, input: long, output: { rows: [1, 2, 3], note: long } };
     const response = JSON.stringify(attributes.output);
     const stored = foldTexts(attributes, long, response);
@@ -28,20 +28,20 @@ describe('text references', () => {
       '7',
       { input: { $ref: 'prompt', $json: true }, prompt: { $ref: 'prompt' } },
     ],
-  ])('stand in the place of the text, however short: %s', (_, attributes, prompt, stored) => {
+  ])('text references replace the text, however short: %s', (_, attributes, prompt, stored) => {
     expect(foldTexts(attributes, prompt, '')).toEqual(stored);
     expect(unfoldTexts(stored, prompt, '')).toEqual(attributes);
     expect(unfoldTexts(stored, '', undefined)).toEqual({});
   });
-  it('are of no other attribute, and of no text that is empty', () => {
+  it('text references stand for no other attribute, and for no empty text', () => {
     const attributes = { input: '', note: long, output: null };
     expect(foldTexts(attributes, long, '')).toBe(attributes);
     expect(foldTexts(attributes, '', '')).toBe(attributes);
   });
-  it('leave out what is no longer there', () => {
+  it('text references to a missing text are omitted', () => {
     expect(unfoldTexts({ a: 1, input: { $ref: 'prompt' } }, undefined, undefined)).toEqual({ a: 1 });
   });
-  it('of older rows are read as they were meant: messages stood as they were sent', () => {
+  it('attributes of older rows are read as they were meant: messages were stored as sent', () => {
     const stored = {
       input: { $ref: 'prompt' },
       output: { $ref: 'value', $value: { $ref: 'x' } },
@@ -53,7 +53,7 @@ describe('text references', () => {
       messages: { $ref: '#/definitions/chat' },
     });
   });
-  it('are exact for whatever is sent', () => {
+  it('text references are exact for whatever is sent', () => {
     fc.assert(
       fc.property(
         fc.dictionary(
@@ -83,13 +83,13 @@ describe('attributes that repeat a text', () => {
     response: 'ok',
   };
 
-  it('hold what became of it, in the form in which they were sent', () => {
+  it('attributes that repeat a text contain its stored form, in the form in which they were sent', () => {
     const cut = [{ role: 'user', content: 'a text' }];
     const followed = followTexts(sent.attributes, sent, { prompt: JSON.stringify(cut), response: 'ok' });
     expect(followed).toEqual({ ...sent.attributes, messages: cut });
     expect(foldTexts(followed, JSON.stringify(cut), 'ok')).toMatchObject({ messages: { $ref: 'prompt', $json: true } });
   });
-  it('hold the text itself where it is no JSON any more', () => {
+  it('attributes that repeat a text contain the text itself where it is no longer JSON', () => {
     const attributes = { input: { a: 'bcd' } };
     expect(
       followTexts(attributes, { attributes, prompt: '{"a":"bcd"}', response: '' }, { prompt: '{"a":"b', response: '' }),
@@ -97,10 +97,10 @@ describe('attributes that repeat a text', () => {
       input: '{"a":"b',
     });
   });
-  it('are the same object where nothing became of it', () => {
+  it('attributes are the same object where nothing changed', () => {
     expect(followTexts(sent.attributes, sent, { prompt: sent.prompt, response: sent.response })).toBe(sent.attributes);
   });
-  it('do not come back under a name that was taken away', () => {
+  it('attributes do not return under a name that was removed', () => {
     expect(followTexts({ '[LABEL]': 'x' }, sent, { prompt: 'x', response: 'y' })).toEqual({ '[LABEL]': 'x' });
   });
 });

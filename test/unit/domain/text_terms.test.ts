@@ -1,4 +1,4 @@
-// The words of texts: the fast scan agrees with the plain definition, for every alphabet.
+// The words of texts: the fast scan agrees with the plain definition for every alphabet.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text/text_terms.ts';
@@ -82,11 +82,11 @@ const gap = fc.constantFrom(
 const text = fc.array(fc.tuple(word, gap), { maxLength: 60 }).map((pairs) => pairs.flat().join(''));
 
 describe('documentTerms', () => {
-  it('agrees with the definition on words of many alphabets', () => {
+  it('documentTerms agrees with the definition on words of many alphabets', () => {
     fc.assert(fc.property(text, text, agrees), { numRuns: 500 });
   });
 
-  it('agrees with the definition on any text', () => {
+  it('documentTerms agrees with the definition on any text', () => {
     const any = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 120 }),
       fc.string({ unit: 'grapheme', maxLength: 120 }),
@@ -95,7 +95,7 @@ describe('documentTerms', () => {
     fc.assert(fc.property(any, any, agrees), { numRuns: 200 });
   });
 
-  it('agrees with the definition on large texts, and on small ones after them', () => {
+  it('documentTerms agrees with the definition on large texts, and on small ones after them', () => {
     const distinct = Array.from({ length: 50_000 }, (_, i) => `w${String(i % 40_000)}`).join(' ');
     expect(documentTerms(distinct, distinct)).toEqual(plainTerms(distinct, distinct));
     const single = 'a'.repeat(300_000);
@@ -103,7 +103,7 @@ describe('documentTerms', () => {
     expect(documentTerms('a b', 'b')).toEqual(plainTerms('a b', 'b'));
   });
 
-  it('counts prompt and response as one document without joining their words', () => {
+  it('documentTerms counts prompt and response as one document without joining their words', () => {
     expect(documentTerms('alpha be', 'be Alpha')).toEqual({
       dl: 4,
       reps: [wordHash('alpha')],
@@ -113,17 +113,17 @@ describe('documentTerms', () => {
     expect(documentTerms('al', 'pha')).toMatchObject({ dl: 2, reps: [] });
   });
 
-  it('lists the words that an index which takes foreign characters for letters would miss', () => {
+  it('documentTerms lists the words that the text index would miss, as it counts foreign characters as letters', () => {
     expect(documentTerms('plain café—latte', 'don’t end').extra_words).toBe('café latte don t');
   });
 
-  it('has nothing to say about nothing', () => {
+  it('documentTerms of empty texts is empty', () => {
     expect(documentTerms('', ' ,.')).toEqual({ dl: 0, reps: [], stop_reps: [], extra_words: '' });
   });
 });
 
 describe('queryWords', () => {
-  it('gives each distinct word once, lower-cased, with its hash and whether it is a stop word', () => {
+  it('queryWords gives each distinct word once, lower-cased, with its hash and whether it is a stop word', () => {
     expect(queryWords('The LOOP, the café!')).toEqual([
       { word: 'the', hash: plainHash('the'), stop: true },
       { word: 'loop', hash: plainHash('loop'), stop: false },
@@ -132,7 +132,7 @@ describe('queryWords', () => {
     expect(queryWords(' ?! ')).toEqual([]);
   });
 
-  it('hashes as the texts are hashed', () => {
+  it('queryWords hashes words as documentTerms does', () => {
     fc.assert(
       fc.property(text, (query) => {
         const doubled = documentTerms(query, query);
@@ -143,8 +143,8 @@ describe('queryWords', () => {
 });
 
 describe('words that a caller has chosen', () => {
-  it('take no longer than others when their hashes lie close together in a table that is not salted', () => {
-    // Words for a thirty-second of the slots: linear probing took the number of words times the number of words.
+  it('words chosen to collide without a salt take no longer than others', () => {
+    // Words for a thirty-second of the slots: linear probing took time quadratic in their number.
     const mask = 2 ** 19 - 1;
     const words: string[] = [];
     for (let n = 0; words.length < 200_000; n++) {

@@ -1,4 +1,5 @@
-// The ledger counts what was let in once, whatever the order in which it is confirmed, reported, told again and read again.
+// The ledger counts admitted use once, in any order of confirmations, reports, repeated reports and
+// reads.
 import { expect, test } from 'vitest';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import {
@@ -14,7 +15,7 @@ import { SLOTS_MAX } from '../../../pipeline/domain/budgets/usage_reserves.ts';
 const HOUR = 3_600_000;
 const ORG = 'org_a';
 const PARTITIONS = [0, 1, 2];
-/** What the store adds to JetStream sequences of the log. */
+/** What the store adds to the JetStream sequences of the log. */
 const LOG_BASE = 1000;
 const use = (tokens: number, partition = 0, agent_id = '', hour = HOUR): AskedUse => ({
   tokens,
@@ -36,7 +37,7 @@ const scopeOf = (from = 0, until = Infinity, agents: string[] = ['a', 'b']): Acc
 });
 const ALL = scopeOf();
 
-/** A worker that tells of its landings: each report names the one before it. */
+/** A worker that reports its landings: each report names the one before it. */
 function aTeller(epoch = 1) {
   const told = new Map<number, number>();
   return (partition: number, seq: number, rows: UsageRow[] = []): LandedReport => {
@@ -50,7 +51,7 @@ const sum = (tokens: number, seq: number, partition = 0, agent_id = ''): StoredS
   log_seq: LOG_BASE + seq,
 });
 
-/** An account that has been read, of a ledger that has heard of every partition. */
+/** Returns an account that has been read, of a ledger with a report from every partition. */
 function opened(scope = ALL) {
   const ledger = new UsageLedger();
   const report = aTeller();
@@ -66,7 +67,7 @@ function read(ledger: UsageLedger, scope: AccountScope, sums: StoredSum[]): bool
   return ledger.endRead(ORG, scope, sums, LOG_BASE);
 }
 
-test('what is let in counts at once, and once when it has landed', () => {
+test('admitted use counts at once, and once when it has landed', () => {
   const { ledger, report } = opened();
   const reservation = ledger.reserve(ORG, [use(5, 0, 'a'), use(7, 1, 'b')]);
   expect(ledger.used(ORG).tokens).toBe(12);
@@ -87,7 +88,7 @@ test('what is let in counts at once, and once when it has landed', () => {
   expect(ledger.takeGap()).toBe(false);
 });
 
-test('only agents that have limits of their own are counted apart, also when they get them later', () => {
+test('only agents with limits of their own are counted separately, also when they get them later', () => {
   const { ledger, report } = opened(scopeOf(0, Infinity, ['a']));
   ledger.landed(report(0, 1, [row(5, HOUR, 'a'), row(7, HOUR, 'b')]));
   ledger.reserve(ORG, [use(2, 0, 'a'), use(3, 0, 'b')]);
@@ -99,7 +100,7 @@ test('only agents that have limits of their own are counted apart, also when the
   expect(ledger.open(ORG, scopeOf(0, Infinity, ['b']))).toBe(false);
 });
 
-test('what was dropped on the way, or refused by the log, is given back', () => {
+test('use that was cancelled, or rejected by the log, is released', () => {
   const { ledger, report } = opened();
   ledger.reserve(ORG, [use(5)]).cancel();
   expect(ledger.used(ORG).tokens).toBe(0);
@@ -110,7 +111,7 @@ test('what was dropped on the way, or refused by the log, is given back', () => 
   expect(ledger.used(ORG).tokens).toBe(0);
 });
 
-test('a confirmation that comes out of order is given back with its own landing', () => {
+test('a confirmation out of order is released with its own landing', () => {
   const { ledger, report } = opened();
   const [late, early] = [ledger.reserve(ORG, [use(4)]), ledger.reserve(ORG, [use(3)])];
   late.confirm(new Map([[0, 9]]));
@@ -121,7 +122,7 @@ test('a confirmation that comes out of order is given back with its own landing'
   expect(ledger.used(ORG).tokens).toBe(7);
 });
 
-test('far more reservations than are kept apart are all counted, and all given back', () => {
+test('far more reservations than there are slots are all counted, and all released', () => {
   const { ledger, report } = opened();
   for (let seq = 1; seq <= 10_000; seq++)
     ledger.reserve(ORG, [use(1, 0, seq % 2 === 0 ? 'a' : '')]).confirm(new Map([[0, seq]]));
@@ -143,7 +144,7 @@ test('while a backlog beyond the bound lands, at most the messages of one slot a
   expect(Math.max(...seen)).toBeLessThan(64);
 });
 
-test('a landing that is reported before its confirmation is heard gives the reservation back at once', () => {
+test('a landing reported before its confirmation releases the reservation at once', () => {
   const { ledger, report } = opened();
   const reservation = ledger.reserve(ORG, [use(5)]);
   ledger.landed(report(0, 2, [row(5)]));
@@ -151,7 +152,7 @@ test('a landing that is reported before its confirmation is heard gives the rese
   expect(ledger.used(ORG).tokens).toBe(5);
 });
 
-test('sums of the store that carry a landing end its reservation before the report of the landing arrives', () => {
+test('sums of the store that include a landing end its reservation before the report of the landing arrives', () => {
   const { ledger, report } = opened();
   const confirmed = ledger.reserve(ORG, [use(5, 0, 'a')]);
   confirmed.confirm(new Map([[0, 2]]));
@@ -178,7 +179,7 @@ test('sums of an older log end no reservation', () => {
   expect(ledger.used(ORG).tokens).toBe(14);
 });
 
-test('sums that are read while landings are reported hold each of them once', () => {
+test('sums read while landings are reported include each of them once', () => {
   const { ledger, report } = opened();
   ledger.beginRead(ORG);
   ledger.landed(report(0, 1, [row(3)]));
@@ -188,14 +189,14 @@ test('sums that are read while landings are reported hold each of them once', ()
   expect(ledger.used(ORG).tokens).toBe(7);
 });
 
-test('a report that was lost is noticed, and nothing is given back until the store has been read again', () => {
+test('a lost report is noticed, and nothing is released until the store has been read again', () => {
   const { ledger, report } = opened();
   ledger.reserve(ORG, [use(5)]).confirm(new Map([[0, 1]]));
   const lost = report(0, 1, [row(5)]);
   ledger.landed(report(0, 1));
   expect([ledger.takeGap(), ledger.takeGap()]).toEqual([true, false]);
   expect(ledger.used(ORG).tokens).toBe(5);
-  // A read that began before the next loss is no good.
+  // A read that began before the next lost report is invalid.
   ledger.beginRead(ORG);
   report(1, 1, [row(9)]);
   ledger.landed(report(1, 1));
@@ -206,7 +207,7 @@ test('a report that was lost is noticed, and nothing is given back until the sto
   expect(ledger.used(ORG).tokens).toBe(14);
 });
 
-test('what a worker landed and did not live to tell is found by the first word of the one after it', () => {
+test("a landing that a dead worker did not report is found by the next worker's first report", () => {
   const { ledger, report } = opened();
   ledger.reserve(ORG, [use(5)]).confirm(new Map([[0, 1]]));
   const next = aTeller(2);
@@ -215,13 +216,13 @@ test('what a worker landed and did not live to tell is found by the first word o
   expect(ledger.used(ORG).tokens).toBe(5);
   read(ledger, ALL, [sum(5, 1)]);
   expect(ledger.used(ORG).tokens).toBe(5);
-  // The former one wakes up and tells of what was read.
+  // The former worker wakes up and reports what has been read already.
   ledger.landed(report(0, 1, [row(5)]));
   ledger.landed(next(0, 2, [row(4)]));
   expect([ledger.takeGap(), ledger.used(ORG).tokens]).toEqual([false, 9]);
 });
 
-test('a new period starts at nothing, whatever of the old one has not landed, and counts the hours of its own only', () => {
+test('a new period starts at zero, whatever of the old one has not landed, and counts only its own hours', () => {
   const old = scopeOf(0, 10 * HOUR);
   const next = scopeOf(10 * HOUR, 20 * HOUR);
   const { ledger, report } = opened(old);
@@ -238,7 +239,7 @@ test('a new period starts at nothing, whatever of the old one has not landed, an
   inFlight.confirm(new Map([[0, 3]]));
   ledger.landed(report(0, 3, [row(2, 9 * HOUR), row(6, 10 * HOUR)]));
   expect(ledger.used(ORG).tokens).toBe(18);
-  // A longer period, as a policy may choose, takes the hours of the old one in again.
+  // A longer period, as a policy may choose, includes the hours of the old one again.
   const both = scopeOf(0, 20 * HOUR);
   ledger.reserve(ORG, [use(1, 0, '', 9 * HOUR)]);
   ledger.open(ORG, both);
@@ -246,7 +247,7 @@ test('a new period starts at nothing, whatever of the old one has not landed, an
   expect(ledger.used(ORG).tokens).toBe(124);
 });
 
-test('an org without an account costs nothing and breaks nothing', () => {
+test('an organization without an account costs nothing and breaks nothing', () => {
   const ledger = new UsageLedger();
   const report = aTeller();
   const reservation = ledger.reserve('org_b', [use(5)]);
@@ -255,7 +256,7 @@ test('an org without an account costs nothing and breaks nothing', () => {
   expect(ledger.used('org_b')).toEqual(nothingUsed());
 });
 
-test('an account that is closed keeps nothing waiting', () => {
+test('a closed account keeps no reservation waiting', () => {
   const { ledger, report } = opened();
   ledger.reserve(ORG, [use(5)]).confirm(new Map([[0, 1]]));
   ledger.close(ORG);

@@ -1,6 +1,6 @@
-// A model of everything that moves an account: requests reserve and publish, a worker lands usage and reports it, reads of the
-// store begin and end, reports are lost or repeated, workers and API processes are killed. After every step the account counts
-// each event once.
+// A model of everything that changes an account: requests reserve and publish, a worker lands usage
+// and reports it, reads of the store begin and end, reports are lost or repeated, workers and API
+// processes are killed. After every step the account counts each event once.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -27,12 +27,12 @@ const amounts = (tokens: number) => ({
 
 interface Event {
   use: AskedUse;
-  /** JetStream sequence; null: not in the log. */
+  /** JetStream sequence; null while the event is not in the log. */
   seq: number | null;
-  /** Null once the API process knows the sequence, or has died. */
+  /** Null once the API process knows the sequence, or is dead. */
   reservation: Reservation | null;
   landed: boolean;
-  /** Recognized as sent before: it lands nowhere. */
+  /** True when the event is recognised as a repeat, so that it lands nowhere. */
   repeated: boolean;
 }
 
@@ -57,7 +57,7 @@ class World {
     this.events.push({ use, seq: null, reservation: this.ledger.reserve(ORG, [use]), landed: false, repeated: false });
   }
 
-  /** The log stores an event that was admitted; the process learns of it later. */
+  /** The log stores an admitted event; the process learns that later. */
   publish(repeated: boolean): void {
     const event = this.events.find(({ seq, reservation }) => seq === null && reservation !== null);
     if (event === undefined) return;
@@ -107,7 +107,7 @@ class World {
     });
   }
 
-  /** A message of another organization may stand right before the next one that has not landed. */
+  /** A message of another organization may precede the next one that has not landed. */
   #landableBefore(partition: number): number {
     const open = this.events.filter(({ seq, landed, use }) => seq !== null && !landed && use.partition === partition);
     return Math.min(this.#seq, ...open.map(({ seq }) => (seq ?? 0) - 1));
@@ -120,7 +120,10 @@ class World {
     for (let time = 0; time < times; time++) this.ledger.landed(report);
   }
 
-  /** The worker repeats how far it is. Behind reports that have not arrived, as one connection carries both. */
+  /**
+   * The worker repeats its progress, behind reports that have not arrived, as one connection
+   * carries both.
+   */
   progress(): void {
     for (let partition = 0; partition < PARTITIONS; partition++) {
       const after = this.#told.get(partition) ?? 0;
@@ -136,14 +139,17 @@ class World {
     }
   }
 
-  /** The worker dies with what it has not reported; another one owns its partitions. */
+  /** The worker dies with its unsent reports; another one owns its partitions. */
   startWorker(): void {
     this.#epoch++;
     this.#told.clear();
     this.#reports.length = 0;
   }
 
-  /** The API process dies, and another one reads the log from the checkpoints on. @param behind messages that a checkpoint lags behind */
+  /**
+   * The API process dies, and another one reads the log from the checkpoints on.
+   * @param behind messages that a checkpoint lags behind
+   */
   startApi(behind: number): void {
     this.ledger = new UsageLedger();
     this.#snapshot = null;
@@ -163,7 +169,7 @@ class World {
     this.#snapshot = null;
   }
 
-  /** The store answers with what it holds at this instant. */
+  /** The store answers with its rows of this instant. */
   query(): void {
     if (!this.#reading) return;
     const sums = new Map<string, StoredSum>();
@@ -189,13 +195,14 @@ class World {
     this.#reading = false;
   }
 
-  /** The account counts every event that was stored, or is about to be, once. */
+  /** Asserts that the account counts every event that was stored, or is about to be, once. */
   check(): void {
     if (!this.ledger.isSettled(ORG)) return;
     const counted = this.events.filter(
       ({ seq, reservation, repeated }) => (seq !== null || reservation !== null) && !repeated,
     );
-    // The process cannot know better: what a reservation without a place became, and that an event was sent before.
+    // The process cannot know what became of a reservation without a position, nor that an event is
+    // a repeat.
     const unknowable = this.events.filter(
       ({ seq, reservation, landed, repeated }) => seq !== null && (repeated || (landed && reservation !== null)),
     );

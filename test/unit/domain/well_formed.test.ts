@@ -22,12 +22,12 @@ test('every unpaired surrogate in values and names becomes U+FFFD, and nothing e
   );
 });
 
-test('a backslash that stands before the letters of an escape is kept', () => {
+test('a backslash before the letters of an escape is kept', () => {
   for (const text of ['\\ud800', '\\\\ud800', '"\\ud83d"', '\\u0041', '\n\\ud800\t'])
     expect(JSON.parse(wellFormedJson(JSON.stringify({ text, [text]: '\ud800' })))).toEqual({ text, [text]: '\ufffd' });
 });
 
-test('a text without unpaired surrogates is given back as it is', () => {
+test('a text without unpaired surrogates is returned unchanged', () => {
   const json = JSON.stringify({ text: 'a \u{1f600} \\ "b"\n' });
   expect(wellFormedJson(json)).toBe(json);
 });

@@ -1,5 +1,5 @@
-// How the work ends: proven, failed with what is left, tried again, or found done. The stores are stand-ins here; the real ones are
-// in test/integration/erasure.
+// How an erasure ends: verified, failed with what is left, to be retried, or found done. The stores
+// are stand-ins here; test/integration/erasure uses the real ones.
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createErase, type EraseDeps } from '../../../pipeline/erasure/erase.ts';
@@ -45,7 +45,7 @@ function stand({
     store: store as ErasureStore,
     // No day has an object.
     cold: {
-      tidy: noted('tidy'),
+      removeLeftovers: noted('removeLeftovers'),
       objectsOf: () => Promise.resolve([]),
       rewrite: () => Promise.resolve(0),
     },
@@ -57,7 +57,7 @@ function stand({
       position: () => Promise.resolve(7),
       landed: noted('landed'),
       purge: (through) => noted(`purge ${String(through)}`)().then(() => inLog),
-      eraseLetters: () => Promise.resolve(0),
+      eraseDeadLetters: () => Promise.resolve(0),
     },
     logBase: 100,
     forget: (_org, ids) => noted(`forget ${ids.join()}`)(),
@@ -76,7 +76,7 @@ function stand({
   return { calls, lost, run };
 }
 
-it('goes in the order that leaves nothing: landed, written down, out, forgotten, out again, off the log, looked for', async () => {
+it('an erasure runs in the order that leaves nothing: land, record, delete, forget, delete again, remove from the log, verify', async () => {
   const { calls, run } = stand({ left: [new Map([['traces', 1]])] });
   expect(await run()).toMatchObject({ matched_traces: 2, spans: 4, log_purged_through: 7, remaining: 0 });
   expect(calls).toEqual([
@@ -91,15 +91,18 @@ it('goes in the order that leaves nothing: landed, written down, out, forgotten,
       'landed',
       'erase 107',
     ],
-    // Forgotten once more: an event that is sent again from here on is new data.
+    // Forgotten once more: from here on an event that is sent again is new data.
     ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'give back'],
   ]);
 });
 
 it.each([
-  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'not everything is gone: 3 rows of spans'],
-  [{ inLog: 2 }, 'not everything is gone: 2 messages of the log'],
-  [{ ask: null }, /waited for too long/],
+  [
+    { left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) },
+    'the erasure is not complete; left: 3 rows of spans',
+  ],
+  [{ inLog: 2 }, 'the erasure is not complete; left: 2 messages of the ingest log'],
+  [{ ask: null }, /has expired/],
 ])('fails with what is left: %j', async (given: Stand, error) => {
   const { calls, run } = stand(given);
   await expect(run()).rejects.toThrow(error);
@@ -107,7 +110,7 @@ it.each([
   expect(calls).not.toContain('forget job_mine');
 });
 
-it('a store that is away is said to be, with the lease given back: the work is tried again', async () => {
+it('an erasure reports a store that is away and returns its lease, so that it is tried again', async () => {
   const away = stand({ erase: () => Promise.reject(new StoreUnavailable('away')) });
   await expect(away.run()).rejects.toThrow(StoreUnavailable);
   expect(away.calls.at(-1)).toBe('give back');
@@ -120,7 +123,7 @@ it('a store that is away is said to be, with the lease given back: the work is t
   await expect(robbed.run()).rejects.toThrow(StoreUnavailable);
 });
 
-it('work that is done is not done again', async () => {
+it('finished work is not repeated', async () => {
   const { calls, run } = stand({ ask: { value: null, result: { remaining: 0 } } });
   expect(await run()).toEqual({ remaining: 0 });
   expect(calls).toEqual(['forget job_over']);

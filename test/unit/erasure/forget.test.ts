@@ -1,4 +1,4 @@
-// A trace that is erased from the store comes back with nothing of what it was when a late event of it comes.
+// A trace erased from the store does not return with its old state when a late event of it arrives.
 import { expect, it } from 'vitest';
 import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
@@ -20,7 +20,7 @@ for (const state of ['open', 'complete'] as const)
     book.tick(Number.MAX_SAFE_INTEGER);
     const told = book.takeEvents().map(({ event, trace_id }) => [event, trace_id]);
     expect(told).toEqual(state === 'open' ? [['trace.completed', 'trc_bob']] : []);
-    // Its row has to be looked for in the store, where there is none.
+    // Its row has to be looked up in the store, where there is none.
     expect(book.missing([late, bob])).toEqual([{ org_id: 'org_a', trace_id: 'trc_ann' }]);
     book.apply(anEvent(3, late));
     const rows = book.takeRows();

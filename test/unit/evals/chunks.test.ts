@@ -19,7 +19,7 @@ import { type EvalProgress, PART_IDS } from '../../../schemas/records/eval.ts';
 const finish = (progress: EvalProgress, chunk: number): EvalProgress => finishedChunk(progress, chunk, 0) ?? progress;
 
 describe('how an eval goes on', () => {
-  it('takes every trace exactly once, in whatever order its chunks end, with a few in the queue at a time', () => {
+  it("an eval takes every trace exactly once, in any order of its chunks' ends, with a few queued at a time", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 500 }),
@@ -35,7 +35,7 @@ describe('how an eval goes on', () => {
             const { from, to } = chunkRange(progress, chunk);
             for (let at = from; at < to; at++) taken.push(at);
             progress = finish(progress, chunk);
-            // Said again, it changes nothing.
+            // Reported again, it changes nothing.
             expect(finishedChunk(progress, chunk, 0)).toBeNull();
             if (isThrough({ progress, error: null })) break;
           }
@@ -47,14 +47,14 @@ describe('how an eval goes on', () => {
     );
   });
 
-  it('of nothing is one empty chunk', () => {
+  it('an eval of nothing is one empty chunk', () => {
     const progress = begunProgress(0, 100, 0);
     expect(progress.open.map(({ chunk }) => chunk)).toEqual([0]);
     expect(chunkRange(progress, 0)).toEqual({ from: 0, to: 0 });
     expect(isThrough({ progress: finish(progress, 0), error: null })).toBe(true);
   });
 
-  it('puts into the queue again what nobody was heard of, and nothing else', () => {
+  it('silent chunks are queued again, and no others', () => {
     const begun = begunProgress(1000, 100, 1000);
     const heard = heardChunk(begun, 2, 5000);
     expect(resentChunks(begun, 999, 9000)).toBeNull();
@@ -67,7 +67,7 @@ describe('how an eval goes on', () => {
     expect(heardChunk(begun, 17, 5000)).toBeNull();
   });
 
-  it('lets no other chunk in when it cannot go on, and is through when those in hand have ended', () => {
+  it('an eval that cannot continue queues no further chunk, and is done when its open ones have ended', () => {
     let progress = begunProgress(1000, 100, 0);
     for (const { chunk } of progress.open) {
       expect(isThrough({ progress, error: 'quota' })).toBe(false);
@@ -79,13 +79,13 @@ describe('how an eval goes on', () => {
     expect(stoppedChunk(progress, 0)).toBeNull();
   });
 
-  it('has chunks that never lie across two parts of its ids', () => {
+  it("a chunk never spans two parts of the eval's ids", () => {
     for (const size of [RULE_CHUNK, MODEL_CHUNK]) expect(PART_IDS % size).toBe(0);
   });
 });
 
 describe('the parts of a dataset', () => {
-  it('are those that hold what is asked for', () => {
+  it('the parts of a dataset are those that contain the requested items', () => {
     expect(partsOf([0, 10, 15], 0, 5)).toEqual([0]);
     expect(partsOf([0, 10, 15], 9, 11)).toEqual([0, 1]);
     expect(partsOf([0, 10, 15], 10, 15)).toEqual([1]);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { canonicalJson, itemMessages } from '../../../pipeline/domain/evals/dataset_items.ts';
 
 describe('an item as it is sent', () => {
-  it('is the template with its input in it', () => {
+  it('an item is sent as the template with its input in it', () => {
     const item = { input: { question: 'How far?', units: ['km', 'mi'] } };
     expect(itemMessages(item, 'Q: {{question}} in {{units}}')).toEqual([
       { role: 'user', content: 'Q: How far? in ["km","mi"]' },
@@ -19,13 +19,13 @@ describe('an item as it is sent', () => {
     ]);
   });
 
-  it('says which variables it has no value for', () => {
+  it('an item names the variables that it has no value for', () => {
     expect(itemMessages({ input: { a: 1 } }, '{{a}} {{b}} {{c}}')).toBe(
       "the item's input has no value for {{b}}, {{c}}",
     );
   });
 
-  it('is what its input holds where there is no prompt', () => {
+  it('an item is sent as its input where there is no prompt', () => {
     const messages = [
       { role: 'system', content: 's' },
       { role: 'user', content: 'u' },
@@ -40,7 +40,7 @@ describe('an item as it is sent', () => {
 });
 
 describe('canonical JSON', () => {
-  it('is the same whatever the order of keys, and still the same value', () => {
+  it('canonical JSON is the same in any order of keys, and still the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_key, held: unknown) =>

@@ -31,7 +31,7 @@ const ended = new Date(100).toISOString();
 describe('the eval that one is held against', () => {
   const current = anEval('now', { at: 100 });
 
-  it('is the newest complete one of the same judge that has a mean', () => {
+  it('an eval is compared with the newest complete one of the same judge that has a mean', () => {
     const all = [
       anEval('old', { at: 10, mean: 0.1 }),
       anEval('newest', { at: 50, mean: 0.2 }),
@@ -48,7 +48,7 @@ describe('the eval that one is held against', () => {
     expect(previousEval([current], current, ended)).toBeNull();
   });
 
-  it('of a dataset run is a run of the same dataset', () => {
+  it('a dataset run is compared with a run of the same dataset', () => {
     const all = [
       anEval('plain', { at: 90 }),
       anEval('other', { at: 90, dataset: run('ds_b') }),
@@ -75,11 +75,11 @@ describe('a regression', () => {
     [0.9, 0.89, 0, true],
     [0.9, 0.9, 0, false],
     [0.3, 0.1 + 0.2, 0, false],
-  ])('from %d to %d with a threshold of %d: %s', (before, now, threshold, told) => {
+  ])('a mean that goes from %d to %d with a threshold of %d is a regression: %s', (before, now, threshold, told) => {
     expect(against(before, now, threshold) !== null).toBe(told);
   });
 
-  it('is told under the id of its eval, with what the catalog says', () => {
+  it('a regression is sent under the id of its eval, with the fields of the catalog', () => {
     expect(against(1, 0.25, 0.5)).toEqual({
       event_id: 'evt_0123456789abcdef',
       event: 'judge.regression',
@@ -95,7 +95,7 @@ describe('a regression', () => {
     });
   });
 
-  it('is none where there is nothing before, or no mean, or the eval has failed', () => {
+  it('there is no regression without an earlier eval, without a mean, or when the eval failed', () => {
     expect(regressionOf(anEval('a'), 0.5)).toBeNull();
     expect(regressionOf(anEval('a', { mean: null, previous: { eval_id: 'eval_b', mean_score: 1 } }), 0.5)).toBeNull();
     expect(

@@ -1,4 +1,5 @@
-// The shapes of the ingest formats: what real SDKs send is taken as it is, what is malformed is refused by name.
+// The shapes of the ingest formats: what real SDKs send is accepted as it is, and malformed input
+// is rejected by field.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
@@ -146,45 +147,51 @@ const OF_EACH: [IngestFormat, Record<string, unknown>][] = [
 ];
 
 describe('checkEvent', () => {
-  it.each(REAL)('takes %s', (_name, format, event) => {
+  it.each(REAL)('checkEvent accepts %s', (_name, format, event) => {
     const checked = checkEvent(format, event);
     expect(checked).toEqual({ ok: true, value: event });
-    // The very object: ids are taken from its JSON, so no key may move.
+    // The very object: ids are hashes of its JSON, so no key may move.
     expect(checked.ok && checked.value).toBe(event);
   });
 
-  it.each(BAD)('%s: names the field that is wrong (%#)', (format, event, path, value, field) => {
+  it.each(BAD)('checkEvent names the invalid field of %s (%#)', (format, event, path, value, field) => {
     expect(checkEvent(format, withField(event, path, value))).toMatchObject({ ok: false, path: field });
   });
 
-  it.each(OF_EACH)('%s: has the same bounds for an amount beside the attributes as in them', (format, event) => {
-    for (const [field, bad, good] of [
-      [
-        'cost_usd',
-        ['free', '', -5, '-5', 1_000_000, '1e3', Infinity, NaN, true, {}],
-        [null, 0, 0.5, '0.000000000001', 999_999],
-      ],
-      ['sandbox_seconds', ['long', -1, 1e300, 1_000_000_001, [1]], [null, 0, '2.5', 1e9, 1e-300]],
-    ] as const) {
-      for (const value of bad) {
-        expect([value, checkEvent(format, { ...event, [field]: value })]).toMatchObject([
-          value,
-          { ok: false, path: field },
-        ]);
-        const within = { ...event, attributes: { [field]: value } };
-        expect([value, checkEvent(format, within)]).toMatchObject([value, { ok: false, path: `attributes.${field}` }]);
+  it.each(OF_EACH)(
+    'checkEvent has the same bounds for an amount beside the attributes as in them: %s',
+    (format, event) => {
+      for (const [field, bad, good] of [
+        [
+          'cost_usd',
+          ['free', '', -5, '-5', 1_000_000, '1e3', Infinity, NaN, true, {}],
+          [null, 0, 0.5, '0.000000000001', 999_999],
+        ],
+        ['sandbox_seconds', ['long', -1, 1e300, 1_000_000_001, [1]], [null, 0, '2.5', 1e9, 1e-300]],
+      ] as const) {
+        for (const value of bad) {
+          expect([value, checkEvent(format, { ...event, [field]: value })]).toMatchObject([
+            value,
+            { ok: false, path: field },
+          ]);
+          const within = { ...event, attributes: { [field]: value } };
+          expect([value, checkEvent(format, within)]).toMatchObject([
+            value,
+            { ok: false, path: `attributes.${field}` },
+          ]);
+        }
+        for (const value of good)
+          expect([value, checkEvent(format, { ...event, [field]: value }).ok]).toEqual([value, true]);
       }
-      for (const value of good)
-        expect([value, checkEvent(format, { ...event, [field]: value }).ok]).toEqual([value, true]);
-    }
-  });
+    },
+  );
 
-  it.each([null, 5, 'text', [], undefined])('refuses %j as an event', (value) => {
+  it.each([null, 5, 'text', [], undefined])('checkEvent rejects %j as an event', (value) => {
     for (const format of Object.keys(EVENT_SCHEMAS).filter(isIngestFormat))
       expect(checkEvent(format, value)).toMatchObject({ ok: false, path: '' });
   });
 
-  it('says what it wants in words', () => {
+  it('checkEvent says in words what is accepted', () => {
     expect(checkEvent('chatcompletion', withField(openAiAnswer(), ['request', 'model'], undefined))).toEqual({
       ok: false,
       path: 'request.model',
@@ -194,7 +201,7 @@ describe('checkEvent', () => {
 });
 
 describe('splitBody', () => {
-  it('takes a batch of custom events, a single one by name or event_type, and refuses anything else', () => {
+  it('splitBody accepts a batch of custom events, or a single one by name or event_type, and nothing else', () => {
     const event = customTool();
     expect(splitBody('custom', { events: [event, event] })).toEqual({ ok: true, events: [event, event], batch: true });
     expect(splitBody('custom', event)).toEqual({ ok: true, events: [event], batch: false });
@@ -203,7 +210,7 @@ describe('splitBody', () => {
     expect(splitBody('custom', { events: 'none' })).toMatchObject({ ok: false, path: 'events' });
   });
 
-  it('takes app events only as a batch', () => {
+  it('splitBody accepts app events only as a batch', () => {
     expect(splitBody('app', { events: [pageView()] })).toMatchObject({ ok: true, batch: true });
     expect(splitBody('app', pageView())).toMatchObject({ ok: false, path: 'events' });
   });
@@ -213,22 +220,22 @@ describe('splitBody', () => {
     [1, true],
     [BATCH_EVENTS_MAX, true],
     [BATCH_EVENTS_MAX + 1, false],
-  ])('a batch of %i events is taken: %s', (size, taken) => {
+  ])('splitBody accepts a batch of %i events: %s', (size, taken) => {
     expect(splitBody('app', { events: Array.from({ length: size }, () => pageView()) }).ok).toBe(taken);
   });
 
-  it('takes the body of a model call as one event', () => {
+  it('splitBody reads the body of a model call as one event', () => {
     const event = openAiAnswer();
     expect(splitBody('chatcompletion', event)).toEqual({ ok: true, events: [event], batch: false });
   });
 
-  it.each([null, [], 'x', 3])('refuses the body %j', (body) => {
+  it.each([null, [], 'x', 3])('splitBody rejects the body %j', (body) => {
     expect(splitBody('custom', body)).toMatchObject({ ok: false, path: '' });
   });
 });
 
 describe('EVENT_SCHEMAS', () => {
-  it('can be shown as JSON Schema, with the required fields', () => {
+  it('EVENT_SCHEMAS convert to JSON Schema with the required fields', () => {
     expect(z.toJSONSchema(EVENT_SCHEMAS.chatcompletion, { io: 'input' }).required).toEqual(['request', 'outcome']);
     expect(z.toJSONSchema(EVENT_SCHEMAS.app, { io: 'input' }).required).toEqual(['event_type', 'session_id']);
   });

@@ -1,4 +1,5 @@
-// Events as the vendors' own SDKs have them, for the tests of formats and decoders. Each call makes a new object.
+// Events as the vendors' own SDKs produce them, for the tests of formats and decoders. Each call
+// returns a new object.
 
 type Event = Record<string, unknown>;
 
@@ -121,7 +122,7 @@ export function anthropicToolUse(over: Event = {}): Event {
   };
 }
 
-/** A LangChain agent's run: an LLMResult and its intermediate steps. */
+/** The run of a LangChain agent: an LLMResult and its intermediate steps. */
 export function langChainRun(over: Event = {}): Event {
   return {
     request: {
@@ -182,7 +183,7 @@ export function pageView(over: Event = {}): Event {
   };
 }
 
-/** A copy of `event` with the value at a path of keys replaced; undefined removes it. */
+/** Returns a copy of `event` with the value at a path of keys replaced; undefined removes it. */
 export function withField(event: Event, path: readonly (string | number)[], value: unknown): Event {
   const copy = structuredClone(event);
   let at: Record<string | number, unknown> = copy;

@@ -1,4 +1,5 @@
-// Times of events: what ISO 8601 texts mean, how missing ones follow, and which are refused.
+// Times of events: the meaning of ISO 8601 texts, how missing times are derived, and which are
+// rejected.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkTimes, DURATION_MAX_MS, eventDuration, eventTimes, isoMillis } from '../../../schemas/formats/times.ts';
@@ -8,7 +9,7 @@ const MINUTE = 60_000;
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe('isoMillis', () => {
-  it('reads every instant that Date writes', () => {
+  it('isoMillis reads every instant that Date writes', () => {
     fc.assert(
       fc.property(
         fc.date({ min: new Date('0100-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }),
@@ -28,7 +29,7 @@ describe('isoMillis', () => {
     ['2026-01-31T12:00+05:30', '2026-01-31T06:30:00.000Z'],
     ['2026-01-31T23:00:00-0300', '2026-02-01T02:00:00.000Z'],
     ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
-  ])('%s is %s', (text, expected) => {
+  ])('isoMillis reads %s as %s', (text, expected) => {
     expect(iso(isoMillis(text))).toBe(expected);
   });
 
@@ -47,7 +48,7 @@ describe('isoMillis', () => {
     '1767225600',
     '2026-01-01T00:00:00+24:00',
     '2026-01-01T00:00:00Z\n',
-  ])('refuses %j', (text) => {
+  ])('isoMillis rejects %j', (text) => {
     expect(isoMillis(text)).toBeNaN();
   });
 });
@@ -64,7 +65,7 @@ describe('eventTimes', () => {
     [{ timestamp: iso(NOW - 9000), request: { url: '/x' } }, NOW - 9000, NOW - 8200],
     [{ timestamp: iso(NOW - 9000), request: null }, NOW - 9000, NOW - 8200],
     [{ timestamp: 'no time' }, NOW - 800, NOW],
-  ])('%j', (event, started_at, ended_at) => {
+  ])('eventTimes of %j', (event, started_at, ended_at) => {
     expect(eventTimes(event, 800, NOW)).toEqual({ started_at, ended_at });
   });
 });
@@ -78,7 +79,7 @@ describe('eventDuration', () => {
     [{ attributes: { duration_ms: 'x' } }, 0],
     [{ attributes: null }, 0],
     [{}, 0],
-  ])('%j is %i ms', (event, expected) => {
+  ])('eventDuration of %j is %i ms', (event, expected) => {
     expect(eventDuration(event)).toBe(expected);
   });
 });
@@ -98,11 +99,11 @@ describe('checkTimes', () => {
     [{ started_at: iso(NOW - 10), ended_at: iso(NOW - 11) }, false],
     [{ timestamp: iso(NOW + 6 * MINUTE) }, false],
     [{ duration_ms: DURATION_MAX_MS }, true],
-  ])('%j: %s', (event, taken) => {
+  ])('checkTimes of %j: %s', (event, taken) => {
     expect(checkTimes(event, NOW).ok).toBe(taken);
   });
 
-  it('names the field', () => {
+  it('checkTimes names the field', () => {
     expect(checkTimes({ started_at: iso(NOW - 10), ended_at: iso(NOW - 11) }, NOW)).toEqual({
       ok: false,
       path: 'ended_at',

@@ -1,4 +1,4 @@
-// What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
+// What the gateway sends upstream: the call's bytes and headers; and the choice of the upstream.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -21,7 +21,7 @@ const sent = (raw: string, target: { model: string | null } = OWN, operation: 'c
 describe('a member of an object in its text', () => {
   const spaced = (value: unknown, indent: number) => JSON.stringify(value, null, indent);
 
-  test('is set as a parser would see it, and all others stay as they are', () => {
+  test('a member of a JSON text is set as a parser would see it, and all others stay as they are', () => {
     const object = fc.dictionary(
       fc.oneof(fc.constantFrom('model', 'stream_options', 'a"b\\', ''), fc.string()),
       fc.jsonValue(),
@@ -59,14 +59,14 @@ describe('a member of an object in its text', () => {
 });
 
 describe('the body', () => {
-  test('is the one that came, to the byte', () => {
+  test('the body is passed on as it came, to the byte', () => {
     const raw = '{"model": "m", "messages": [], "seed": 9007199254740993, "x": 1.0, "x": "\\u00e9é"}';
     expect(sent(raw)).toBe(raw);
     const call = readCall('chat', labels, Buffer.from(raw));
     expect(bodyFor(call, OWN)).toBe(call.raw);
   });
 
-  test('of a stream asks for the usage, and changes nothing else', () => {
+  test('the body of a stream requests the usage, and changes nothing else', () => {
     expect(sent('{ "stream":true, "seed":9007199254740993, "t":"é" }')).toBe(
       '{"stream_options":{"include_usage":true}, "stream":true, "seed":9007199254740993, "t":"é" }',
     );
@@ -83,21 +83,21 @@ describe('the body', () => {
     '{"stream":true,"stream_options":7}',
     '{"stream":false}',
     '{"stream":1}',
-  ])('of %s is left alone', (raw) => {
+  ])('the body of %s is unchanged', (raw) => {
     expect(sent(raw)).toBe(raw);
   });
 
-  test('of a response that streams is left alone, as its usage always comes', () => {
+  test('the body of a streamed response is unchanged, as its usage always arrives', () => {
     expect(sent('{"stream":true}', OWN, 'responses')).toBe('{"stream":true}');
   });
 
-  test('names the model that the upstream has in its place', () => {
+  test('the body names the model that the upstream has', () => {
     expect(sent('{"messages":["é"],"model":"a"}', { model: 'bö' })).toBe('{"messages":["é"],"model":"bö"}');
   });
 });
 
 describe('the headers', () => {
-  test('are the caller’s without its credential, wherever it stands, and without those of this service and connection', () => {
+  test('the headers are the caller’s without its credential, in any place, and without those of this service and connection', () => {
     const key = 'sk_svc_secret';
     const passed = headersFor(
       {
@@ -140,7 +140,7 @@ describe('the headers', () => {
     });
   });
 
-  test('pass no header that holds a credential which another header outranks', () => {
+  test('the headers include none with a credential that another header overrides', () => {
     const headers = {
       'x-org-api-key': 'sk_svc_of_the_service',
       authorization: 'Bearer sk-of-the-caller',
@@ -150,7 +150,7 @@ describe('the headers', () => {
     expect(headersFor(headers, { api_key: null })).toEqual({ 'openai-beta': 'a=b', 'accept-encoding': 'identity' });
   });
 
-  test('of an answer are those that clients read, and none that concerns cookies, other origins, this hop or the upstream itself', () => {
+  test('the headers of an answer are those that clients read, and none about cookies, other origins, this hop or the upstream itself', () => {
     const wanted = {
       'Content-Type': 'application/json',
       'Content-Length': '7',
@@ -184,7 +184,7 @@ describe('the headers', () => {
     expect(answerHeaders(raw, true)).not.toContain('Content-Length');
   });
 
-  test('say whose call it is; what is no id or too long is refused by name', () => {
+  test('the headers say whose call it is; an invalid id or one that is too long is rejected by name', () => {
     expect(
       labelsOf({
         'x-service-trace-id': 'trc_1',
@@ -215,7 +215,7 @@ describe('the model that a path names', () => {
     '%40cf%2Fmeta%2Fllama',
     'llama3.1:8b',
     'v..1',
-  ])('may be %s', (name) => {
+  ])('the model in a path may be %s', (name) => {
     expect(() => {
       checkModelPath(`/models/${name}?a=b`);
     }).not.toThrow();
@@ -239,14 +239,14 @@ describe('the model that a path names', () => {
     '%',
     '%ff',
     'x'.repeat(257),
-  ])('is refused as %s', (name) => {
+  ])('the model in a path is rejected: %s', (name) => {
     expect(() => {
       checkModelPath(`/models/${name}`);
     }).toThrow(/^model: takes 1 to 256 letters/);
   });
 });
 
-test('a query that holds the caller’s credential is refused, as it would go upstream', () => {
+test('a query with the caller’s credential is rejected, as it would go upstream', () => {
   const headers = { authorization: 'Bearer sk_svc_secret' };
   for (const path of ['/responses?api_key=sk_svc_secret', '/models?k=sk%5Fsvc_secret', '/models?%zz=sk_svc_secret'])
     expect(() => {
@@ -276,11 +276,11 @@ describe('the routing table', () => {
     ['', '', true],
     // Each * of a backtracking matcher multiplies the time by the length of the name.
     ['*a*a*a*a*a*a*a*b', 'a'.repeat(1024), false],
-  ])('%s and %s: %s', (pattern, model, expected) => {
+  ])('the routing table gives for %s and %s: %s', (pattern, model, expected) => {
     expect(globOf(pattern)(model)).toBe(expected);
   });
 
-  test('gives the upstreams of the first route that matches, and the settings’ for the rest', () => {
+  test('the routing table gives the upstreams of the first matching route, and the settings’ for the rest', () => {
     const [route] = parseRoutes(
       '[{"model":"a*","upstreams":[{"base_url":"https://x.example/v1/","api_key_env":"K"},{"base_url":"http://y/v1","timeout_ms":5}]}]',
       {
@@ -313,12 +313,12 @@ describe('the routing table', () => {
       '[{"model":"a","upstreams":[{"base_url":"http://x","api_key_env":"MISSING"}]}]',
       /MISSING holds no key/,
     ],
-  ])('with %s is refused where it is', (_, text, message) => {
+  ])('a routing table with %s is rejected naming the place', (_, text, message) => {
     expect(() => parseRoutes(text, {})).toThrow(RoutesError);
     expect(() => parseRoutes(text, {})).toThrow(message);
   });
 
-  test('that cannot be read stops the start', () => {
+  test('an unreadable routing table stops the start', () => {
     expect(() => openRoutes({ SERVICE_GATEWAY_ROUTES: '/nowhere/routes.json' }, {})).toThrow(/cannot be read/);
   });
 });

@@ -1,4 +1,5 @@
-// What is recorded of a call: whatever was asked and answered, the pipeline can decode it; and what is reserved before it.
+// The record of a call: the pipeline can decode it whatever was sent and answered; and the
+// reservation before the call.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../../api/intake/gateway/answer.ts';
@@ -36,7 +37,7 @@ function spanOf(call: EndedCall) {
   return spans[0];
 }
 
-test('whatever was asked and answered becomes a span of its trace that says what was used', () => {
+test('every request and answer becomes a span of its trace with its usage', () => {
   const operation = fc.constantFrom<Operation>('chat', 'responses', 'embeddings');
   const object = fc.dictionary(
     fc.constantFrom('model', 'messages', 'input', 'choices', 'usage', 'output', 'error', 'x'),
@@ -61,7 +62,7 @@ test('whatever was asked and answered becomes a span of its trace that says what
   );
 });
 
-test('a request that no chat completion can be is its prompt as text, with what was used', () => {
+test('a request that is not a chat completion is recorded as text, with its usage', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, details: { a: -1 } };
   const span = spanOf(ended({ request: { model: 'm', messages: 'no list' }, response: { choices: [], usage } }));
   expect(span).toMatchObject({ name: 'm', input_tokens: 3, output_tokens: 4, source_format: 'chatcompletion' });
@@ -69,7 +70,7 @@ test('a request that no chat completion can be is its prompt as text, with what 
   expect(JSON.stringify(span.attributes)).not.toContain('no list');
 });
 
-test('an answer that is none is the response as text, beside the request as it was', () => {
+test('an answer that is not a chat completion is recorded as text, beside the request as it was', () => {
   const messages = [{ role: 'user', content: 'Hi' }];
   const chat = spanOf(ended({ request: { model: 'm', messages }, response: { choices: 'a word' } }));
   expect([chat.prompt, chat.response]).toEqual([JSON.stringify(messages), '{"choices":"a word"}']);
@@ -82,7 +83,7 @@ test('an answer that is none is the response as text, beside the request as it w
 });
 
 test.each(['chat', 'responses', 'embeddings'] as const)(
-  'what a failed call of %s does not say to have used is not estimated from its texts',
+  'usage that a failed call of %s does not report is not estimated from its texts',
   (operation) => {
     const call = { operation, request: { model: 7, messages: 'no list' }, outcome: 'error' as const };
     const said = spanOf(ended({ ...call, response: ['refused'] }));
@@ -105,7 +106,7 @@ test.each(['chat', 'responses', 'embeddings'] as const)(
   },
 );
 
-test('what is nested too deep or too large for a message is recorded without it', () => {
+test('a body nested too deep or too large for a message is recorded without it', () => {
   let deep: unknown = 1;
   for (let i = 0; i < 20_000; i++) deep = [deep];
   const large = { model: 'm', messages: [{ role: 'user', content: 'x'.repeat(MESSAGE_BYTES_MAX) }] };
@@ -168,14 +169,14 @@ describe('the answer that is recorded', () => {
     ['a broken connection', 200, '{"cho', 'lost', 'error', null],
     ['silence', 200, '', 'timeout', 'timeout', null],
     ['a caller that went away', 200, '', 'gone', 'error', { choices: [] }],
-  ] as const)('of %s', (_, status, text, ending, outcome, response) => {
+  ] as const)('the recorded answer of %s', (_, status, text, ending, outcome, response) => {
     const recorded = read(status, text, ending);
     expect(recorded).toMatchObject({ outcome, response });
     if (outcome === 'success') expect(recorded.attributes).not.toHaveProperty('error_message');
     else expect(recorded.attributes['error_message']).toEqual(expect.stringMatching(/\S/));
   });
 
-  test('records a page of HTML and a stream without any event as errors, and an answer that only the caller can read as a success', () => {
+  test('a page of HTML and a stream without an event are errors, and an answer that only the caller can read is a success', () => {
     expect(read(200, '{"choices":[]}', 'complete', { isHtml: true })).toMatchObject({ outcome: 'error' });
     const stream = read(200, 'no event\n\n', 'complete', { isStream: true });
     expect([stream.outcome, stream.attributes['error_message']]).toEqual([
@@ -188,7 +189,7 @@ describe('the answer that is recorded', () => {
     });
   });
 
-  test('keeps at most 48 MiB of the answers of one organization, and leaves room for those of another', () => {
+  test("at most 48 MiB of one organization's answers are kept, and those of another have room", () => {
     const head = { status: 200, isStream: false, isPlain: true, isHtml: false };
     const piece = Buffer.alloc(7 * 1024 * 1024, '1');
     const readers = Array.from({ length: 7 }, () => new AnswerReader(call, head, () => 0, 'org_large'));
@@ -203,7 +204,7 @@ describe('the answer that is recorded', () => {
     expect(again.read('lost').attributes).not.toHaveProperty('answer_truncated');
   });
 
-  test('counts the text of a stream in the share of its organization', () => {
+  test('the text of a stream counts in the share of its organization', () => {
     const head = { status: 200, isStream: true, isPlain: true, isHtml: false };
     const event = Buffer.from(
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(1024 * 1024) } }] })}\n\n`,
@@ -226,7 +227,7 @@ describe('what a call reserves', () => {
     return { call, estimate, ...response.usage };
   };
 
-  test('is its prompt and the most that its answer may have', () => {
+  test('a call reserves its prompt and the most that its answer may have', () => {
     const messages = [
       {
         role: 'user',
@@ -246,7 +247,7 @@ describe('what a call reserves', () => {
     expect(usageOf({ input: 'hi', max_output_tokens: 9 }, new Estimates(), 'responses').completion_tokens).toBe(9);
   });
 
-  test('learns how far the text is from what the vendor counts, and forgets it again', () => {
+  test("the reservation adapts to how the text's estimate differs from the vendor's count, and forgets that again", () => {
     const estimates = new Estimates();
     const body = { messages: [{ role: 'user', content: 'hello' }], max_tokens: 1 };
     const first = usageOf(body, estimates);
@@ -261,7 +262,7 @@ describe('records behind the callers’ backs', () => {
   const record = recordOf(ended(), 4);
   const positions = new Map([[0, 7]]);
 
-  test('are tried again until the log has them', async () => {
+  test('records are retried until the log has them', async () => {
     let fails = 2;
     const confirmed: unknown[] = [];
     const lost: string[] = [];
@@ -277,7 +278,7 @@ describe('records behind the callers’ backs', () => {
     expect([confirmed, lost]).toEqual([[positions], []]);
   });
 
-  test('go together, and each by itself once they were refused', async () => {
+  test('records are published together, and each by itself after they were rejected', async () => {
     const sent: number[] = [];
     const confirmed: unknown[] = [];
     const publish = (events: readonly unknown[]) => {
@@ -301,7 +302,7 @@ describe('records behind the callers’ backs', () => {
     expect(sent.slice(4)).toEqual([1, 1]);
   });
 
-  test('that find no room are counted as lost and give their budget back', () => {
+  test('records without room are counted as lost and release their budget', () => {
     const told: string[] = [];
     const recorder = new Recorder({
       publish: () => new Promise(() => undefined),
@@ -316,7 +317,7 @@ describe('records behind the callers’ backs', () => {
     expect(recorder.waiting).toBe(1);
   });
 
-  test('are flushed at the end, and given up where nothing gets through', async () => {
+  test('records are flushed at shutdown, and given up when nothing is accepted', async () => {
     const lost: string[] = [];
     let now = 0;
     const recorder = new Recorder({

@@ -1,4 +1,5 @@
-// Streams read beside their way: however the bytes are split, the caller gets the same bytes and the record says the same.
+// Streams that are read while they pass: however the bytes are split, the caller gets the same
+// bytes and the record is the same.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ChatAssembly, isUsageChunk, ResponsesAssembly, TEXT_CHARS_MAX } from '../../../api/intake/gateway/assembly.ts';
@@ -10,7 +11,7 @@ interface Heard {
   record: unknown;
 }
 
-/** A stream read in pieces that end at these places. */
+/** Reads a stream in pieces that end at these positions. */
 function read(bytes: Buffer, cuts: readonly number[], hides: boolean): Heard {
   const assembly = new ChatAssembly();
   const stream = new SseStream({
@@ -65,7 +66,7 @@ const event = fc.oneof(
 );
 const stream = fc.array(event, { maxLength: 12 }).map((events) => Buffer.from(events.join('')));
 
-test('any split gives the same bytes out and the same record', () => {
+test('any split of a stream gives the same bytes out and the same record', () => {
   fc.assert(
     fc.property(stream, fc.array(fc.nat(5000), { maxLength: 30 }), fc.boolean(), (bytes, cuts, hides) => {
       const whole = read(bytes, [], hides);
@@ -75,7 +76,7 @@ test('any split gives the same bytes out and the same record', () => {
   );
 });
 
-test('what goes out is what came in without the events that tell the usage alone', () => {
+test('the output is the input without the events that only report usage', () => {
   const usage = fc.constant('data: {"choices":[],"usage":{"prompt_tokens":1}}\n\n');
   const said = fc
     .tuple(text, fc.constantFrom(null, { prompt_tokens: 1 }))
@@ -91,7 +92,7 @@ test('what goes out is what came in without the events that tell the usage alone
   );
 });
 
-test('each event goes out as soon as it is complete', () => {
+test('each event is passed on as soon as it is complete', () => {
   const reading = new SseStream({ hides: true, onData: isUsageChunk });
   expect(reading.push(Buffer.from('data: {"a":1}\n\nda')).toString()).toBe('data: {"a":1}\n\n');
   expect(reading.push(Buffer.from('ta: 2\r\n')).toString()).toBe('');
@@ -118,7 +119,7 @@ describe('the record of a stream', () => {
     return assembly;
   };
 
-  test('holds choices and tool calls in the order of their indexes, with what the last chunk says', () => {
+  test("the record of a stream has choices and tool calls in the order of their indexes, with the last chunk's fields", () => {
     const call = (index: number, piece: Record<string, unknown>) => ({
       choices: [{ index: 1, delta: { tool_calls: [{ index, ...piece }] } }],
     });
@@ -152,7 +153,7 @@ describe('the record of a stream', () => {
     });
   });
 
-  test('is cut where its texts are beyond the bound', () => {
+  test('the record of a stream is truncated where its texts exceed the bound', () => {
     const half = 'x'.repeat(TEXT_CHARS_MAX / 2 + 1);
     const assembly = chat(
       { choices: [{ index: 0, delta: { content: half } }] },
@@ -162,12 +163,12 @@ describe('the record of a stream', () => {
     expect(JSON.stringify(assembly.response()).length).toBeLessThan(TEXT_CHARS_MAX + 1000);
   });
 
-  test('of nothing is null, and an error in the middle is part of it', () => {
+  test('the record of an empty stream is null, and an error in the middle is part of it', () => {
     expect(chat().response()).toBeNull();
     expect(chat({ error: { message: 'overloaded' } }).response()).toEqual({ error: { message: 'overloaded' } });
   });
 
-  test('of a response is its last event, and before that what has come', () => {
+  test('the record of a streamed response is its last event, and before that what has arrived', () => {
     const assembly = new ResponsesAssembly();
     assembly.add({ type: 'response.created', response: { id: 'r', output: [] } });
     assembly.add({ type: 'response.output_text.delta', delta: 'Par' });

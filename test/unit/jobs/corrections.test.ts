@@ -1,4 +1,4 @@
-// Messages of a repricing: each fits the log, and the same changes give the same ones.
+// Messages of a repricing: each fits the log, and the same changes give the same messages.
 import { expect, it } from 'vitest';
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
@@ -18,7 +18,7 @@ const change = (n: number, name: string): CostChange => ({
   cost_usd: '-0.000001',
 });
 
-it('of changes with the longest names in the longest UTF-8 fit the log, in order, each under an id of its own', () => {
+it('corrections with the longest names in the longest UTF-8 fit the log, in order, each under an id of its own', () => {
   const changes = Array.from({ length: 5000 }, (_, n) => change(n, '漢'.repeat(512)));
   const messages = correctionMessages(plan, changes, PARTITIONS);
   const sizes = messages.map(({ corrections }) => costCorrectionsCodec.encode(corrections).length);
@@ -31,7 +31,7 @@ it('of changes with the longest names in the longest UTF-8 fit the log, in order
   expect(correctionMessages(plan, changes, PARTITIONS)).toEqual(messages);
 });
 
-it('hold 2,000 changes where names are short', () => {
+it('a message holds 2,000 corrections where names are short', () => {
   const messages = correctionMessages(
     plan,
     Array.from({ length: 4500 }, (_, n) => change(n, 'a')),

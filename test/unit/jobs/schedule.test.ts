@@ -12,21 +12,21 @@ describe('slotBefore', () => {
     ['20 2 * * *', '2026-03-29T02:19:59.999Z', '2026-03-28T02:20:00.000Z'],
     ['0 * * * *', '2026-03-01T00:59:30.000Z', '2026-03-01T00:00:00.000Z'],
     ['*/5 * * * *', '2026-03-01T00:03:30.000Z', '2026-03-01T00:00:00.000Z'],
-  ])('%s at %s is %s, in UTC', (cron, now, slot) => {
+  ])('slotBefore of %s at %s is %s, in UTC', (cron, now, slot) => {
     expect(slotBefore(cron, at(now))).toBe(at(slot));
   });
 
-  it('is null for a schedule that has no slot within days', () => {
+  it('slotBefore is null for a schedule without a slot within days', () => {
     expect(slotBefore('0 0 1 1 *', at('2026-07-01T00:00:00Z'))).toBeNull();
   });
 
-  it('refuses what is no expression', () => {
+  it('slotBefore rejects an invalid expression', () => {
     expect(() => slotBefore('every day', 0)).toThrow();
   });
 });
 
 describe('describeFailure', () => {
-  it('tells why in a line, without statements', () => {
+  it('describeFailure gives the reason in a line, without statements', () => {
     const refused = new ClickHouseError({
       message: 'Unknown table in SELECT secret FROM x',
       code: '60',

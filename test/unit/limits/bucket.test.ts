@@ -1,4 +1,4 @@
-// The token bucket: exact counts, honest waits, and its bound over any sequence of takes.
+// The token bucket: exact counts, exact waits, and its bound over any sequence of requests.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../../../api/admission/rate/bucket.ts';
 
 describe('a bucket', () => {
-  test('grants its capacity at once and then one for each token that flows', () => {
+  test('a bucket grants its capacity at once and then one for each token that flows in', () => {
     const bucket = fullBucket(60, 30, 0);
     expect(Array.from({ length: 31 }, () => take(bucket, 1)).filter(Boolean)).toHaveLength(30);
     refill(bucket, 999);
@@ -24,7 +24,7 @@ describe('a bucket', () => {
     expect([take(bucket, 1), take(bucket, 1)]).toEqual([true, false]);
   });
 
-  test('holds no more than its capacity, however long it rests, and lets nothing in for time that runs back', () => {
+  test('a bucket never exceeds its capacity, however long it rests, and grants nothing for time that runs back', () => {
     const bucket = fullBucket(1500, 200, 5000);
     debit(bucket, 10);
     refill(bucket, 4000);
@@ -33,7 +33,7 @@ describe('a bucket', () => {
     expect([remaining(bucket), missing(bucket), secondsUntilFull(bucket)]).toEqual([200, 0, 0]);
   });
 
-  test('loses nothing to rounding when it is looked at all the time', () => {
+  test('a bucket loses nothing to rounding when it is checked all the time', () => {
     const bucket = fullBucket(7, 3, 0);
     while (take(bucket, 1));
     let granted = 0;
@@ -44,7 +44,7 @@ describe('a bucket', () => {
     expect(granted).toBe(7 * 60);
   });
 
-  test('grants a cost above its capacity when it is full, and pays the excess off before it grants again', () => {
+  test('a full bucket grants a cost above its capacity, and pays the excess off before it grants again', () => {
     const bucket = fullBucket(600, 100, 0);
     take(bucket, 1);
     expect([take(bucket, 250), secondsUntilGranted(bucket, 250)]).toEqual([false, 1]);
@@ -58,7 +58,7 @@ describe('a bucket', () => {
     expect(take(bucket, 1)).toBe(true);
   });
 
-  test('goes into debt by what others granted', () => {
+  test('a bucket goes into debt by what other processes granted', () => {
     const bucket = fullBucket(60, 30, 0);
     debit(bucket, 60);
     expect([take(bucket, 1), remaining(bucket), secondsUntilGranted(bucket, 1), secondsUntilFull(bucket)]).toEqual([
@@ -69,7 +69,7 @@ describe('a bucket', () => {
     ]);
   });
 
-  test('is only ever lowered to what another process knows', () => {
+  test('a bucket is only ever lowered to what another process knows', () => {
     const bucket = fullBucket(60, 30, 0);
     debit(bucket, 20);
     const units = missing(bucket);
@@ -105,7 +105,7 @@ const steps = fc.array(fc.record({ wait_ms: waits, cost: fc.integer({ min: 1, ma
   maxLength: 200,
 });
 
-test('over any takes at any times no more is granted than capacity + rate · t + the largest excess of a cost over the capacity', () => {
+test('over any costs at any times at most capacity + rate · t + the largest excess of a cost over the capacity is granted', () => {
   fc.assert(
     fc.property(rates, steps, ({ per_minute, capacity }, takes) => {
       const bucket = fullBucket(per_minute, capacity, 0);
@@ -127,7 +127,7 @@ test('over any takes at any times no more is granted than capacity + rate · t +
   );
 });
 
-test('what is refused is granted after exactly the seconds named, and not a second earlier', () => {
+test('a rejected cost is granted after exactly the seconds named, and not a second earlier', () => {
   fc.assert(
     fc.property(rates, steps, ({ per_minute, capacity }, takes) => {
       const bucket = fullBucket(per_minute, capacity, 0);

@@ -1,5 +1,5 @@
-// The limits of tenants on a moved clock: plans, headers, separate buckets, changes of plan, forgetting, and several
-// processes that tell each other.
+// The limits of tenants on a simulated clock: plans, headers, separate buckets, changes of plan,
+// eviction, and several processes that report to each other.
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { limitsOfTenant, type PlanLimits, type PlannedOrg, PLANS } from '../../../api/admission/rate/plans.ts';
@@ -15,7 +15,7 @@ const someLimits = (appPerMinute = 500): TenantLimits =>
     limitsOf: limitsOfTenant({ get: (org_id) => orgs.get(org_id) ?? null }),
     appPerMinute,
     now: () => now,
-    onRefused: (kind) => refused.push(kind),
+    onReject: (kind) => refused.push(kind),
   });
 
 beforeEach(() => {
@@ -59,7 +59,7 @@ describe('plans', () => {
     }
   });
 
-  test('an enterprise org without limits of its own has none on requests, and gets no headers; app events have theirs', () => {
+  test('an enterprise organization without limits of its own has none on requests, and gets no headers; app events have theirs', () => {
     const limits = someLimits();
     for (const kind of ['ingest', 'api'] as const)
       for (let i = 0; i < 1000; i++)
@@ -68,7 +68,7 @@ describe('plans', () => {
     expect(grantedOf(limits, 'app', 'org_open', 1000)).toBe(500);
   });
 
-  test('ingest, API and app are charged apart', () => {
+  test('ingest, API and app are charged separately', () => {
     const limits = someLimits();
     expect(grantedOf(limits, 'ingest', 'org_free', 100)).toBe(30);
     expect(grantedOf(limits, 'api', 'org_free', 100)).toBe(30);
@@ -103,7 +103,7 @@ describe('plans', () => {
 });
 
 describe('headers', () => {
-  test('say what is left and when it is full again, in whole numbers', () => {
+  test('rate headers give the remainder and when the bucket is full again, in whole numbers', () => {
     const limits = someLimits();
     expect(limits.take('api', 'org_free', 1).headers).toEqual({
       'RateLimit-Limit': '60',
@@ -117,7 +117,7 @@ describe('headers', () => {
     });
   });
 
-  test('of a refusal say when this cost would pass, honestly', () => {
+  test('headers of a rejection say exactly when this cost would pass', () => {
     const limits = someLimits();
     grantedOf(limits, 'ingest', 'org_starter', 60);
     const { allowed, headers } = limits.take('ingest', 'org_starter', 1);
@@ -129,12 +129,12 @@ describe('headers', () => {
       'Retry-After': '1',
     });
     now += 999 * Number(headers['Retry-After']);
-    // A token takes 200 ms: whole seconds are the least that the header can say.
+    // A token takes 200 ms; whole seconds are the smallest unit of the header.
     now += Number(headers['Retry-After']);
     expect(limits.take('ingest', 'org_starter', 1).allowed).toBe(true);
   });
 
-  test('a refused take takes nothing', () => {
+  test('a rejected request costs nothing', () => {
     const limits = someLimits();
     grantedOf(limits, 'api', 'org_free', 30);
     for (let i = 0; i < 1000; i++) limits.take('api', 'org_free', 1);
@@ -147,7 +147,7 @@ describe('headers', () => {
 });
 
 describe('a change of plan', () => {
-  test('works at the next take, up and down and to no limit at all', () => {
+  test('a change of plan applies to the next request, up and down and to no limit at all', () => {
     const limits = someLimits();
     expect(grantedOf(limits, 'api', 'org_free', 100)).toBe(30);
     orgs.set('org_free', { plan_name: 'pro', rate_limits: null });
@@ -166,7 +166,7 @@ describe('a change of plan', () => {
 });
 
 describe('memory', () => {
-  test('full buckets and those of unlimited tenants are forgotten, others are kept', () => {
+  test('full buckets and those of unlimited tenants are dropped, others are kept', () => {
     const limits = someLimits();
     for (const org of ['org_free', 'org_starter', 'org_pro']) limits.take('api', org, 1);
     grantedOf(limits, 'ingest', 'org_free', 30);
@@ -180,7 +180,7 @@ describe('memory', () => {
     expect(limits.size).toBe(0);
   });
 
-  test('it is bounded, whatever number of tenants comes', () => {
+  test('memory is bounded, whatever the number of tenants', () => {
     const limits = someLimits();
     for (let i = 0; i < BUCKETS_MAX + 10; i++) limits.take('api', `person:${i}`, 1);
     expect(limits.size).toBe(BUCKETS_MAX);
@@ -195,7 +195,7 @@ describe('several processes', () => {
     for (const other of to) other.debit(spent);
   };
 
-  test('what was granted is told once, together, and only what was granted', () => {
+  test('grants are reported once, together, and nothing else is', () => {
     const limits = someLimits();
     let called = 0;
     limits.onSpent(() => called++);
@@ -210,7 +210,7 @@ describe('several processes', () => {
     expect(called).toBe(2);
   });
 
-  test('what others granted is gone here too', () => {
+  test('grants of other processes are deducted here too', () => {
     const [one, two] = [someLimits(), someLimits()];
     grantedOf(one, 'api', 'org_free', 25);
     tell(one, [two]);
@@ -218,7 +218,7 @@ describe('several processes', () => {
     expect(two.take('api', 'org_open', 1).headers).toEqual({});
   });
 
-  test('a burst on all of them in one instant is over by one capacity for each further one, and its debt repays it', () => {
+  test('a simultaneous burst on all processes exceeds the limit by one capacity for each further process, and its debt repays it', () => {
     const all = [someLimits(), someLimits(), someLimits()];
     let granted = all.reduce((sum, limits) => sum + grantedOf(limits, 'api', 'org_starter', 1000), 0);
     expect(granted).toBe(3 * 60);
@@ -245,7 +245,7 @@ describe('several processes', () => {
     expect(granted).toBe(60 + 300);
   });
 
-  test('one that has just started takes over what the others know, and no more than that', () => {
+  test('a process that has just started takes over what the others know, and no more than that', () => {
     const [one, fresh] = [someLimits(), someLimits()];
     grantedOf(one, 'ingest', 'org_pro', 150);
     limitsTake(one, 'app', 1000);
@@ -266,7 +266,7 @@ describe('several processes', () => {
   const limitsTake = (limits: TenantLimits, kind: RateKind, cost: number) => limits.take(kind, 'org_pro', cost);
 });
 
-test('over any requests to any of several processes that tell each other at any times, the excess is what was not told yet', () => {
+test('over any requests to several processes that report at any times, the excess is what was not reported yet', () => {
   const rate: PlanLimits = PLANS.starter;
   const step = fc.record({
     process: fc.nat({ max: 2 }),
@@ -279,7 +279,8 @@ test('over any requests to any of several processes that tell each other at any 
       const began = now;
       let granted = 0;
       const untold = [0, 0, 0];
-      // The most that was granted and untold at once: the overshoot that the processes could not know of.
+      // The most that was granted and unreported at once: the excess that the processes could not
+      // know of.
       let untoldMost = 0;
       for (const { process, wait_ms, tell } of takes) {
         now += wait_ms;

@@ -5,7 +5,7 @@ import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/exchange/audit
 const read = (changes: Record<string, unknown>): unknown => JSON.parse(auditableChanges(changes));
 
 describe('the changes of an audit record', () => {
-  it('keep what changed, and lose every field that is a secret by its name, however deep it lies', () => {
+  it("an audit record's changes keep what changed, and lose every secret field by its name, however deep it is", () => {
     expect(
       read({
         name: 'ci',
@@ -28,7 +28,7 @@ describe('the changes of an audit record', () => {
     });
   });
 
-  it('blank a secret of ours in a text under any name', () => {
+  it("an audit record's changes blank a secret of the service in a text under any name", () => {
     expect(read({ note: 'made sk_svc_0123456789abcdef and whsec_0123456789abcdef, rt_0123456789abcdef' })).toEqual({
       note: 'made sk_svc_*** and whsec_***, rt_***',
     });
@@ -51,7 +51,7 @@ describe('the changes of an audit record', () => {
     ['repo_url', 'https://ghp_s3cret@github.com/acme/agent?token=s3cret', 'https://***@github.com/acme/agent?***'],
     ['name', 'a ratio of 1://2', 'a ratio of 1://2'],
     ['trace_id', 'run:7', 'run:7'],
-  ])('show of the URL in %s (%s) where it leads and no secret', (name, url, shown) => {
+  ])('an audit record shows of the URL in %s (%s) where it leads and no secret', (name, url, shown) => {
     expect(read({ [name]: url, nested: { [name]: [url] } })).toEqual({
       [name]: shown,
       nested: { [name]: [expect.not.stringContaining('s3cret')] },
@@ -59,12 +59,12 @@ describe('the changes of an audit record', () => {
     expect(read({ [name]: url, text: 'x'.repeat(CHANGES_BYTES_MAX) })).toMatchObject({ [name]: shown });
   });
 
-  it('take linear time for texts that nearly are URLs', () => {
+  it('redacting changes takes linear time for texts that nearly are URLs', () => {
     const text = 'a.'.repeat(100_000);
     expect(read({ text: `${text}://` })).toMatchObject({ truncated: true });
   });
 
-  it('are bounded in bytes: larger ones leave the names of their fields and their small values', () => {
+  it('changes are bounded in bytes: larger ones keep the names of their fields and their small values', () => {
     const whole = { text: 'x'.repeat(CHANGES_BYTES_MAX - JSON.stringify({ text: '' }).length) };
     expect(read(whole)).toEqual(whole);
     expect(read({ text: `${whole.text}x`, secret: 's', other: 1 })).toEqual({
@@ -76,7 +76,7 @@ describe('the changes of an audit record', () => {
     expect(read({ text: '€'.repeat(CHANGES_BYTES_MAX / 2) })).toEqual({ truncated: true, fields: ['text'] });
   });
 
-  it('that are too large keep what is small and no secret, under names that are shown as they are', () => {
+  it('changes that are too large keep small values and no secret, under displayable names', () => {
     const large = { text: 'x'.repeat(CHANGES_BYTES_MAX) };
     const small = { yes: true, no: false, none: null, n: -1.5, text_256: 'a'.repeat(256), big: 12n, empty: '' };
     const cut = { text_257: 'a'.repeat(257), list: [1], map: { a: 1 }, missing: undefined };
@@ -92,20 +92,20 @@ describe('the changes of an audit record', () => {
       ...small,
       big: '12',
     });
-    // Of its masked length.
+    // The length after masking counts.
     expect(read({ ...large, note: `${'a'.repeat(240)} rt_${'b'.repeat(100)}` })).toMatchObject({
       note: `${'a'.repeat(240)} rt_***`,
     });
   });
 
-  it('that are too large keep the first small values, as many as there is room for', () => {
+  it('changes that are too large keep the first small values, as many as fit', () => {
     const many = Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`f${String(n)}`, 'v'.repeat(200)]));
     const { truncated, fields, ...kept } = read(many) as Record<string, unknown>;
     expect([truncated, fields]).toEqual([true, Object.keys(many)]);
     expect(Object.keys(kept)).toEqual(Object.keys(many).slice(0, 19));
   });
 
-  it('never fail and never grow, whatever they hold', () => {
+  it('redacting changes never fails and never grows them, whatever they contain', () => {
     const loop: Record<string, unknown> = { a: 1 };
     loop['self'] = loop;
     expect(read(loop)).toEqual({ truncated: true, fields: ['a', 'self'], a: 1 });

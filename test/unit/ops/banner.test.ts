@@ -1,4 +1,4 @@
-// What a start prints.
+// The text that a start prints.
 import { describe, expect, it } from 'vitest';
 import { type BannerFacts, banner } from '../../../ops/launch/banner.ts';
 
@@ -16,7 +16,7 @@ const facts: BannerFacts = {
 };
 
 describe('banner', () => {
-  it('shows secrets and two lines to try on the first start', () => {
+  it('the banner shows secrets and two lines to try on the first start', () => {
     const text = banner(facts);
     expect(text).toContain('sk_svc_0123456789abcdef');
     expect(text).toContain('the-admin-token');
@@ -24,7 +24,7 @@ describe('banner', () => {
     expect(text.match(/^ {2}curl .*/gm)).toHaveLength(2);
   });
 
-  it('shows no secret later, but where they are', () => {
+  it('the banner shows no secret later, but where they are', () => {
     const text = banner({ ...facts, first: false });
     for (const secret of [facts.apiKey, facts.adminToken, facts.analystPassword]) expect(text).not.toContain(secret);
     expect(text).toContain('sk_svc_01234…');
@@ -32,7 +32,7 @@ describe('banner', () => {
     expect(text).not.toContain('curl');
   });
 
-  it('never shows a secret that was given to a production, and lets the shell fill in the key', () => {
+  it('the banner never shows a secret given to production, and lets the shell fill in the key', () => {
     const text = banner({ ...facts, apiKey: null, apiKeyGiven: true, adminToken: null, analystPassword: null });
     expect(text).toContain('as given by SERVICE_ADMIN_TOKEN');
     expect(text).toMatch(/API key +as given by SERVICE_BOOTSTRAP_API_KEY$/m);
@@ -40,7 +40,7 @@ describe('banner', () => {
     expect(text).toContain('-H "Authorization: Bearer $SERVICE_BOOTSTRAP_API_KEY"');
   });
 
-  it('prints lines that work as they are with a key that was given, on the first start only', () => {
+  it('the banner prints lines that work as they are with a given key, on the first start only', () => {
     const given = { ...facts, apiKeyGiven: true };
     const text = banner(given);
     expect(text).toMatch(/API key +sk_svc_0123456789abcdef {3}\(as given by SERVICE_BOOTSTRAP_API_KEY\)$/m);
@@ -52,7 +52,7 @@ describe('banner', () => {
     expect(later).not.toContain('sk_svc_');
   });
 
-  it('says nothing of analysts where ClickHouse is external', () => {
+  it('the banner does not mention analysts where ClickHouse is external', () => {
     expect(banner({ ...facts, clickhouse: null })).not.toContain('analyst');
   });
 });

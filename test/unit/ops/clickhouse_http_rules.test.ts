@@ -5,7 +5,7 @@ import { basicCredentialsPattern } from '../../../ops/launch/clickhouse/http_rul
 const basic = (user: string, password: string): string => Buffer.from(`${user}:${password}`).toString('base64');
 const userName = fc.stringMatching(/^[a-z_]{1,20}$/);
 
-it('matches the credentials of a user with any password', () => {
+it('the rule matches the credentials of a user with any password', () => {
   fc.assert(
     fc.property(userName, fc.string({ unit: 'binary', maxLength: 40 }), (user, password) => {
       expect(basic(user, password)).toMatch(new RegExp(`^(${basicCredentialsPattern(user)})$`));
@@ -13,7 +13,7 @@ it('matches the credentials of a user with any password', () => {
   );
 });
 
-it('matches no credentials of another user, whatever the password is', () => {
+it('the rule matches no credentials of another user, whatever the password', () => {
   fc.assert(
     fc.property(userName, userName, fc.string({ unit: 'binary', maxLength: 40 }), (user, other, password) => {
       fc.pre(user !== other);
@@ -23,7 +23,7 @@ it('matches no credentials of another user, whatever the password is', () => {
 });
 
 it.each(['', 'default:', 'app', ':app:', 'APP:x', ' app:x', 'app x:'])(
-  'does not take %j for the credentials of app',
+  'the rule does not match %j as the credentials of app',
   (text) => {
     expect(Buffer.from(text).toString('base64')).not.toMatch(new RegExp(`^(${basicCredentialsPattern('app')})$`));
   },

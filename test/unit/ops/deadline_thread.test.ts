@@ -1,4 +1,4 @@
-// Work in a thread that a deadline ends.
+// Work in a thread under a deadline.
 import { afterEach, describe, expect, it } from 'vitest';
 import { DeadlineThread } from '../../../ops/platform/deadline_thread.ts';
 import type { EndlessJob } from '../../support/endless_thread.ts';
@@ -23,25 +23,25 @@ async function run(
 }
 
 describe('a job in a thread', () => {
-  it('gives its parts in order and ends', async () => {
+  it('a job in a thread gives its parts in order and ends', async () => {
     expect(await run({ parts: 3, then: 'done' })).toEqual({ how: 'done', parts: [0, 1, 2] });
     expect(await run({ parts: 1, then: 'done' })).toEqual({ how: 'done', parts: [0] });
   });
 
-  it('that never ends is ended by its deadline, keeps the parts that it has given, and leaves the next jobs a working thread', async () => {
+  it('a job that never ends is ended by its deadline, keeps its finished parts, and leaves the next jobs a working thread', async () => {
     const endless = run({ parts: 2, then: 'endless' }, { deadlineMs: 200 });
     const next = run({ parts: 1, then: 'done' });
     expect(await endless).toEqual({ how: 'late', parts: [0, 1] });
     expect(await next).toEqual({ how: 'done', parts: [0] });
   }, 60_000);
 
-  it('that kills its thread has failed, and the next one gets a new thread', async () => {
-    // What a thread said just before it died may be lost.
+  it('a job that kills its thread has failed, and the next one gets a new thread', async () => {
+    // The last messages of a thread before it died may be lost.
     expect((await run({ parts: 1, then: 'dies' })).how).toBe('failed');
     expect(await run({ parts: 1, then: 'done' })).toEqual({ how: 'done', parts: [0] });
   }, 60_000);
 
-  it('is refused when the jobs that wait weigh too much', async () => {
+  it('a job is rejected when the waiting jobs weigh too much', async () => {
     const running = run({ parts: 0, then: 'endless' }, { deadlineMs: 200 });
     const waiting = run({ parts: 0, then: 'done' }, { bytes: 64 * 1024 * 1024 });
     expect(await run({ parts: 1, then: 'done' })).toEqual({ how: 'refused', parts: [] });
@@ -49,7 +49,7 @@ describe('a job in a thread', () => {
     expect(await waiting).toEqual({ how: 'done', parts: [] });
   }, 60_000);
 
-  it('has failed when the thread is closed, and none is taken afterwards', async () => {
+  it('a job has failed when the thread is closed, and none is accepted afterwards', async () => {
     const running = run({ parts: 0, then: 'endless' });
     const waiting = run({ parts: 0, then: 'done' });
     await thread.close();
@@ -57,7 +57,7 @@ describe('a job in a thread', () => {
     expect((await run({ parts: 0, then: 'done' })).how).toBe('refused');
   });
 
-  it('fails when the module of the thread cannot be loaded', async () => {
+  it('a job fails when the module of the thread cannot be loaded', async () => {
     thread = new DeadlineThread(new URL('./there_is_none.ts', import.meta.url));
     expect((await run({ parts: 0, then: 'done' })).how).toBe('failed');
   });

@@ -1,4 +1,4 @@
-// When a disk counts as low, and that it is told once each time that changes.
+// When a disk counts as low, and that each change is reported once.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DiskWatch, isLow, reserveOf } from '../../../ops/platform/disk_watch.ts';
@@ -6,13 +6,13 @@ import { DiskWatch, isLow, reserveOf } from '../../../ops/platform/disk_watch.ts
 const GIB = 1024 ** 3;
 
 describe('a disk', () => {
-  it('keeps a tenth of itself, of a large one two gibibytes', () => {
+  it('a disk keeps a tenth of itself free, a large one two gibibytes', () => {
     expect(reserveOf(10 * GIB)).toBe(GIB);
     expect(reserveOf(20 * GIB)).toBe(2 * GIB);
     expect(reserveOf(4000 * GIB)).toBe(2 * GIB);
   });
 
-  it('is low below that, and until a tenth more than that is free again', () => {
+  it('a disk is low below that, and until a tenth more than that is free again', () => {
     const total = 10 * GIB;
     expect(isLow({ free: GIB, total }, false)).toBe(false);
     expect(isLow({ free: GIB - 1, total }, false)).toBe(true);
@@ -20,7 +20,7 @@ describe('a disk', () => {
     expect(isLow({ free: 1.1 * GIB, total }, true)).toBe(false);
   });
 
-  it('is never low with all of it free, and always when it is full', () => {
+  it('a disk is never low with all of it free, and always when it is full', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 50 }), fc.boolean(), (total, was) => {
         expect(isLow({ free: total, total }, was)).toBe(false);
@@ -31,12 +31,12 @@ describe('a disk', () => {
 });
 
 describe('DiskWatch', () => {
-  it('without a folder is never low', async () => {
+  it('DiskWatch without a folder is never low', async () => {
     const watch = await DiskWatch.start({ folder: null, onChange: () => undefined, onProblem: () => undefined });
     expect(watch.low).toBe(false);
   });
 
-  it('has looked when it is started', async () => {
+  it('DiskWatch has checked the disk when it is started', async () => {
     const looks: number[] = [];
     const watch = await DiskWatch.start({
       folder: import.meta.dirname,
@@ -49,7 +49,7 @@ describe('DiskWatch', () => {
     expect(looks[0]).toBeLessThanOrEqual(looks[1] ?? 0);
   });
 
-  it('refuses nothing where the disk cannot be asked, and says so', async () => {
+  it('DiskWatch rejects nothing where the disk cannot be read, and logs that', async () => {
     const problems: string[] = [];
     const watch = await DiskWatch.start({
       folder: `${import.meta.dirname}/no such folder`,

@@ -2,11 +2,11 @@ import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { createSyncer } from '../../../ops/platform/clickhouse/durability.ts';
 
-it('is not to be had for a folder that cannot be synced', async () => {
+it('a folder that cannot be synced has no durability', async () => {
   expect(await createSyncer('/no/such/folder')).toBeNull();
 });
 
-it('serves callers that come during a sync by one that begins after they came', async () => {
+it('callers that arrive during a sync share one that begins after they arrived', async () => {
   const syncer = await createSyncer(tmpdir());
   if (syncer === null) throw new Error('no sync command on this system');
   const order: string[] = [];

@@ -13,7 +13,7 @@ const problems = (source: Record<string, string>): string => {
 };
 
 describe('settings', () => {
-  it('are complete without any variable, and an empty one counts as unset', () => {
+  it('settings are complete without any variable, and an empty one counts as unset', () => {
     expect(parseEnv({}).SERVICE_PORT).toBe(8080);
     expect(parseEnv({ SERVICE_PORT: '', SERVICE_NATS_URL: '' })).toEqual(parseEnv({}));
   });
@@ -28,14 +28,14 @@ describe('settings', () => {
     ['SERVICE_PARTITIONS', '0', '1'],
     ['SERVICE_LANDING_NICE', '20', '19'],
     ['SERVICE_BOOTSTRAP_API_KEY', 'abc', 'sk_svc_'],
-  ])('%s=%s is refused in one line that names it and what it takes', (name, value, takes) => {
+  ])('%s=%s is rejected in one line that names it and what is accepted', (name, value, takes) => {
     const text = problems({ [name]: value });
     expect(text.split('\n')).toHaveLength(1);
     expect(text).toContain(name);
     expect(text).toContain(takes);
   });
 
-  it('never show a secret that is wrong', () => {
+  it('settings never show a wrong secret', () => {
     const text = problems({
       SERVICE_ADMIN_TOKEN: 'tooshort-secret',
       SERVICE_BOOTSTRAP_API_KEY: 'my-secret-key',
@@ -45,7 +45,7 @@ describe('settings', () => {
     for (const secret of ['tooshort-secret', 'my-secret-key', 'hunter2']) expect(text).not.toContain(secret);
   });
 
-  it('generate no secret in production', () => {
+  it('settings generate no secret in production', () => {
     expect(problems({ SERVICE_ENV: 'production' }).split('\n')).toHaveLength(4);
   });
 
@@ -59,11 +59,11 @@ describe('settings', () => {
     };
     const secrets = Object.keys(good).filter((name) => name !== 'SERVICE_ENV');
 
-    it('are taken with random secrets', () => {
+    it('random secrets are accepted in production', () => {
       expect(problems(good)).toBe('');
     });
 
-    it.each(secrets)('%s is needed', (name) => {
+    it.each(secrets)('%s is required in production', (name) => {
       const text = problems({ ...good, [name]: '' });
       expect(text.split('\n')).toHaveLength(1);
       expect(text).toContain(`${name}: got nothing`);
@@ -75,7 +75,7 @@ describe('settings', () => {
       ['SERVICE_BOOTSTRAP_API_KEY', 'sk_svc_your_api_key_here'],
       ['SERVICE_JWT_SECRET', 'please-change-this-jwt-secret-to-my-secret'],
       ['SERVICE_CLICKHOUSE_ANALYST_PASSWORD', 'placeholder-1'],
-    ])('%s=%s is refused, unseen; development takes it', (name, value) => {
+    ])('%s=%s is rejected in production without showing it; development accepts it', (name, value) => {
       const text = problems({ ...good, [name]: value });
       expect(text).toBe(`${name}: got the placeholder of an example; production takes a secret of your own`);
       expect(problems({ ...good, [name]: value, SERVICE_ENV: 'development' })).toBe('');
@@ -83,7 +83,7 @@ describe('settings', () => {
   });
 
   it.each(['SERVICE_JWT_ISSUER', 'SERVICE_JWT_AUDIENCE'])(
-    'refuse the key set of a provider in production without %s',
+    'settings reject the key set of a provider in production without %s',
     (missing) => {
       const provider = {
         SERVICE_JWT_JWKS_URL: 'https://idp.example/jwks',
@@ -102,7 +102,7 @@ describe('settings', () => {
   );
 
   it.each(['0.0.0.0', '::', '192.168.1.4', 'millrace.internal', '127.evil.example'])(
-    'count as production without SERVICE_ENV where SERVICE_HOST is %s, and say so',
+    'settings without SERVICE_ENV count as production where SERVICE_HOST is %s, and say so',
     (host) => {
       const [first, ...rest] = problems({ SERVICE_HOST: host }).split('\n');
       expect(first).toBe(
@@ -114,13 +114,13 @@ describe('settings', () => {
   );
 
   it.each(['127.0.0.1', '127.1.2.3', 'localhost', '::1'])(
-    'stay in development without SERVICE_ENV where SERVICE_HOST is %s',
+    'settings without SERVICE_ENV count as development where SERVICE_HOST is %s',
     (host) => {
       expect(parseEnv({ SERVICE_HOST: host }).SERVICE_ENV).toBe('development');
     },
   );
 
-  it('are those of production without SERVICE_ENV where every secret is given', () => {
+  it('settings without SERVICE_ENV count as production where every secret is given', () => {
     const secrets = {
       SERVICE_ADMIN_TOKEN: 'Yq3vX0pLr8sKd71m',
       SERVICE_BOOTSTRAP_API_KEY: 'sk_svc_8c1f0a7be93d42561f',
@@ -130,7 +130,7 @@ describe('settings', () => {
     expect(parseEnv({ ...secrets, SERVICE_HOST: '0.0.0.0' }).SERVICE_ENV).toBe('production');
   });
 
-  it('take the key set of a provider in the place of the secret, in production over TLS only', () => {
+  it("a provider's key set replaces the secret, in production over TLS only", () => {
     const tokens = { SERVICE_JWT_ISSUER: 'https://idp.example', SERVICE_JWT_AUDIENCE: 'millrace' };
     const withProvider = (url: string) => problems({ SERVICE_ENV: 'production', SERVICE_JWT_JWKS_URL: url, ...tokens });
     expect(withProvider('https://idp.example/jwks')).not.toContain('SERVICE_JWT');
@@ -147,7 +147,7 @@ describe('settings', () => {
     expect(problems({ SERVICE_JWT_JWKS_URL: 'http://127.0.0.1:9000/jwks' })).toBe('');
   });
 
-  it('SERVICE_CORS_ORIGINS takes origins exactly as browsers write them', () => {
+  it('SERVICE_CORS_ORIGINS accepts origins exactly as browsers write them', () => {
     expect(parseEnv({}).SERVICE_CORS_ORIGINS).toEqual([]);
     expect(
       parseEnv({ SERVICE_CORS_ORIGINS: 'https://a.example, http://localhost:3000,http://[::1]:8080' })
@@ -174,7 +174,7 @@ describe('settings', () => {
     }
   });
 
-  it('all stand in env.example with their defaults', () => {
+  it('all settings are in env.example with their defaults', () => {
     const example = Object.fromEntries(
       readFileSync(new URL('../../../ops/deploy/env.example', import.meta.url), 'utf8')
         .split('\n')

@@ -4,7 +4,7 @@ import { FairSlots } from '../../../ops/platform/fair_slots.ts';
 const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Tasks that run until they are told to end. */
+/** Tasks that run until the test ends them. */
 function controlled(slots: FairSlots) {
   const running: { org: string; end: () => void }[] = [];
   const begin = (org: string, signal: AbortSignal = never) =>
@@ -15,7 +15,7 @@ function controlled(slots: FairSlots) {
 }
 
 describe('fair slots', () => {
-  it('hold no more than an org and all together may', async () => {
+  it('fair slots hold no more than an organization and all together may have', async () => {
     const slots = new FairSlots({ totalMax: 3, orgMax: 2 });
     const { running, begin } = controlled(slots);
     const all = ['a', 'a', 'a', 'b', 'b'].map((org) => begin(org));
@@ -30,7 +30,7 @@ describe('fair slots', () => {
     await Promise.all(all);
     expect(slots.taken).toBe(0);
   });
-  it('give each org its turn: thousands of one delay another by one', async () => {
+  it('fair slots serve organizations in turn: thousands of one delay another by one', async () => {
     const slots = new FairSlots({ totalMax: 1, orgMax: 1 });
     const { running, begin } = controlled(slots);
     for (let i = 0; i < 5000; i++) void begin('loud');
@@ -42,7 +42,7 @@ describe('fair slots', () => {
     await turn();
     expect(running.slice(0, 3).map(({ org }) => org)).toContain('quiet');
   });
-  it('forget who was aborted while waiting', async () => {
+  it('fair slots forget a task aborted while waiting', async () => {
     const slots = new FairSlots({ totalMax: 1, orgMax: 1 });
     const { running, begin } = controlled(slots);
     const abort = new AbortController();
@@ -58,7 +58,7 @@ describe('fair slots', () => {
     await next;
     expect(slots.taken).toBe(0);
   });
-  it('give the place back when a task fails', async () => {
+  it('fair slots release the place when a task fails', async () => {
     const slots = new FairSlots({ totalMax: 1, orgMax: 1 });
     await expect(slots.run('a', never, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
     expect(await slots.run('a', never, () => Promise.resolve(1))).toBe(1);

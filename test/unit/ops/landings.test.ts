@@ -1,4 +1,5 @@
-// Reports of landings on their way: within what a message holds, whatever a sender calls its agents, and counted right by who hears of them.
+// Landing reports on the wire: they fit a message whatever a sender calls its agents, and receivers
+// count them correctly.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
 import { hearLanded, type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
@@ -12,7 +13,9 @@ import { anEvent } from '../../support/spans.ts';
 const MIB = 1024 * 1024;
 const PAYLOAD_MAX = 8 * MIB;
 
-/** A connection on which who tells is who hears; it takes no more in a message than a server does. */
+/**
+ * A connection whose sender is its own receiver; it accepts no larger message than a server does.
+ */
 function wire() {
   const sizes: number[] = [];
   const heard: Landing[] = [];
@@ -62,7 +65,7 @@ const report = (partition: number, rows: Landing['rows'], after = 0): Landing =>
 });
 
 describe('telling', () => {
-  it('shares messages of bounded bytes, in order', () => {
+  it('landing reports share messages of bounded bytes, in order', () => {
     const { nc, sizes, heard } = wire();
     const rows = Array.from({ length: 100 }, (_, index) => row(`${'é'.repeat(500)}${String(index)}`));
     const reports = Array.from({ length: 64 }, (_, partition) => report(partition, rows));
@@ -72,7 +75,7 @@ describe('telling', () => {
     expect(Math.max(...sizes)).toBeLessThan(1.01 * MIB);
   });
 
-  it('says a report that no message holds without its rows, as after one that was lost', () => {
+  it('a landing report too large for a message is sent without its rows, as after a lost one', () => {
     const { nc, heard } = wire();
     const rows = Array.from({ length: 60_000 }, (_, index) => row(`${'a'.repeat(64)}${String(index)}`));
     const [before, after] = [report(0, [row('a')]), report(2, [row('b')])];
@@ -83,12 +86,12 @@ describe('telling', () => {
     ledger.takeGap();
     for (const one of heard.filter(({ partition }) => partition === 1)) ledger.landed(one);
     expect(ledger.takeGap()).toBe(true);
-    // The next one names it, and is counted by itself.
+    // The next report names it, and is counted by itself.
     ledger.landed({ ...report(1, [row('a')], 100), log_seq: 101 });
     expect(ledger.takeGap()).toBe(false);
   });
 
-  it('says nothing where there is nothing to say', () => {
+  it('nothing is sent when there is nothing to report', () => {
     const { nc, sizes } = wire();
     tellLanded(nc, []);
     expect(sizes).toEqual([]);
@@ -106,7 +109,7 @@ describe('the rows of a report', () => {
   const state = { partition: 1, epoch: 1, read_through: 9 } as PartitionState;
   const progress: Progress[] = [{ state, landed_through: 10, settled_through: 10, completed_through: 10, heard_at: 0 }];
 
-  it('tell every agent apart, where there are few', () => {
+  it('the rows of a report distinguish every agent, where there are few', () => {
     const [told] = new UsageReports().ofLanding(
       { usage: [counted('a'), counted('b'), counted('c', 'org_none')], progress },
       accounts,
@@ -114,7 +117,7 @@ describe('the rows of a report', () => {
     expect(told?.rows.map(({ agent_id }) => agent_id)).toEqual(['a', 'b']);
   });
 
-  it('are as few as accounts count by, however many agents a sender makes up', () => {
+  it('the rows of a report are as few as accounts distinguish, however many agents a sender invents', () => {
     const many = Array.from({ length: 80_000 }, (_, index) => counted(`${'x'.repeat(400)}${String(index)}`));
     const [told] = new UsageReports().ofLanding(
       { usage: [...many, counted('limited'), counted('limited', 'org_b')], progress },

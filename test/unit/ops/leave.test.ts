@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
-/** How a process ends that runs this beside work which never ends by itself. */
+/** Returns how a process ends that runs this code beside work that never ends by itself. */
 async function endOf(
   script: string,
   before: readonly string[] = [],
@@ -21,7 +21,7 @@ async function endOf(
   return { code: ended[0], signal: ended[1], output };
 }
 
-it('leaves with its code, after what was begun', async () => {
+it('the process exits with its code, after the work in progress', async () => {
   expect(await endOf("leave(3); setImmediate(() => console.log('told'))")).toEqual({
     code: 3,
     signal: null,
@@ -29,16 +29,16 @@ it('leaves with its code, after what was begun', async () => {
   });
 });
 
-it('dies at once, without another line of code', async () => {
+it('the process dies at once, without another line of code', async () => {
   expect(await endOf("die(); console.log('written')")).toEqual({ code: null, signal: 'SIGKILL', output: '' });
 });
 
-/** Puts a command where it is the first process there is, as in a container; not everybody may. */
+/** Runs a command as the first process, as in a container; not every user may. */
 const FIRST = ['unshare', '--pid', '--fork'];
 const mayBeFirst = spawnSync(FIRST[0] ?? '', [...FIRST.slice(1), 'true']).status === 0;
 
 it.skipIf(!mayBeFirst)(
-  'dies at once as the first process of a container, which a SIGKILL of its own does not end',
+  'the first process of a container dies at once, although a SIGKILL of its own does not end it',
   async () => {
     const { code, signal, output } = await endOf("console.log(process.pid); die(); console.log('written')", FIRST);
     expect(output).toBe('1\n');

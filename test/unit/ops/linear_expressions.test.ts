@@ -1,4 +1,5 @@
-// The lint rules that keep the product's own regular expressions linear: they hold for every file of the product, and find what they are for.
+// The lint rules that keep the product's own regular expressions linear apply to every file of the
+// product, and find what they should.
 import { ESLint, Linter } from 'eslint';
 import tseslint from 'typescript-eslint';
 import { describe, expect, it } from 'vitest';
@@ -21,7 +22,7 @@ describe('the lint of regular expressions', () => {
     'pipeline/domain/judging/llm_prompt.ts',
     'schemas/codec.ts',
     'sql/client/client.ts',
-  ])('holds for every part of the product: %s', async (file) => {
+  ])('the lint of regular expressions covers every part of the product: %s', async (file) => {
     const config = (await new ESLint().calculateConfigForFile(file)) as Linter.Config;
     for (const rule of RULES) expect([rule, [config.rules?.[rule]].flat()[0]]).toEqual([rule, 2]);
   });
@@ -42,11 +43,11 @@ describe('the lint of regular expressions', () => {
       'export const x = (p: string) => new RegExp(p, "g");',
       'no-restricted-syntax',
     ],
-  ])('finds %s', (_what, code, rule) => {
+  ])('the lint of regular expressions finds %s', (_what, code, rule) => {
     expect(findsIn(code)).toContain(rule);
   });
 
-  it('takes an expression with one way to match', () => {
+  it('the lint of regular expressions accepts an expression with one way to match', () => {
     expect(findsIn('export const x = /:\\/\\/[^\\s/@]+@/g;')).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
-// package-lock.json: what is installed is what was locked, byte for byte, from the public registry and from nowhere else.
+// package-lock.json: what is installed is what was locked, byte for byte, from the public registry
+// only.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
@@ -16,15 +17,16 @@ const { packages } = JSON.parse(text) as { packages: Record<string, Locked> };
 const installed = Object.entries(packages).filter(([place]) => place.startsWith('node_modules/'));
 
 /**
- * Builds of the database engine for other platforms: the registry that this file was locked from does not have them, so their hashes
- * are unknown. npm takes them unverified, on those platforms only. `npm install --package-lock-only` with a registry that has them
- * fills the hashes in; remove them from this list then.
+ * Builds of the database engine for other platforms. The registry that this file was locked from
+ * does not have them, so their hashes are unknown, and npm installs them unverified on those
+ * platforms only. `npm install --package-lock-only` with a registry that has them adds the hashes;
+ * remove them from this list then.
  */
 const WITHOUT_HASH = new Set([
   ...['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map((platform) => `node_modules/@chdb/lib-${platform}`),
 ]);
 
-it('locks every package by a SHA-512 hash, but for the builds for other platforms that are listed here', () => {
+it('the lock file has a SHA-512 hash for every package, except the builds for other platforms listed here', () => {
   expect(installed.length).toBeGreaterThan(100);
   const without = installed.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''));
   expect(without.map(([place]) => place).toSorted()).toEqual([...WITHOUT_HASH].toSorted());
@@ -32,7 +34,7 @@ it('locks every package by a SHA-512 hash, but for the builds for other platform
     expect([place, optional, os?.[0] === 'linux' && cpu?.[0] === 'x64']).toEqual([place, true, false]);
 });
 
-it('names no place to install from but the public registry', () => {
+it('the lock file names no source but the public registry', () => {
   const elsewhere = installed.filter(
     ([, { resolved }]) => resolved !== undefined && !resolved.startsWith('https://registry.npmjs.org/'),
   );

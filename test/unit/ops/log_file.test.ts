@@ -1,11 +1,12 @@
-// Rotation of the logs of children: it keeps them within their bound, and never ends who looks after the children.
+// Rotation of the children's logs: it keeps them within their bound, and never stops the
+// supervisor.
 import type fs from 'node:fs';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
-/** The disk as a copy meets it; null: there is room. */
+/** The disk during a copy; null when there is room. */
 const disk = vi.hoisted((): { full: NodeJS.ErrnoException | null } => ({ full: null }));
 vi.mock('node:fs', async (original) => {
   const real = await original<typeof fs>();
@@ -47,7 +48,7 @@ function follow() {
   return follower;
 }
 
-it('keeps a copy and begins anew', () => {
+it('a full log file is copied and begins anew', () => {
   const follower = follow();
   follower.turn();
   expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
@@ -55,7 +56,7 @@ it('keeps a copy and begins anew', () => {
   expect(shown).toEqual([]);
 });
 
-it('without room for a copy empties the file, takes the part of a copy away, and says so', () => {
+it('a log file without room for a copy is emptied, the partial copy removed, and that is logged', () => {
   disk.full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
   writeFileSync(`${file}.1`, 'the one before');
   const follower = follow();
@@ -69,7 +70,7 @@ it('without room for a copy empties the file, takes the part of a copy away, and
   expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
 });
 
-it('a file that cannot be looked after ends nothing, and the others are', () => {
+it('a log file that cannot be rotated stops nothing, and the others are rotated', () => {
   const follower = new LogFollower((line) => shown.push(line));
   const gone = path.join(folder, 'gone.log');
   follower.add('gone', gone, (line) => line, true);

@@ -3,18 +3,18 @@ import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 
 const alone = { dataDir: '/data/nats', port: 4222, sync: 'always', logFile: '/logs/nats.log' };
 
-it('a server alone has no cluster', () => {
+it('a single server has no cluster', () => {
   const text = natsConfigText(alone);
   expect(text).toContain('server_name: "millrace"');
   expect(text).toContain('sync_interval: always');
   expect(text).not.toContain('cluster');
 });
 
-it('no server opens a port for monitoring, which would answer without credentials', () => {
+it('no server opens a monitoring port, which would answer without credentials', () => {
   expect(natsConfigText(alone)).not.toMatch(/^\s*(http|https|http_port|https_port|monitor_port)\b/m);
 });
 
-it('a node of a cluster names itself, where the others reach it and where it reaches them', () => {
+it('a node of a cluster names itself, the address where others reach it, and theirs', () => {
   const cluster = {
     cluster: 'millrace',
     name: 'n1',

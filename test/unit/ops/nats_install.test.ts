@@ -1,4 +1,5 @@
-// Which nats-server is used: one of a version that the service is tested with, wherever it is found.
+// The choice of a nats-server: one of a version that the service is tested with, wherever it is
+// found.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -14,7 +15,7 @@ afterEach(() => {
   removeDir(folder);
 });
 
-/** Puts a nats-server into a folder below the test's that answers -v with this text. */
+/** Creates a nats-server below the test's folder that answers -v with this text. */
 function put(name: string, answer: string): string {
   const binary = path.join(folder, name, 'nats-server');
   mkdirSync(path.dirname(binary), { recursive: true });
@@ -30,7 +31,7 @@ it.each([
   'nats-server: v2.15.1\\n',
   'nats-server: v2.12.0-RC.2\\n',
   'nats-server: v2.10.27-1~deb13u1\\n',
-])('uses the one on PATH that answers %j', async (answer) => {
+])('a nats-server on PATH that answers %j is used', async (answer) => {
   const binary = put('path', answer);
   vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);
   expect(await found()).toBe(binary);
@@ -46,7 +47,7 @@ it.each([
   'nats-streaming-server: v2.10.0\\n',
   'error near v2.10.1 of something else\\n',
   '',
-])('does not use the one on PATH that answers %j', async (answer) => {
+])('a nats-server on PATH that answers %j is not used', async (answer) => {
   const binary = put('path', answer);
   put('tools', 'nats-server: v2.10.0\\n');
   vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);

@@ -7,7 +7,7 @@ it.each([
   ['file:///var/with%20space/', 'file:///var/with space'],
   ['s3://bucket', 's3://bucket'],
   ['s3://bucket/a/b/?endpoint=http://127.0.0.1:9000&region=eu-central-1', 's3://bucket/a/b'],
-])('%s is a store of objects', async (url, place) => {
+])('%s is an object store', async (url, place) => {
   expect(parseEnv({ SERVICE_OBJECT_STORE: url }).SERVICE_OBJECT_STORE).toBe(url);
   const store = await openObjectStore({ url });
   expect(store.place).toBe(place);
@@ -24,12 +24,12 @@ it.each([
   's3://bucket?endpoint=host',
   's3://bucket?acl=x',
   's3://key:secret@bucket',
-])('%s is none, and the start says so', (url) => {
+])('%s is not an object store, and the start says so', (url) => {
   expect(() => parseEnv({ SERVICE_OBJECT_STORE: url })).toThrow(EnvError);
   expect(() => parseEnv({ SERVICE_OBJECT_STORE: url })).toThrow(/SERVICE_OBJECT_STORE: .*takes file:\/\/\/dir or s3:/);
 });
 
-it('takes the credentials of a bucket from where everybody has them', () => {
+it("a bucket's credentials come from the AWS SDK's usual places", () => {
   expect(parseEnv({ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', OTHER: 'x' })).toMatchObject({
     AWS_ACCESS_KEY_ID: 'id',
     AWS_SECRET_ACCESS_KEY: 'secret',

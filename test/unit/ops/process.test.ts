@@ -1,4 +1,5 @@
-// Small parts of child supervision: identity of a process, what of a log is shown, why a child ended.
+// Small parts of the supervision of children: identity of a process, which log lines are shown, why
+// a child ended.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +14,8 @@ import {
   errorsOfNats,
   warningsOfRecords,
 } from '../../../ops/launch/process/log_file.ts';
-import { lastWord, startNodeMain } from '../../../ops/launch/process/node_main.ts';
-import { giveWay } from '../../../ops/launch/process/priority.ts';
+import { lastErrorLine, startNodeMain } from '../../../ops/launch/process/node_main.ts';
+import { lowerPriority } from '../../../ops/launch/process/priority.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
 afterAll(() => {
@@ -22,28 +23,28 @@ afterAll(() => {
 });
 
 describe('identity', () => {
-  it('tells this process from an earlier one of the same pid', () => {
+  it('a process is distinguished from an earlier one with its pid', () => {
     const started = startOf(process.pid);
     expect(isAlive({ pid: process.pid, started: started ?? '' })).toBe(true);
     expect(isAlive({ pid: process.pid, started: 'another boot:1' })).toBe(false);
   });
 
-  it('knows that nobody has a pid beyond the largest', () => {
+  it('no process has a pid beyond the largest', () => {
     expect(startOf(2 ** 30)).toBeNull();
   });
 });
 
-it('a child gives way by what it is told, and one that has ended is no error', async () => {
+it("a child's priority is lowered by the given amount, and one that has ended is no error", async () => {
   const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
   const before = getPriority(child.pid);
-  giveWay(child.pid, 0);
+  lowerPriority(child.pid, 0);
   expect(getPriority(child.pid)).toBe(before);
-  giveWay(child.pid, before + 3);
+  lowerPriority(child.pid, before + 3);
   expect(getPriority(child.pid)).toBe(before + 3);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  giveWay(child.pid, before + 3);
-  giveWay(undefined, 3);
+  lowerPriority(child.pid, before + 3);
+  lowerPriority(undefined, 3);
 });
 
 describe('a child that is to say when it is ready', () => {
@@ -62,8 +63,9 @@ describe('a child that is to say when it is ready', () => {
     });
   };
 
-  it('may take long, as long as it says that it is starting', async () => {
-    // By its own clock it takes longer than it is given, and on a busy machine its first word may come late.
+  it('a child may take long to be ready as long as it reports that it is starting', async () => {
+    // It takes longer than it is given by its own clock, and on a busy machine its first report may
+    // be late.
     const child = await startChild(
       `
       setInterval(() => process.send({ starting: true }), 200);
@@ -76,7 +78,7 @@ describe('a child that is to say when it is ready', () => {
     await child.exited;
   });
 
-  it('is ended when it says nothing', async () => {
+  it('a child that reports nothing is ended', async () => {
     await expect(startChild('setInterval(() => process.send({ other: true }), 200);', 2000)).rejects.toThrow(
       'child was not ready and said nothing for 2 s',
     );
@@ -106,7 +108,7 @@ describe('what the console shows of logs', () => {
     expect(filter(line)).toBe(shown);
   });
 
-  it('begins at the end of the file, and takes a line only when it is whole', () => {
+  it('the console shows a log from the end of the file on, and only whole lines', () => {
     const file = path.join(folder, 'followed.log');
     const shown: string[] = [];
     writeFileSync(file, 'old\n');
@@ -135,7 +137,7 @@ describe('why a child ended', () => {
     ['nothing', '', 'it ended without a word'],
   ])('%s', (_what, text, reason) => {
     writeFileSync(file, `an earlier run\n${text}`);
-    expect(lastWord(file, 'an earlier run\n'.length)).toBe(reason);
+    expect(lastErrorLine(file, 'an earlier run\n'.length)).toBe(reason);
   });
 });
 
@@ -150,6 +152,6 @@ it.each([
   ['begins of URLs', 'a://'.repeat(500_000)],
   ['a user without an end', `a://${'u'.repeat(2_000_000)}`],
   ['parts of keys', 'sk_svc_'.repeat(300_000)],
-])('credentials are looked for in time linear in the text: %s', (_what, text) => {
+])('credentials are found in time linear in the text: %s', (_what, text) => {
   expect(redactText(`${text} http://u:p@h`)).toContain('http://***@h');
 });

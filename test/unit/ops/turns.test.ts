@@ -1,8 +1,8 @@
-// Work on one key waits for its turn, is bounded, and takes nobody down with it.
+// Work on one key waits for its turn, is bounded, and a failure affects no other work.
 import { expect, test } from 'vitest';
 import { Turns } from '../../../ops/platform/turns.ts';
 
-test('work of one key runs in the order in which it came, that of another does not wait', async () => {
+test('work of one key runs in order of arrival and does not delay that of another', async () => {
   const turns = new Turns();
   const seen: string[] = [];
   const gate = Promise.withResolvers<undefined>();
@@ -31,7 +31,7 @@ test('work that fails fails for its own caller only', async () => {
   expect(await after).toBe('done');
 });
 
-test('work beyond the bound is refused, and room comes back', async () => {
+test('work beyond the bound is rejected, and its room is released', async () => {
   const turns = new Turns();
   const gate = Promise.withResolvers<undefined>();
   const waiting = Array.from({ length: 500 }, () => turns.take('a', () => gate.promise));

@@ -1,4 +1,4 @@
-// What a bucket refuses before it asks a server.
+// What a bucket rejects before it asks a server.
 import { expect, test } from 'vitest';
 import { KEY_CHARS_MAX, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { anEmptyBucket } from '../../support/kv.ts';
@@ -9,7 +9,7 @@ const open = async () => {
   return { bucket: await WatchedBucket.open(nc, kv, options), asked };
 };
 
-test('a key that is too long for a line of the protocol is never sent, whatever is to be done with it', async () => {
+test('a key too long for a line of the protocol is never sent, whatever the operation', async () => {
   const { bucket, asked } = await open();
   const key = 'k'.repeat(KEY_CHARS_MAX + 1);
   for (const attempt of [

@@ -1,4 +1,4 @@
-// What a worker shows of itself, and what an API process shows of the service as a whole.
+// What a worker shows of itself, and what an API process shows of the whole service.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it('a worker answers /healthz at once, /readyz when it is up, and /metrics', async () => {
+it('a worker answers /healthz at once, /readyz when it is ready, and /metrics', async () => {
   exposed = await serveMetrics(parseEnv({}));
   const at = async (path: string) => {
     const answer = await fetch(new URL(path, exposed?.url));
@@ -46,7 +46,7 @@ it.each(['/healthz', '/readyz', '/metrics', '/other'])(
   },
 );
 
-it('a worker that others reach tells API processes no address, so that nobody counts it twice', async () => {
+it('a worker that serves its own port gives API processes no address, so that its metrics count once', async () => {
   const port = await freePort();
   exposed = await serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }));
   expect(exposed.url).toBe('');
@@ -56,7 +56,7 @@ it('a worker that others reach tells API processes no address, so that nobody co
   ).rejects.toThrow(`SERVICE_PIPELINE_PORT: 0.0.0.0:${String(port)} cannot be listened on`);
 });
 
-it('an API process shows what /readyz says, partitions without a worker, and how full bounded streams are', async () => {
+it('an API process shows /readyz, partitions without a worker, and how full bounded streams are', async () => {
   const stream = (name: string, max_bytes: number) => ({
     config: { name, max_bytes },
     state: { messages: 3, bytes: 70 },

@@ -1,7 +1,8 @@
 // When a grant may end.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { createGrantBody, grantItem, type GrantRecord, grantRecord } from '../../../api/control/orgs/grant_schema.ts';
+import { createGrantBody, grantItem } from '../../../api/control/orgs/grant_schema.ts';
+import { type GrantRecord, grantRecord } from '../../../schemas/records/grant.ts';
 import { createGrant, type GrantsDeps } from '../../../api/control/orgs/grants.ts';
 import { activeMember } from '../../../schemas/records/org.ts';
 
@@ -33,7 +34,7 @@ describe('the end of a grant', () => {
     ['2027-03-06T05:06:08+01:00', '2027-03-06T04:06:08.000Z'],
     ['2199-01-01T00:00:00Z', '2199-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('may be %s, and is kept and shown as a time that is read again', async (given, kept) => {
+  ])('the end of a grant may be %s, and is stored and shown as a time that can be read again', async (given, kept) => {
     const { item, stored } = await granted(given);
     expect([item.expires_at, stored.map(({ expires_at }) => expires_at)]).toEqual([kept, [kept]]);
     expect(grantItem.parse(item)).toEqual(item);
@@ -43,11 +44,11 @@ describe('the end of a grant', () => {
   it.each(['2026-03-04T05:06:07Z', '2020-01-01T00:00:00Z'])('is not %s, which is not in the future', async (given) => {
     const error: unknown = await granted(given).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ApiError);
-    expect(error).toMatchObject({ code: 'invalid_request', detail: 'expires_at: is not in the future' });
+    expect(error).toMatchObject({ code: 'invalid_request', detail: 'expires_at: must be in the future' });
   });
 
   it.each(['tomorrow', '', '2027-02-30T00:00:00Z', '9999-12-31T23:59:59-01:00', '+012026-01-01T00:00:00Z'])(
-    'is not %j, which is no time that can be kept',
+    'the end of a grant may not be %j, which is not a time',
     (given) => {
       expect(createGrantBody.safeParse(aBody(given)).error?.issues.map(({ path }) => path)).toEqual([['expires_at']]);
     },

@@ -1,7 +1,7 @@
-// What becomes of an org's own limits when its plan changes.
+// What happens to an organization's own limits when its plan changes.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { fromTo } from '../../../api/control/orgs/changes.ts';
+import { fromTo } from '../../../api/http/changes.ts';
 import { changeOrg, type OrgsDeps } from '../../../api/control/orgs/orgs.ts';
 import { type PatchOrgBody, patchOrgBody } from '../../../api/control/orgs/schema.ts';
 import { activeMember, type OrgRecord } from '../../../schemas/records/org.ts';
@@ -33,7 +33,7 @@ async function patched(org: OrgRecord, body: PatchOrgBody) {
 
 describe("an org's own limits", () => {
   it.each(['free', 'starter', 'pro'] as const)(
-    'go when it leaves enterprise for %s, which is a change to be audited',
+    "an organization's own limits end when it leaves enterprise for %s, and the change is audited",
     async (plan_name) => {
       const { after, changes } = await patched(anOrg(), { plan_name });
       expect(after).toMatchObject({ plan_name, rate_limits: null });
@@ -45,12 +45,12 @@ describe("an org's own limits", () => {
     },
   );
 
-  it('stay with whatever else changes', async () => {
+  it("an organization's own limits stay with any other change", async () => {
     expect((await patched(anOrg(), { name: 'B' })).after).toMatchObject({ name: 'B', rate_limits: LIMITS });
     expect((await patched(anOrg(), { plan_name: 'enterprise' })).changes).toEqual({});
   });
 
-  it('are refused with a plan that takes none, given with it or for it', async () => {
+  it("an organization's own limits are rejected with a plan that has none, given together or later", async () => {
     for (const [org, body] of [
       [anOrg(), { plan_name: 'pro', rate_limits: LIMITS }],
       [anOrg({ plan_name: 'pro', rate_limits: null }), { rate_limits: LIMITS }],

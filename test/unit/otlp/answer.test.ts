@@ -1,7 +1,9 @@
-// Which errors of the OTLP paths have a google.rpc.Status: those of a body that is no OTLP, and no others of the same code.
+// Errors of the OTLP paths with a google.rpc.Status: those of a body that is not OTLP, and no
+// others of the same code.
 import { expect, it } from 'vitest';
 import { createOtlpHandler, type OtlpDeps } from '../../../api/intake/otlp/handler.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
+import { anAdmission } from '../../support/admission.ts';
 import { asJson, exportOf, otlpSpan } from '../../support/otlp.ts';
 import { listening } from '../../support/listening.ts';
 
@@ -10,24 +12,17 @@ const KEY = 'sk_svc_any';
 const person = { kind: 'person', user_id: 'u', email: null, expires_at: 0 };
 const key = { kind: 'api_key', org_id: 'org_a', key_id: 'k', scopes: new Set(['*']) };
 
-/** Lets every token and KEY in. */
+/** Accepts every token and KEY. */
 function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
-  const hold = {
-    grow: () => null,
-    admit: () => null,
-    inTurn: (_: number, check: () => unknown) => check(),
-    release: () => undefined,
-  };
   const deps = {
     edge: {
       auth: { tokens: { verify: () => person }, keys: { byHash: (hash: string) => ({ hash, credential: key }) } },
-      limits: { take: () => ({ allowed: true, headers: {} }) },
       bodyBytesMax: 1_000_000,
       now: Date.now,
       log: createLogger('otlp-test', 'silent'),
       observe: (_route: string, _method: string, status: number) => statuses.push(status),
     },
-    admission: { open: () => hold },
+    admission: anAdmission(),
     store: () => Promise.resolve(),
     partitions: 4,
     observeIngest: () => undefined,
@@ -35,7 +30,7 @@ function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
   return createOtlpHandler(deps);
 }
 
-it('answers a body that is no OTLP with 400 and a Status, a token without an org with 422 as on every path', async () => {
+it('a body that is not OTLP is answered 400 with a Status, a token without an organization 422 as on every path', async () => {
   const statuses: number[] = [];
   const handler = aHandler(statuses);
   await listening(
@@ -62,6 +57,6 @@ it('answers a body that is no OTLP with 400 and a Status, a token without an org
       });
     },
   );
-  // In the metrics too.
+  // The metrics count them in the same way.
   expect(statuses).toEqual([200, 400, 400, 422]);
 });

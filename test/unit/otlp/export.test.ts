@@ -1,4 +1,5 @@
-// Reading exports: both encodings give the same events, digits stay, a bad span is refused alone, and nothing that can be sent breaks it.
+// Reading exports: both encodings give the same events, digits stay, an invalid span is rejected
+// alone, and no input causes an exception.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -64,7 +65,7 @@ const FULL = otlpSpan(
 );
 
 describe('both encodings', () => {
-  it('give the same event', () => {
+  it('both encodings give the same event', () => {
     const [json, protobuf] = both([FULL], { 'service.name': 'shop' });
     expect(json.events).toHaveLength(1);
     expect({ ...protobuf.events[0]?.event, received_at: 0 }).toEqual({ ...json.events[0]?.event, received_at: 0 });
@@ -75,7 +76,7 @@ describe('both encodings', () => {
     });
   });
 
-  it('give the same event for any attributes', () => {
+  it('both encodings give the same event for any attributes', () => {
     const leaf = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.boolean(),
@@ -100,7 +101,7 @@ describe('both encodings', () => {
     );
   });
 
-  it('keep the digits of integers beyond 2^53, as texts', () => {
+  it('both encodings keep the digits of integers beyond 2^53, as texts', () => {
     const kept = { big: '9007199254740993', least: '-9223372036854775808', int: 7, negative: -7 };
     for (const out of both([FULL])) expect(attributesOf(out)).toMatchObject(kept);
     // JSON may also have them as numbers.
@@ -115,7 +116,7 @@ describe('both encodings', () => {
     );
   });
 
-  it('take ids in any case and give them in lower case', () => {
+  it('ids are accepted in any case and returned in lower case', () => {
     const upper = otlpSpan(1, {}, { traceId: 'ABCDEF00'.repeat(4), spanId: 'ABCDEF0012345678' });
     const [json, protobuf] = both([upper]);
     expect([json.events[0]?.event.trace_id, protobuf.events[0]?.event.trace_id]).toEqual([
@@ -124,7 +125,7 @@ describe('both encodings', () => {
     ]);
   });
 
-  it('take an export of nothing', () => {
+  it('an empty export is accepted', () => {
     for (const out of [
       read('json', Buffer.from('{}')),
       read('json', asJson([])),
@@ -156,7 +157,7 @@ describe('a bad span', () => {
     ['values nested deep', { attributes: keyValues(nested(VALUE_DEPTH_MAX + 2)) }, 'nested'],
     ['10,000 attributes', { attributes: keyValues(many) }, `at most ${String(ITEMS_MAX)}`],
     ['a negative cost', { attributes: keyValues({ cost_usd: -1 }) }, 'cost_usd'],
-  ])('is refused alone: %s', (_what, over, reason) => {
+  ])('an invalid span is rejected alone: %s', (_what, over, reason) => {
     const spans = [otlpSpan(1), otlpSpan(2, {}, over), otlpSpan(3)];
     for (const out of both(spans)) {
       expect([out.events.length, out.rejected]).toEqual([2, 1]);
@@ -173,13 +174,13 @@ describe('a bad span', () => {
     ['attributes that are no list', { attributes: {} }],
     ['a name that is no text', { name: 7 }],
     ['an unknown kind', { kind: 'SPAN_KIND_ODD' }],
-  ])('is refused alone in JSON: %s', (_what, over) => {
+  ])('an invalid span is rejected alone in JSON: %s', (_what, over) => {
     const out = read('json', asJson(exportOf([otlpSpan(1), { ...otlpSpan(2), ...over }])));
     expect([out.events.length, out.rejected]).toEqual([1, 1]);
   });
 
-  it('is refused alone in protobuf: values nested deeper than the parser goes', () => {
-    // {array_value: {values: […]}} of so many levels, by hand.
+  it('an invalid span is rejected alone in protobuf: values nested deeper than the parser goes', () => {
+    // {array_value: {values: […]}} nested to this depth, by hand.
     let value: Buffer = Buffer.from([0x10, 1]);
     for (let level = 0; level < 200; level++) value = field(5, field(1, value));
     const attribute = field(9, Buffer.concat([field(1, Buffer.from('deep')), field(2, value)]));
@@ -188,14 +189,14 @@ describe('a bad span', () => {
     expect([out.events.length, out.reasons]).toEqual([1, ['span 1: is nested too deep']]);
   });
 
-  it('is refused alone in protobuf: text that is no UTF-8', () => {
+  it('an invalid span is rejected alone in protobuf: text that is not UTF-8', () => {
     const odd = Buffer.from(spanBytes(otlpSpan(2, {}, { name: 'aXc' })));
     odd[odd.indexOf('aXc') + 1] = 0xff;
     const out = read('protobuf', asProtobuf(exportOf([otlpSpan(1), odd])));
     expect([out.events.length, out.reasons]).toEqual([1, ['span 1: holds text that is not UTF-8']]);
   });
 
-  it('that is only odd is taken: an end before its start, no name, a parent of zeros', () => {
+  it('an odd span is accepted: an end before its start, no name, a parent of zeros', () => {
     const odd = otlpSpan(1, {}, { endTimeUnixNano: '1767225600000000000', name: '', parentSpanId: '0'.repeat(16) });
     for (const out of both([odd])) {
       expect(out).toMatchObject({ rejected: 0 });
@@ -216,11 +217,11 @@ describe('a body that is no export', () => {
     ['protobuf', 'JSON', asJson(exportOf([FULL]))],
     ['protobuf', 'half of one', asProtobuf(exportOf([FULL])).subarray(0, 100)],
     ['protobuf', 'a span that is none', asProtobuf(exportOf([Buffer.from([0x0a, 0xff, 0xff, 0xff])]))],
-  ] as const)('is refused whole: %s, %s', (encoding, _what, body) => {
+  ] as const)('an invalid body is rejected as a whole: %s, %s', (encoding, _what, body) => {
     expect(() => read(encoding, body)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
   });
 
-  it('cannot do worse than be refused, wherever it is cut or changed', () => {
+  it('a body truncated or changed anywhere is at worst rejected', () => {
     const whole = asProtobuf(exportOf([FULL, otlpSpan(2)], { 'service.name': 'shop' }));
     const cut = fc.nat({ max: whole.length - 1 }).map((length) => whole.subarray(0, length));
     const changed = fc.tuple(fc.nat({ max: whole.length - 1 }), fc.nat({ max: 255 })).map(([at, byte]) => {
@@ -253,7 +254,7 @@ describe('a body that is no export', () => {
 });
 
 describe('the bounds of an export', () => {
-  it('refuse more spans than one may carry', () => {
+  it('an export with more spans than permitted is rejected', () => {
     const spans = Array.from({ length: SPANS_MAX + 1 }, () => Buffer.alloc(0));
     expect(() => read('protobuf', asProtobuf(exportOf(spans)))).toThrow(
       expect.objectContaining({ code: 'payload_too_large' }) as Error,
@@ -265,7 +266,7 @@ describe('the bounds of an export', () => {
     ['scopes', (empty: Buffer) => field(1, empty), 'payload_too_large'],
     ['spans', (empty: Buffer) => field(1, field(2, empty)), 'payload_too_large'],
     ['attributes of a resource', (empty: Buffer) => field(1, field(1, empty)), 'invalid_request'],
-  ])('refuse a body of nothing but empty %s', (what, around, code) => {
+  ])('a body of empty %s only is rejected', (what, around, code) => {
     const empty = Buffer.alloc(
       500_000,
       Buffer.from([what === 'resources' || what.startsWith('attributes') ? 0x0a : 0x12, 0]),
@@ -273,12 +274,12 @@ describe('the bounds of an export', () => {
     expect(() => read('protobuf', around(empty))).toThrow(expect.objectContaining({ code }) as Error);
   });
 
-  it('refuse one span of nothing but empty events', () => {
+  it('one span of empty events only is rejected', () => {
     const out = read('protobuf', asProtobuf(exportOf([otlpSpan(1), Buffer.alloc(100_000, Buffer.from([0x5a, 0]))])));
     expect([out.events.length, out.rejected]).toEqual([1, 1]);
   });
 
-  it('refuse a resource that would be repeated beyond them', () => {
+  it('a resource that would be repeated beyond the bounds is rejected', () => {
     const spans = Array.from({ length: 40 }, (_, index) => otlpSpan(index));
     let asked = 0;
     const grow = (bytes: number) => {
@@ -290,7 +291,7 @@ describe('the bounds of an export', () => {
     expect(asked).toBeLessThanOrEqual(EVENTS_BYTES_MAX);
   });
 
-  it('ask for every event before it is kept', () => {
+  it('the bounds are checked before each event is stored', () => {
     const full = new ApiError('rate_limited', 'full');
     expect(() => read('protobuf', asProtobuf(exportOf([otlpSpan(1)])), () => full)).toThrow(full);
   });

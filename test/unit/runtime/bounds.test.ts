@@ -14,19 +14,19 @@ const part = (over: Partial<RecentPart>): RecentPart => ({
 });
 
 describe('chooseParts', () => {
-  it('waits while there is little and it is young', () => {
+  it('chooseParts waits while there is little and it is young', () => {
     expect(chooseParts([])).toEqual([]);
     expect(chooseParts([part({ rows: 20_000, age_seconds: 3 })])).toEqual([]);
   });
-  it('moves a large block at once, and any after the longest wait', () => {
+  it('chooseParts moves a large block at once, and any after the longest wait', () => {
     expect(chooseParts([part({ rows: 30_000 }), part({ rows: 20_000 })])).toHaveLength(2);
     expect(chooseParts([part({ rows: 20_000, age_seconds: 4 })])).toHaveLength(1);
   });
-  it('moves few rows after a second', () => {
+  it('chooseParts moves few rows after a second', () => {
     expect(chooseParts([part({ rows: 10, age_seconds: 1 })])).toHaveLength(1);
     expect(chooseParts([part({ rows: 10, age_seconds: 0 })])).toEqual([]);
   });
-  it('takes the oldest first and stays within its bytes, but always at least one part', () => {
+  it('chooseParts takes the oldest first and stays within its bytes, but always at least one part', () => {
     const big = 150 * 1024 * 1024;
     const parts = [
       part({ name: 'young', bytes: big, age_seconds: 1 }),
@@ -39,20 +39,20 @@ describe('chooseParts', () => {
 
 describe('purgeBelow', () => {
   const log = { bytes: 800, bytes_max: 1000, first_seq: 101, last_seq: 200 };
-  it('keeps everything while the log is less than half full', () => {
+  it('purgeBelow keeps everything while the log is less than half full', () => {
     expect(purgeBelow({ ...log, bytes: 500 }, 200)).toBeNull();
   });
-  it('takes the oldest landed messages, as many as bring it back to half', () => {
+  it('purgeBelow removes the oldest landed messages, as many as bring it back to half', () => {
     expect(purgeBelow(log, 200)).toBe(101 + 38);
   });
-  it('never takes what has not landed', () => {
+  it('purgeBelow never removes what has not landed', () => {
     expect(purgeBelow(log, 110)).toBe(111);
     expect(purgeBelow(log, 100)).toBeNull();
   });
 });
 
 describe('backoffMs', () => {
-  it('grows to its bound and never is zero', () => {
+  it('backoffMs grows to its bound and is never zero', () => {
     const full = (attempt: number): number => backoffMs(attempt, () => 1);
     expect([0, 1, 2, 3].map(full)).toEqual([50, 100, 200, 400]);
     expect(full(50)).toBe(2000);
@@ -61,7 +61,7 @@ describe('backoffMs', () => {
 });
 
 describe('retentionClassDays', () => {
-  it('rounds up, never down', () => {
+  it('retentionClassDays rounds up, never down', () => {
     expect([1, 2, 7, 8, 30, 31, 5000].map(retentionClassDays)).toEqual([1, 3, 7, 14, 30, 60, 5000]);
   });
 });
@@ -71,17 +71,17 @@ describe('dropDay', () => {
   const onDay = (started: number, received: number, days: number): number =>
     dropDay({ started_at: started * DAY_MS + 5, received_at: received * DAY_MS + 7 }, days);
 
-  it('is the day it began and its days, rounded up', () => {
+  it('dropDay is the day it began plus its days, rounded up', () => {
     expect(onDay(20_000, 20_000, 8)).toBe(20_014);
     expect(onDay(20_000, 20_013, 8)).toBe(20_014);
   });
 
-  it('is the day it came where it is due by then', () => {
+  it('dropDay is the day of arrival where it is due by then', () => {
     expect(onDay(12_700, 20_000, 30)).toBe(20_000);
     expect(onDay(-900, 20_000, 30)).toBe(20_000);
   });
 
-  it('stays within what a Date holds', () => {
+  it('dropDay stays within what a Date can represent', () => {
     expect(onDay(65_530, 20_000, 30)).toBe(65_535);
   });
 });

@@ -1,4 +1,5 @@
-// force_trace without tail sampling: the later events of the trace are kept too, whatever is read again and whoever is killed.
+// force_trace without tail sampling: later events of the trace are kept too, whatever is replayed
+// and whichever worker is killed.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
@@ -27,7 +28,7 @@ const newModel = (): TailModel => new TailModel({}, false);
 describe('an event with force_trace, each event being decided by itself', () => {
   const [a, b] = [nth(0), nth(1)];
 
-  it('keeps the events of its trace that come later, and none of another trace', async () => {
+  it('an event with force_trace keeps later events of its trace, and none of another trace', async () => {
     const model = newModel();
     for (const span of [undefined, FORCE, undefined]) {
       model.publish([event(a, span)]);
@@ -43,14 +44,14 @@ describe('an event with force_trace, each event being decided by itself', () => 
     expect(model.texts).toHaveLength(3);
   });
 
-  it('keeps every event of its trace in the same message, in whatever order', async () => {
+  it('an event with force_trace keeps every event of its trace in the same message, in any order', async () => {
     const model = newModel();
     model.publish([event(a), event(a, FORCE), event(a)]);
     await model.step(5);
     expect(sampledOf(model, a)).toEqual([true, true, true]);
   });
 
-  it('keeps late events when its trace was complete and forgotten, and when a new owner has taken over', async () => {
+  it('an event with force_trace keeps late events when its trace was complete and forgotten, and after a takeover', async () => {
     const model = newModel();
     model.publish([event(a, { attributes: { force_trace: 'true' } }), event(b)]);
     await model.step(5);
@@ -72,7 +73,7 @@ describe('an event with force_trace, each event being decided by itself', () => 
     ]);
   });
 
-  it('is decided the same when the log is read again after a kill, whatever of it had landed', async () => {
+  it('an event with force_trace is decided the same when the log is replayed after a kill, whatever of it had landed', async () => {
     const flags = fc.array(fc.boolean(), { minLength: 1, maxLength: 5 });
     const cut: fc.Arbitrary<Cut> = fc.record({ spans: flags, texts: flags, traces: fc.boolean(), usage: fc.boolean() });
     const act = fc.oneof(

@@ -1,8 +1,8 @@
-// Judging beside a batch: what is held of open traces, what is read back, what a former owner has said already, and whose judges have
-// had their time.
+// Judging beside a batch: the buffer of open traces, what is read back, the former owner's
+// verdicts, and organizations whose judges have used up their time.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
-import { Cooldowns } from '../../../pipeline/judging/recent_judgements.ts';
+import { RecentJudgements } from '../../../pipeline/judging/recent_judgements.ts';
 import { JudgedInputs } from '../../../pipeline/judging/judged_inputs.ts';
 import type { JudgedStore, StoredRef } from '../../../pipeline/judging/judged_store.ts';
 import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
@@ -33,7 +33,7 @@ const record = (over: Partial<JudgeRecord> = {}): JudgeRecord => ({
   ...over,
 });
 
-/** A store that has what it is given, and takes down what it was asked. */
+/** A store that has the given rows, and records what it was asked. */
 class GivenStore implements JudgedStore {
   readonly asked: StoredRef[] = [];
   judged: Judgement[] = [];
@@ -78,7 +78,7 @@ const deps = (
   store,
   time: new OrgTime(),
   runner,
-  cooldowns: new Cooldowns(),
+  recentJudgements: new RecentJudgements(),
   now: () => 0,
   yield: () => Promise.resolve(),
   ...over,
@@ -93,7 +93,7 @@ const completeOf = (book: TraceBook) => {
 const said = (response: string) => aSpan({ response });
 
 describe('what is held of open traces', () => {
-  it('is the whole trace where judges were there from its first event on', async () => {
+  it('the buffer of open traces has the whole trace when judges existed from its first event on', async () => {
     const book = bookWith(new JudgedInputs(() => true, 1_000_000));
     book.apply(anEvent(5, said('please')));
     const [complete] = completeOf(book);
@@ -104,7 +104,7 @@ describe('what is held of open traces', () => {
     expect(store.asked).toEqual([]);
   });
 
-  it('is nothing for an org without judges', () => {
+  it('the buffer of open traces is empty for an organization without judges', () => {
     const inputs = new JudgedInputs(() => false, 1_000_000);
     const book = bookWith(inputs);
     book.apply(anEvent(5));
@@ -112,7 +112,7 @@ describe('what is held of open traces', () => {
     expect(completeOf(book)).toEqual([]);
   });
 
-  it('begins where judges come in the middle, and after a gap; before that is the store’s', () => {
+  it('the buffer of open traces begins where judges are added in the middle, and after a gap; earlier spans are in the store', () => {
     let wants = false;
     const book = bookWith(new JudgedInputs(() => wants, 1_000_000));
     book.apply(anEvent(1));
@@ -127,7 +127,7 @@ describe('what is held of open traces', () => {
     expect(complete?.draft?.any_response?.text).toBe('fourth');
   });
 
-  it('is let go beyond the bound as far as it has landed, and counts what it takes', () => {
+  it('the buffer of open traces drops what has landed beyond its bound, and counts its memory', () => {
     const inputs = new JudgedInputs(() => true, 10_000);
     const book = bookWith(inputs);
     const trace = (name: string, seq: number) => {
@@ -178,7 +178,7 @@ describe('a trace that was taken over', () => {
     return scoreTraces(deps(store, records, over), 0, completeOf(book));
   };
 
-  it('is judged by what the store has of it', async () => {
+  it('a trace that was taken over is judged by its spans in the store', async () => {
     const store = new GivenStore();
     store.response = 'yes, please';
     const [scored] = await restored(store);
@@ -187,7 +187,7 @@ describe('a trace that was taken over', () => {
     expect(scored?.fresh).toHaveLength(2);
   });
 
-  it('keeps what its former owner said: that is told again and not written again', async () => {
+  it("a trace that was taken over keeps its former owner's verdicts, which are reported and not written again", async () => {
     const store = new GivenStore();
     store.judged = [
       {
@@ -206,7 +206,7 @@ describe('a trace that was taken over', () => {
     expect(scored?.breaches.map(({ judge_id, score }) => [judge_id, score])).toEqual([['judge_0000000000000001', 0]]);
   });
 
-  it('is not judged by texts that sampling has left out', async () => {
+  it('a trace that was taken over is not judged by texts that sampling dropped', async () => {
     const [scored] = await restored(new GivenStore(), false);
     expect(scored?.scores).toEqual({ quick: 1 });
   });
@@ -232,7 +232,7 @@ describe('judges', () => {
     };
   };
 
-  it('are those that are enabled and can be used; one without a rule is reported once and left out', () => {
+  it('only enabled, valid judges judge; one without a rule is reported once and left out', () => {
     const problems: string[] = [];
     const broken = record({ judge_id: 'judge_0000000000000002', rule: null });
     const bucket = bucketOf([
@@ -252,7 +252,7 @@ describe('judges', () => {
     expect(problems).toHaveLength(1);
   });
 
-  it('of an org that has taken too much time are not asked for a while; others are', async () => {
+  it('judges of an organization that took too much time pause for a while; others do not', async () => {
     const time = new OrgTime();
     time.spend('org_a', 60_000, performance.now());
     const book = bookWith(new JudgedInputs(() => true, 1_000_000));
@@ -274,7 +274,7 @@ describe('judges', () => {
     return new Map(scored?.fresh.map((judgement) => [judgement.judge_id, judgement]));
   };
 
-  it('whose stored rule cannot be used give the verdict error with the reason; the others judge', async () => {
+  it('judges with an invalid stored rule give the verdict error with the reason; the others judge', async () => {
     const broken = record({
       judge_id: 'judge_0000000000000002',
       rule: { type: 'regex_absent', fields: ['response'], pattern: '(?:ab){600}' },
@@ -288,8 +288,9 @@ describe('judges', () => {
     });
   });
 
-  it('whose patterns are slow on a trace get the verdict error together after half a second; quick ones judge', async () => {
-    // Each of these patterns takes the automaton about a second on this text; forty of them held up every organization.
+  it('judges whose patterns are slow on a trace get the verdict error together after half a second; quick ones judge', async () => {
+    // Each of these patterns takes the automaton about a second on this text; forty of them blocked
+    // every organization.
     const slow = Array.from({ length: 40 }, (_, index) =>
       record({
         judge_id: `judge_${String(index).padStart(16, 'f')}`,
@@ -309,7 +310,7 @@ describe('judges', () => {
     });
   }, 60_000);
 
-  it('whose schema or text is large are run in a thread, and say the same as in place', async () => {
+  it('judges with a large schema or text run in a thread, with the same verdict as in place', async () => {
     const schema = {
       properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${String(n)}`, { maxLength: 5 }])),
     };
@@ -337,7 +338,7 @@ describe('judges', () => {
     expect(said.get(contains.judge_id)).toMatchObject({ score: 1 });
   }, 60_000);
 
-  it('of the kind llm get a task with an id that stays, and are offered no more than their cooldown asks for', async () => {
+  it('judges of the kind llm get a task with a stable id, and no more tasks than their cooldown permits', async () => {
     const llm = record({ kind: 'llm', rule: null, cooldown_seconds: 60, version: 3 });
     let now = 0;
     const given = deps(new GivenStore(), [llm], { now: () => now });
@@ -354,7 +355,7 @@ describe('judges', () => {
     expect((await tasksOf('t1', 'bot'))[0]?.task_id).toBe(task?.task_id);
   });
 
-  it('of the kind llm are offered the first trace after a cooldown, whatever was offered within it', async () => {
+  it('judges of the kind llm get the first trace after a cooldown, whatever was offered within it', async () => {
     const llm = record({ kind: 'llm', rule: null, cooldown_seconds: 60 });
     let now = 0;
     const given = deps(new GivenStore(), [llm], { now: () => now });
@@ -366,7 +367,8 @@ describe('judges', () => {
     };
     const offered: number[] = [];
     for (const seconds of [0, 3, 7, 12, 14, 58, 60, 61, 121]) if (await offeredAt(seconds)) offered.push(seconds);
-    // Another worker's cooldown may be over sooner, so a few are offered within it; they do not put off the one that is due.
+    // Another worker's cooldown may end sooner, so a few are offered within it; they do not delay
+    // the one that is due.
     expect(offered).toEqual([0, 7, 14, 58, 60, 121]);
   });
 });

@@ -8,21 +8,21 @@ beforeEach(() => {
   lag = new Lag();
 });
 
-it('is none while all has landed', () => {
+it('lag is zero when everything has landed', () => {
   expect(lag.seconds({ now: HOUR_MS, behind: false, landed_at: 1000 })).toBe(0);
 });
 
-it('is the age of the newest that has landed, while events come all the time', () => {
+it('lag is the age of the newest landed event while events arrive continuously', () => {
   expect(lag.seconds({ now: 10_000, behind: true, landed_at: 7000 })).toBe(3);
   expect(lag.seconds({ now: 11_000, behind: true, landed_at: 7500 })).toBe(3.5);
 });
 
-it('begins anew after a pause: what comes then has not waited since the last event', () => {
+it('lag starts anew after a pause: the next event has not waited since the last one', () => {
   lag.seconds({ now: HOUR_MS, behind: false, landed_at: 1000 });
   expect(lag.seconds({ now: HOUR_MS + 2000, behind: true, landed_at: 1000 })).toBe(2);
 });
 
-it('is that of the backlog after a start, though for a moment nothing is known of it', () => {
+it('lag is that of the backlog after a start, though for a moment nothing is known of it', () => {
   lag.seconds({ now: HOUR_MS, behind: false, landed_at: 0 });
   expect(lag.seconds({ now: HOUR_MS + 1000, behind: true, landed_at: 0 })).toBe(0);
   expect(lag.seconds({ now: HOUR_MS + 2000, behind: true, landed_at: 2000 })).toBe(3600);

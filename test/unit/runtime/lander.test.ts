@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/lander.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
-import type { LandingTable, TableSpec } from '../../../pipeline/landing/tables.ts';
+import type { LandingTable, TableSpec } from '../../../sql/stores/landing_tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
 const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({
@@ -15,11 +15,14 @@ const row = (partition: number, seq: number, line = `${String(partition)}:${Stri
 
 class Refused extends Error {}
 
-/** A store that keeps rows in memory and fails as it is told: before the write, after it, or for a poisoned row. */
+/**
+ * A store that keeps rows in memory and fails on request: before the write, after it, or for an
+ * invalid row.
+ */
 class FaultyStore implements LandingStore {
   readonly rows: string[] = [];
   readonly ended: string[] = [];
-  /** Partition and position that the look-up by trace id was mended from. */
+  /** Partition and position from which the look-up by trace id was repaired. */
   readonly mended: [number, number][] = [];
   fenced = new Set<number>();
   failures: ('before' | 'after' | 'nothing')[] = [];
@@ -64,7 +67,7 @@ class FaultyStore implements LandingStore {
   }
 }
 
-/** A store that keeps the sizes of the inserts. */
+/** A store that records the sizes of the inserts. */
 class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
   override insert(
@@ -77,7 +80,7 @@ class CountingStore extends FaultyStore {
   }
 }
 
-/** A store that keeps the order of what goes on: the table of each insert as it begins and as it ends. */
+/** A store that records the table of each insert as it begins and as it ends. */
 class WatchedStore extends FaultyStore {
   readonly log: string[] = [];
   override async insert(
@@ -107,7 +110,7 @@ function lander(store: FaultyStore, fenced: number[] = []): Lander {
 }
 
 describe('Lander', () => {
-  it('lands very much in several inserts, in order, but what a batch used and pairs of traces in one', async () => {
+  it("a large landing uses several inserts, in order, but one for a batch's use and pairs of traces", async () => {
     const store = new CountingStore();
     const large = 'x'.repeat(LIMITS.insert_bytes_max / 2);
     const source = {
@@ -137,18 +140,18 @@ describe('Lander', () => {
     [['after', 'after']],
     [['nothing']],
     [['nothing', 'after']],
-  ] as const)('lands every row once when the store fails %j', async (failures) => {
+  ] as const)('a landing writes every row once when the store fails %j', async (failures) => {
     const store = new FaultyStore();
     store.failures = [...failures];
     const unit = { ...emptyUnit(), spans: [row(0, 1), row(0, 2), row(1, 3)] };
     expect(await lander(store).land(unit)).toEqual([]);
     expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
     expect(store.ended.length).toBeGreaterThan(0);
-    // Of spans whose statement did not end well the look-up by trace id may be missing.
+    // The look-up by trace id may lack spans whose statement did not end well.
     expect(store.mended.length > 0).toBe(failures.some((failure) => failure === 'after'));
   });
 
-  it('lands the texts of a span and its share of the costs before it, and what lists a trace after all its spans', async () => {
+  it("a landing writes a span's texts and its share of the costs before it, and the rows that list a trace after all its spans", async () => {
     const store = new WatchedStore();
     const rows = [row(0, 1)];
     await lander(store).land({
@@ -166,7 +169,7 @@ describe('Lander', () => {
     expect(at('usage_events begins')).toBeLessThan(at('span_texts_recent ends'));
   });
 
-  it('hands back the poisoned row alone and lands its neighbours once', async () => {
+  it('a landing returns the one invalid row and writes its neighbours once', async () => {
     const store = new FaultyStore();
     const rows = Array.from({ length: 20 }, (_, i) => row(0, i, i === 13 ? '0:poison' : `0:${String(i)}`));
     const refused = await lander(store).land({ ...emptyUnit(), spans: rows });
@@ -175,13 +178,13 @@ describe('Lander', () => {
     expect(new Set(store.rows).size).toBe(19);
   });
 
-  it('writes nothing that was made under an epoch before', async () => {
+  it('a landing writes nothing that was made under an earlier epoch', async () => {
     const store = new FaultyStore();
     await lander(store).land({ ...emptyUnit(), spans: [row(0, 1), { ...row(0, 2), epoch: 0 }] });
     expect(store.rows).toEqual(['0:1']);
   });
 
-  it('notices that a partition is fenced off, and writes none of its rows', async () => {
+  it('a landing notices that a partition is fenced off, and writes none of its rows', async () => {
     const store = new FaultyStore();
     store.fenced.add(1);
     const fenced: number[] = [];

@@ -1,9 +1,10 @@
-// Ownership of partitions while the log answers late or not at all: none may be left to nobody, and none may be landed twice.
+// Ownership of partitions while the log answers late or not at all: none may be left without an
+// owner, and none may be landed twice.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
 import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
-import type { PartitionRecord } from '../../../pipeline/worker/partition_record.ts';
+import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();
@@ -26,12 +27,12 @@ interface Worker {
   start: () => Promise<void>;
   /** Epochs of the partitions that are being read, by partition. */
   reading: Map<number, number>;
-  /** What acquire does before it works. */
+  /** Runs before acquire does its work. */
   acquiring: { before: (records: PartitionRecord[]) => Promise<void> };
   released: number[][];
 }
 
-/** A worker of so many partitions that reads what it is told to. */
+/** Returns a worker with this number of partitions that reads on command. */
 function aWorker(workerId: string, partitions: number): Worker {
   const reading: Worker['reading'] = new Map();
   const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
@@ -63,10 +64,10 @@ function aWorker(workerId: string, partitions: number): Worker {
 
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
 const record = (partition: number): PartitionRecord => log.value(`partition.${String(partition)}`) as PartitionRecord;
-/** Until both have heard of each other, and membership has settled. */
+/** Until both workers know of each other, and membership has settled. */
 const SETTLED_TICKS = 4;
 
-it('claims what it can when the log fails for one partition, reads that, and takes the other later', async () => {
+it('ownership claims what it can when the log fails for one partition, and takes the other later', async () => {
   const { start, reading } = aWorker('w1', 2);
   log.fault = (method, key) =>
     key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null;
@@ -79,7 +80,7 @@ it('claims what it can when the log fails for one partition, reads that, and tak
   expect(reading.get(1)).toBe(record(1).epoch);
 });
 
-it('brings up at the next tick what could not be brought up, under the epoch that it has', async () => {
+it('ownership recovers at the next tick what it could not recover, under the same epoch', async () => {
   const { ownership, start, reading, acquiring } = aWorker('w1', 2);
   acquiring.before = (records) => {
     reading.set(0, records[0]?.epoch ?? 0);
@@ -103,7 +104,7 @@ it('brings up at the next tick what could not be brought up, under the epoch tha
   expect(asked).not.toHaveBeenCalled();
 });
 
-it('says that a partition is up with its first checkpoint', async () => {
+it('ownership reports a recovered partition with its first checkpoint', async () => {
   const { ownership, start } = aWorker('w1', 1);
   await start();
   expect(record(0)).toMatchObject({ owner: 'w1', up: false });
@@ -111,7 +112,7 @@ it('says that a partition is up with its first checkpoint', async () => {
   expect(record(0)).toMatchObject({ owner: 'w1', up: true, checkpoint: 7, completed_through: 5 });
 });
 
-it('hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
+it('ownership hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
   const first = aWorker('w1', 2);
   await first.start();
   expect([...first.reading.keys()]).toEqual([0, 1]);
@@ -129,12 +130,13 @@ it('hands a partition over although the write that frees it fails at first, and 
   expect(first.released).toEqual([[1]]);
 });
 
-it('marks free what a lost answer left in its name while the shares changed', async () => {
+it('ownership frees what a lost answer left in its name while the shares changed', async () => {
   log.put('partition.1', { partition: 1, owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const first = aWorker('w1', 2);
   log.fault = (method, key) => (key !== 'partition.1' ? null : method === 'get' ? 'away' : 'lost');
   await first.start();
-  // The claim was written, and its answer was lost; by the next tick the partition is another's share.
+  // The claim was written, and its answer was lost; by the next tick the partition belongs to
+  // another worker's share.
   sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
   log.fault = () => null;
   const beats = setInterval(() => {
@@ -146,7 +148,7 @@ it('marks free what a lost answer left in its name while the shares changed', as
   expect(record(1)).toMatchObject({ owner: '', epoch: 5, checkpoint: 9 });
 });
 
-it('takes a partition back that it could not mark free, when the newcomer has gone', async () => {
+it('ownership takes a partition back that it could not free, when the newcomer is gone', async () => {
   const first = aWorker('w1', 2);
   await first.start();
   const second = aWorker('w2', 2);
@@ -162,7 +164,7 @@ it('takes a partition back that it could not mark free, when the newcomer has go
   ]);
 });
 
-it('beats while its first partitions are brought up', async () => {
+it('ownership sends heartbeats while its first partitions are recovered', async () => {
   const { start, acquiring } = aWorker('w1', 1);
   acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
   const started = start();
@@ -175,12 +177,12 @@ it('beats while its first partitions are brought up', async () => {
 });
 
 it.each(['reconnect', 'breakWatches'] as const)(
-  'sees after %s what was given back while it was not told',
+  'ownership sees after %s which partitions were freed while it received no updates',
   async (event) => {
     log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
     const { start, reading } = aWorker('w1', 1);
     const beats = setInterval(() => {
-      // It lives, and sorts behind.
+      // The worker is alive, and sorts behind.
       sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
     }, BEAT_MS);
     await start();
@@ -198,7 +200,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
   },
 );
 
-it('claims anew what the store says is a newer owner’s, when the record says that it is nobody else’s', async () => {
+it('ownership claims again what the store attributes to a newer owner, when the record says that there is none', async () => {
   const { ownership, start, reading } = aWorker('w1', 1);
   await start();
   ownership.fenced(0);

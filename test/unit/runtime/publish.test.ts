@@ -1,4 +1,5 @@
-// What the pipeline publishes, against a JetStream that refuses: for what waiting cannot help, nobody waits, and nothing goes without a word.
+// What the pipeline publishes, against a JetStream that rejects: permanent failures are not waited
+// for, and nothing is dropped silently.
 import { InvalidArgumentError, type MsgHdrs } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -35,7 +36,7 @@ interface Message {
   head: MsgHdrs;
 }
 
-/** A JetStream that stores in memory, within what a message and DEAD_LETTERS may hold. */
+/** A JetStream in memory, with the bounds of a message and of DEAD_LETTERS. */
 class BoundedStreams {
   readonly stored: Message[] = [];
   tries = 0;
@@ -49,7 +50,7 @@ class BoundedStreams {
     js: {
       publish: (subject: string, data: Uint8Array, { msgID, headers: head }: { msgID: string; headers: MsgHdrs }) => {
         this.tries += 1;
-        // A test that would try for ever fails instead.
+        // Fails a test that would retry for ever.
         if (this.tries > 5000) throw new Error('tried for ever');
         const failure = this.failures.shift();
         if (failure !== undefined) return Promise.reject(failure);
@@ -110,7 +111,7 @@ beforeEach(() => {
   published.clear();
 });
 
-/** A trace.completed as it is with as many scores. */
+/** Returns a trace.completed with this number of scores. */
 const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(100)): BookEvent => ({
   event: 'trace.completed',
   org_id: 'org_a',
@@ -126,7 +127,7 @@ const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(1
 const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${String(index)}`);
 
 describe('telling events', () => {
-  it('bounds messages by bytes: completed traces with the scores of 200 judges', async () => {
+  it('published events are bounded by bytes a message: completed traces with the scores of 200 judges', async () => {
     await publisher().publishEvents(idsOf(300).map((id) => completed(id, 200)));
     const batches = streams.batches();
     expect(batches.flatMap(({ ids }) => ids)).toEqual(idsOf(300));
@@ -135,18 +136,18 @@ describe('telling events', () => {
     expect(published).toEqual(new Map([['trace.completed', 300]]));
   });
 
-  it('bounds them by their number too', async () => {
+  it('published events are bounded by number a message too', async () => {
     await publisher().publishEvents(idsOf(4001).map((id) => completed(id, 0)));
     expect(streams.batches().map(({ ids }) => ids.length)).toEqual([2000, 2000, 1]);
   });
 
-  it('the largest event there can be fits a message: 2,000 scores under the longest names, each character escaped', async () => {
+  it('the largest possible event fits a message: 2,000 scores under the longest names, each character escaped', async () => {
     await publisher().publishEvents([completed('trc_1', 2000, '\u0001'.repeat(200))]);
     expect(streams.batches()).toHaveLength(1);
     expect(streams.batches()[0]?.bytes).toBeLessThan(MESSAGE_BYTES_MAX / 2);
   });
 
-  it('cuts in two what the server does not take, and keeps an event that it never takes', async () => {
+  it('a message that the server rejects is split in two, and an event that it always rejects is kept', async () => {
     streams.payloadMax = 64 * 1024;
     const events = idsOf(100).map((id) => completed(id, id === 'trc_50' ? 200 : 2));
     await publisher().publishEvents(events);
@@ -156,7 +157,7 @@ describe('telling events', () => {
     expect(published).toEqual(new Map([['trace.completed', 99]]));
   });
 
-  it('tries again what another try can change', async () => {
+  it('a failure that may pass is retried', async () => {
     streams.failures = [
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' }),
@@ -166,7 +167,7 @@ describe('telling events', () => {
   });
 });
 
-it('a task that JUDGING does not take is kept, and its neighbours are handed on', async () => {
+it('a task that JUDGING rejects is kept, and its neighbours are enqueued', async () => {
   const task = (task_id: string): JudgingTask => ({
     task_id,
     kind: 'live',
@@ -211,7 +212,7 @@ const anEntry = (log_index: number, bytes: number, org_id = 'org_a'): DeadLetter
 });
 
 describe('dead letters', () => {
-  it('keeps events whole, the largest that the log takes but for its end', async () => {
+  it('dead letters keep events whole, up to the end of the largest that the log accepts', async () => {
     await publisher().deadLetter([anEntry(0, 10), anEntry(1, MESSAGE_BYTES_MAX - 4096)]);
     expect(streams.letters().map(({ letter, whole }) => [letter.body.length, whole])).toEqual([
       [10, 10],
@@ -241,7 +242,7 @@ describe('dead letters', () => {
         reason: 'decode_failed',
       });
       expect(lost).toBe(0);
-      // Full to the last byte: landing goes on all the same.
+      // Full to the last byte: landing continues all the same.
       streams.lettersBytes = streams.lettersMax;
       streams.tries = 0;
       await sender.deadLetter([anEntry(1001, 100), anEntry(1002, MIB)]);
@@ -251,7 +252,7 @@ describe('dead letters', () => {
     }
   });
 
-  it('waits for a stream that does not answer', async () => {
+  it('dead letters wait for a stream that does not answer', async () => {
     streams.failures = [
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' }),
@@ -272,7 +273,7 @@ describe('a letter', () => {
       body: Buffer.alloc(bytes, 'b'),
     });
 
-  it('takes the less of its body along, the fuller the stream is', () => {
+  it('a dead letter contains less of its body the fuller the stream is', () => {
     expect([0, 0.49, 0.5, 0.89, 0.9, 1].map(bodyBytesMax)).toEqual([
       WHOLE_BODY_BYTES_MAX,
       WHOLE_BODY_BYTES_MAX,
@@ -283,7 +284,7 @@ describe('a letter', () => {
     ]);
   });
 
-  it('is offered smaller where it is refused, and says when there is no room at all', async () => {
+  it('a rejected dead letter is offered smaller, and reports when there is no room at all', async () => {
     streams.payloadMax = 128 * 1024;
     await new DeadLetters(streams.log).put(letter(MIB), 'one');
     expect(streams.letters().map(({ letter: kept, whole }) => [kept.body.length, whole])).toEqual([
@@ -296,7 +297,7 @@ describe('a letter', () => {
     await expect(new DeadLetters(streams.log).put(letter(1), 'three')).rejects.toThrow(NoRoomForLetter);
   });
 
-  it('is stored whole where nobody knows how full the stream is', async () => {
+  it("a dead letter is stored whole when the stream's fullness is unknown", async () => {
     streams.log.jsm.streams.info = () => Promise.reject(new Error('timeout'));
     await new DeadLetters(streams.log).put(letter(MIB), 'one');
     expect(streams.letters().map(({ letter: kept }) => kept.body.length)).toEqual([MIB]);

@@ -29,7 +29,7 @@ const stage: Stage<Item, Item> = {
 };
 
 describe('stage runner', () => {
-  it('accounts for every input exactly once, in order, whatever the stage does with its neighbours', async () => {
+  it('the stage runner accounts for every input exactly once, in order, whatever the stage does with its neighbours', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom('emit', 'drop', 'dead', 'throw')), async (fates) => {
         const { counts, observer } = counting();
@@ -49,7 +49,7 @@ describe('stage runner', () => {
     );
   });
 
-  it('refuses a stage that forgets an input: each dies, none is lost', async () => {
+  it('the stage runner rejects a stage that forgets an input: each is dead-lettered, none is lost', async () => {
     const { observer } = counting();
     const dead: DeadEvent[] = [];
     const forgetful: Stage<Item, Item> = { name: 'decode', run: () => [] };
@@ -58,7 +58,7 @@ describe('stage runner', () => {
     expect(dead.map(({ reason }) => reason)).toEqual(['internal_error', 'internal_error']);
   });
 
-  it('waits for what a stage has to fetch, and tries again when it cannot be had', async () => {
+  it('the stage runner waits for what a stage fetches, and retries when it is unavailable', async () => {
     const { observer } = counting();
     let tries = 0;
     const fetching: Stage<Item, Item> = {

@@ -44,7 +44,7 @@ const sampledOf = (model: TailModel, trace_id: string): boolean[] =>
 describe('tail sampling', () => {
   const [a, b, c] = [nth(thinned, 0), nth(thinned, 1), nth(thinned, 2)];
 
-  it('holds what nothing keeps until its trace is complete, and stores a summary then', async () => {
+  it('tail sampling buffers a trace that no rule keeps until it is complete, and then stores a summary', async () => {
     const model = new TailModel();
     model.publish([event(a), child(a)]);
     await model.step(5);
@@ -58,7 +58,7 @@ describe('tail sampling', () => {
     expect([model.heldTraces, model.completed.has(a)]).toEqual([0, true]);
   });
 
-  it('lets pass at once what the rate keeps', async () => {
+  it('tail sampling passes on at once what the rate keeps', async () => {
     const id = nth(kept, 0);
     const model = new TailModel();
     model.publish([child(id), child(id)]);
@@ -77,7 +77,7 @@ describe('tail sampling', () => {
     ['a stat gate', { name: 'stat gate' }],
     ['MCP auth', { attributes: { event_type: 'MCP-Auth' } }],
     ['a forced trace', { attributes: { force_trace: true } }],
-  ])('keeps the whole trace, texts and all, for %s in its last span', async (_, span) => {
+  ])('tail sampling keeps the whole trace with its texts for %s in its last span', async (_, span) => {
     const model = new TailModel();
     model.publish([event(a), child(a), event(b)]);
     await model.step(5);
@@ -87,7 +87,7 @@ describe('tail sampling', () => {
     expect(sampledOf(model, b)).toEqual([]);
   });
 
-  it('keeps a trace that lasts too long as a whole, though none of its spans does', async () => {
+  it('tail sampling keeps a trace whose total duration is too long, though none of its spans is', async () => {
     const model = new TailModel();
     const at = model.now;
     model.publish([
@@ -102,7 +102,7 @@ describe('tail sampling', () => {
     expect([sampledOf(model, a), sampledOf(model, b)]).toEqual([[], [true, true]]);
   });
 
-  it('has late spans follow their trace, also when it was forgotten, and keeps a late error for itself and what comes after', async () => {
+  it('tail sampling decides late spans as their trace, also when it was forgotten, and keeps a late error and what follows', async () => {
     const model = new TailModel();
     const id = nth(kept, 1);
     model.publish([event(a), event(b, { outcome: 'error' }), event(id)]);
@@ -126,14 +126,14 @@ describe('tail sampling', () => {
     expect(sampledOf(model, a)).toEqual([false, false, true, true]);
   });
 
-  it('shows judges all of a trace that was held, though they came in the middle of it and nothing of it has a row', async () => {
+  it('tail sampling shows judges all of a buffered trace, though they were added in the middle and none of it has a row', async () => {
     const model = new TailModel();
     model.publish([event(a, { prompt: 'first question' })]);
     await model.step(5);
     model.hasJudges = true;
     model.publish([child(a, { prompt: 'second question' })]);
     await model.step(5);
-    // The bound on what is gathered for judges is nothing here: what is held stays all the same.
+    // The memory for judges is zero here, yet buffered traces stay.
     await model.step(0);
     model.now += GRACE_MS;
     await model.step(0);
@@ -146,7 +146,7 @@ describe('tail sampling', () => {
     ).toEqual([['first question', 0, 2]]);
   });
 
-  it('decides the oldest trace of any partition now where it has no slot left', async () => {
+  it('tail sampling decides the oldest trace of any partition when it has no slot left', async () => {
     const model = new TailModel({ slots: 2 });
     model.publish([child(a)]);
     model.publish([child(b)]);
@@ -161,7 +161,7 @@ describe('tail sampling', () => {
     expect(model.completed.size).toBe(0);
   });
 
-  it('does so too where it has no memory left, and for a trace that is too large by itself', async () => {
+  it('tail sampling does so too when it has no memory left, and for a trace that is too large by itself', async () => {
     const model = new TailModel({ bytes: 16_000, traceBytes: 20_000 });
     const large = 'x'.repeat(2500);
     model.publish([child(a, { prompt: large })]);
@@ -176,7 +176,7 @@ describe('tail sampling', () => {
     expect([a, b, c].map((id) => sampledOf(model, id))).toEqual([[false], [], [false, false]]);
   });
 
-  it('bounds how much of the log is read again after a crash, and how long a trace waits that never rests', async () => {
+  it('tail sampling bounds how much of the log is replayed after a crash, and how long a busy trace waits', async () => {
     const read = new TailModel({ read: { events: 2, bytes: 1e9 } });
     read.publish([child(a)]);
     await read.step(1);
@@ -192,7 +192,7 @@ describe('tail sampling', () => {
     expect(sampledOf(aged, a)).toEqual([false, false, false, false, false]);
   });
 
-  it('writes down nothing past the oldest event that is held', async () => {
+  it('tail sampling moves no checkpoint past the oldest buffered event', async () => {
     const model = new TailModel();
     model.publish([child(nth(kept, 0))]);
     model.publish([child(a)]);
@@ -205,7 +205,7 @@ describe('tail sampling', () => {
     expect(model.settledThrough(partitionOf(a))).toBe(8);
   });
 
-  it('knows a held trace again after a crash, and decides it by all of its spans', async () => {
+  it('tail sampling recognises a buffered trace after a crash, and decides it by all of its spans', async () => {
     const model = new TailModel();
     model.publish([event(a), child(b)]);
     await model.step(5);
@@ -218,7 +218,7 @@ describe('tail sampling', () => {
     expect([sampledOf(model, b), model.usage.reduce((sum, { events }) => sum + events, 0)]).toEqual([[false], 3]);
   });
 
-  it('finishes a decision that was cut off as it was begun', async () => {
+  it('tail sampling finishes an interrupted decision as it was begun', async () => {
     for (const first of [true, false]) {
       for (const isKept of [true, false]) {
         const model = new TailModel();
@@ -245,7 +245,7 @@ describe('held traces', () => {
       read,
     );
 
-  it('know a repeat of an event that has no row yet, and take no event for its own repeat', () => {
+  it('buffered traces recognise a repeat of an event without a row, and no event as its own repeat', () => {
     const tail = new TailBuffer();
     hold(tail, 5, 'a', 'aa');
     const states = new Map([[0, { tail }]]);
@@ -262,7 +262,7 @@ describe('held traces', () => {
     ).toEqual([eventIdentity({ org_id: 'org_a', event_hex: 'aa' })]);
   });
 
-  it('account for what they take', () => {
+  it('buffered traces account for their memory', () => {
     const tail = new TailBuffer();
     hold(tail, 1, 'a', 'aa');
     const one = tail.bytes;
@@ -322,14 +322,14 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 );
 
 describe('tail sampling, whatever comes and whoever dies', () => {
-  it('lands every event once and decides every trace once', async () => {
+  it('tail sampling lands every event once and decides every trace once, whatever arrives and whichever worker dies', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { minLength: 1, maxLength: 40 }),
         fc.constantFrom({}, { slots: 2 }, { bytes: 9000 }, { read: { events: 10, bytes: 1e9 } }, { bufferMs: IDLE_MS }),
         async (actions, limits) => {
           const model = new TailModel(limits);
-          // Ten of the traces are thinned, two are kept by the rate.
+          // Ten of the traces are summarised, two are kept by the rate.
           const traces = [...thinned.slice(0, 10), ...kept.slice(0, 2)];
           const sent = new Map<number, ModelEvent>();
           let n = 0;
@@ -378,7 +378,8 @@ function holds(model: TailModel, sent: readonly ModelEvent[]): void {
     const sampled = sampledOf(model, trace_id);
     expect(live).toEqual([1, events.length, Number(sampled.includes(true))]);
     expect(model.completed).toContain(trace_id);
-    // Decided once: a summary until a rule holds, full from then on; and full from the beginning where the rule held in time.
+    // Decided once: a summary until a rule applies and full from then on; full from the beginning
+    // when the rule applied in time.
     const turn = sampled.includes(true) ? sampled.indexOf(true) : sampled.length;
     expect(sampled.slice(turn)).not.toContain(false);
     const errors = new Set(events.filter(({ span }) => span.outcome === 'error').map(({ n }) => hex(n)));

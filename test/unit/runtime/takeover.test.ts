@@ -1,6 +1,6 @@
 // Bringing up the partitions that a worker has claimed.
 import { expect, it } from 'vitest';
-import type { PartitionRecord } from '../../../pipeline/worker/partition_record.ts';
+import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import type { PartitionState } from '../../../pipeline/worker/partition_state.ts';
 import { takeOver, type TakeoverDeps } from '../../../pipeline/worker/takeover.ts';
 

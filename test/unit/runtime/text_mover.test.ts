@@ -1,4 +1,5 @@
-// What the mover does when a move's answer is lost: the statement may still run, and nothing may be moved beside it.
+// The text mover after a move's answer was lost: the statement may still run, and nothing may be
+// moved beside it.
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { type RecentPart, TextMover, type TextStore } from '../../../pipeline/landing/text_mover.ts';
@@ -6,7 +7,7 @@ import { eventually } from '../../support/wait.ts';
 
 const part: RecentPart = { name: 'all_1_1_0', rows: 10, bytes: 1000, age_seconds: 60, log_seq_min: 1 };
 
-it('raises its fence again before it tries a move once more', async () => {
+it('the text mover raises its fence again before it retries a move', async () => {
   const calls: string[] = [];
   let parts = [part];
   const store: TextStore = {

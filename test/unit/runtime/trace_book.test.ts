@@ -11,7 +11,7 @@ const COST_CELL = 16;
 const signOf = (line: string): unknown => cells(line).at(-1);
 
 describe('TraceBook', () => {
-  it('writes one row for a new trace and a pair for each change', () => {
+  it('the trace book writes one row for a new trace and a pair for each change', () => {
     const traces = book();
     traces.apply(anEvent(5));
     const first = traces.takeRows();
@@ -25,7 +25,7 @@ describe('TraceBook', () => {
     expect(traces.takeRows()).toEqual([]);
   });
 
-  it('tells trace.started once, and trace.completed after the grace only when nothing else came', () => {
+  it('the trace book reports trace.started once, and trace.completed after the grace only when nothing else arrived', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
     expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.started']);
@@ -48,7 +48,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents()).toEqual([]);
   });
 
-  it('waits the idle time for a trace without a root', () => {
+  it('the trace book waits the idle time for a trace without a root', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000, parent_span_id: 'p' })));
     traces.takeEvents();
@@ -58,7 +58,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.completed']);
   });
 
-  it('adds a late event to the rows without telling anything again', () => {
+  it('the trace book adds a late event to the rows without reporting again', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
     traces.takeRows();
@@ -72,7 +72,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents()).toEqual([]);
   });
 
-  it('skips what a restored row holds already, and writes its pair for what is new', () => {
+  it('the trace book skips what a restored row contains already, and writes its pair for what is new', () => {
     const origin = book();
     origin.apply(anEvent(4));
     const stored = origin.takeRows()[0]?.line ?? '';
@@ -87,7 +87,7 @@ describe('TraceBook', () => {
     expect(cells(rows[1]?.line ?? '')[SPANS_CELL]).toBe(2);
   });
 
-  it('does not hold back completed_through for traces that are complete, and does for open ones', () => {
+  it('the trace book holds completed_through back for open traces, not for complete ones', () => {
     const traces = book();
     traces.apply(anEvent(7, aSpan({ trace_id: 'a', received_at: 1000 })));
     traces.apply(anEvent(9, aSpan({ trace_id: 'b', received_at: 2000 })));
@@ -98,7 +98,7 @@ describe('TraceBook', () => {
     expect(traces.completedThrough(9)).toBe(9);
   });
 
-  it('completes the trace that was quiet longest when too many are open', () => {
+  it('the trace book completes the trace that was quiet longest when too many are open', () => {
     const traces = book({ openMax: 2 });
     for (const [seq, id] of ['a', 'b', 'c'].entries())
       traces.apply(anEvent(seq + 1, aSpan({ trace_id: id, received_at: 1000 + seq })));
@@ -108,7 +108,7 @@ describe('TraceBook', () => {
     expect(traces.openCount).toBe(2);
   });
 
-  it('asks for the row of a trace that it has forgotten, and for no other', () => {
+  it('the trace book asks for the row of a trace that it has forgotten, and for no other', () => {
     const traces = book({ doneMax: 1 });
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
     traces.tick(9000);
@@ -118,7 +118,7 @@ describe('TraceBook', () => {
     expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
   });
 
-  it('keeps what was restored for a batch until the batch is applied, however much it is', () => {
+  it('the trace book keeps what was restored for a batch until the batch is applied, however much it is', () => {
     const traces = book({ doneMax: 1 });
     const ids = ['a', 'b', 'c'];
     const stored = ids.map((trace_id) => {
@@ -140,7 +140,7 @@ describe('TraceBook', () => {
     expect(traces.missing(ids.map((trace_id) => ({ org_id: 'org_a', trace_id })))).toHaveLength(2);
   });
 
-  it('forgets no trace whose row lands beside the next batch, so that a late event in it begins no second row', () => {
+  it('the trace book forgets no trace whose row lands beside the next batch, so that a late event in it begins no second row', () => {
     const traces = book({ doneMax: 1 });
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
     traces.tick(9000);
@@ -155,7 +155,7 @@ describe('TraceBook', () => {
     ]);
   });
 
-  it('corrects the cost of a trace by a pair, once, and makes none of what it does not know', () => {
+  it('the trace book corrects the cost of a trace by a pair, once, and creates none for an unknown trace', () => {
     const traces = book();
     traces.apply(anEvent(5, aSpan({ cost_pico_usd: 100n })));
     const [before] = traces.takeRows();
@@ -186,7 +186,7 @@ describe('TraceBook', () => {
     expect(again.takeEvents()).toEqual([]);
   });
 
-  it('keeps an open trace that is corrected behind those that are older in the log', () => {
+  it('the trace book keeps an open trace that is corrected behind those that are older in the log', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ trace_id: 'a', received_at: 1000 })));
     traces.apply(anEvent(2, aSpan({ trace_id: 'b', received_at: 1000 })));
@@ -199,7 +199,7 @@ describe('TraceBook', () => {
     expect(traces.completedThrough(9)).toBe(9);
   });
 
-  it('takes outcome, root, agent and tags as defined', () => {
+  it('the trace book computes outcome, root, agent and tags as defined', () => {
     const traces = book();
     traces.apply(
       anEvent(1, aSpan({ parent_span_id: 'p', agent_id: 'first', tags: ['x'], outcome: 'timeout', started_at: 900 })),
@@ -219,7 +219,7 @@ describe('TraceBook', () => {
 });
 
 function stateOf(traces: TraceBook) {
-  // The state as the store would give it back: from the row's cells.
+  // The state as the store would return it: from the row's cells.
   traces.apply(anEvent(4));
   const row = cells(traces.takeRows().at(-2)?.line ?? '') as [
     string,

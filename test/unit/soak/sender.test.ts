@@ -8,7 +8,7 @@ describe('bodies of the soak load', () => {
   const vocabulary = new Vocabulary(5000);
 
   it.each(STREAMS.map((stream, index) => [`${stream.format} ${String(index)}`, stream] as const))(
-    'of %s are valid, and new with each number',
+    'bodies of %s are valid, and new with each number',
     (_, stream) => {
       const body = stream.make(vocabulary, seededRandom(1));
       const texts = [7, 8].map((number) => {
@@ -27,7 +27,7 @@ describe('bodies of the soak load', () => {
     },
   );
 
-  it('make up the whole load', () => {
+  it('the bodies make up the whole load', () => {
     expect(STREAMS.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
   });
 });

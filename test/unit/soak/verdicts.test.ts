@@ -10,11 +10,11 @@ interface Shape {
   /** MiB of the worker at a second of its life. */
   worker?: (lifeS: number) => number;
   descriptors?: (lifeS: number) => number;
-  /** A new worker begins this often. */
+  /** Seconds after which a new worker starts. */
   lifeS?: number;
   hours?: number;
   parts?: number;
-  /** Bytes of the store's folder for so many events. */
+  /** Bytes of the store's folder for a number of events. */
   disk?: (events: number) => number;
   log?: number;
   ids?: (lifeS: number) => number;
@@ -81,61 +81,61 @@ const verdict = (verdicts: readonly Verdict[], what: RegExp): Verdict => {
 };
 
 describe('slope over several lives', () => {
-  it('is that of each life, whatever its height', () => {
+  it('the slope over several lives is that of each life, whatever its height', () => {
     const life = (height: number): [number, number][] => Array.from({ length: 10 }, (_, x) => [x, height + 3 * x]);
     expect(commonSlope([life(0), life(500), life(-20)])).toBeCloseTo(3, 9);
   });
 });
 
 describe('verdicts', () => {
-  it('pass a run in which nothing grows but the data', () => {
+  it('the verdicts pass a run in which nothing grows but the data', () => {
     const verdicts = judged({});
     expect(verdicts.filter(({ ok }) => ok !== true)).toEqual([]);
     expect(isBreach(verdicts)).toBe(false);
   });
 
-  it('see a leak, also where restarts cut it into lives', () => {
+  it('the verdicts find a leak, also where restarts cut it into lives', () => {
     expect(verdict(judged({ worker: (s) => 400 + (50 * s) / HOUR }), /memory of worker/).ok).toBe(false);
     expect(
       verdict(judged({ worker: (s) => 400 + (50 * s) / HOUR, lifeS: 2400 }, { restarts: 2 }), /memory of worker/).ok,
     ).toBe(false);
   });
 
-  it('take a warm-up after each start for none', () => {
+  it('the verdicts count a warm-up after each start as no leak', () => {
     const warming = (s: number): number => 200 + 200 * Math.min(1, s / 500);
     expect(verdict(judged({ worker: warming, lifeS: 2400 }, { restarts: 2 }), /memory of worker/).ok).toBe(true);
   });
 
-  it('do not count the window of ids, which grows by design', () => {
+  it('the verdicts ignore the window of ids, which grows by design', () => {
     const ids = (s: number): number => s * RATE;
     const worker = (s: number): number => 400 + (s * RATE * 20) / MIB;
     expect(verdict(judged({ worker, ids }), /memory of worker/).ok).toBe(true);
     expect(verdict(judged({ worker }), /memory of worker/).ok).toBe(false);
   });
 
-  it('see descriptors that are never closed', () => {
+  it('the verdicts find descriptors that are never closed', () => {
     expect(verdict(judged({ descriptors: (s) => 50 + s / 60 }), /descriptors of worker/).ok).toBe(false);
   });
 
-  it('see too many parts, a full log, and disk that the data does not explain', () => {
+  it('the verdicts find too many parts, a full log, and disk that the data does not explain', () => {
     expect(verdict(judged({ parts: 900 }), /active parts/).ok).toBe(false);
     expect(verdict(judged({ log: 3 * GIB }), /ingest log/).ok).toBe(false);
     expect(verdict(judged({ disk: (events) => events * 400 + events ** 2 / 10_000 }), /for an event/).ok).toBe(false);
   });
 
-  it('see what is lost, doubled or refused for nothing', () => {
+  it('the verdicts find lost and doubled events, and unjustified rejections', () => {
     expect(verdict(judged({}, { landed: 9 }), /acknowledged = landed/).ok).toBe(false);
     expect(verdict(judged({}, { landed: 11 }), /acknowledged = landed/).ok).toBe(false);
     expect(verdict(judged({}, { landed: 11, abandoned: 1 }), /acknowledged = landed/).ok).toBe(true);
     expect(verdict(judged({}, { faults: ['app: 422'] }), /good request/).ok).toBe(false);
   });
 
-  it('see a process that was started again though nobody killed it', () => {
+  it('the verdicts find a process that restarted though nobody killed it', () => {
     expect(verdict(judged({ lifeS: 2400 }), /ended by themselves/)).toMatchObject({ ok: false, found: '2' });
     expect(verdict(judged({ lifeS: 2400 }, { restarts: 2 }), /ended by themselves/).ok).toBe(true);
   });
 
-  it('say nothing where the run was too short', () => {
+  it('the verdicts are empty where the run was too short', () => {
     const verdicts = judged({ hours: 0.2, worker: (s) => 400 + s });
     expect(verdict(verdicts, /memory of worker/).ok).toBeNull();
     expect(verdict(verdicts, /descriptors/).ok).toBeNull();
@@ -154,7 +154,7 @@ describe('figures', () => {
     'up 1',
   ].join('\n');
 
-  it('are read from the metrics of all processes', () => {
+  it('figures are read from the metrics of all processes', () => {
     expect(serviceFigures(text)).toMatchObject({
       stream_bytes: { INGEST: 2048 },
       heap_bytes: { 'worker-1': 5000 },
@@ -164,7 +164,7 @@ describe('figures', () => {
     expect([...metricSamples(text)]).toHaveLength(6);
   });
 
-  it('are unknown where the service does not answer', () => {
+  it('figures are unknown where the service does not answer', () => {
     expect(serviceFigures('').lag_seconds).toBeNaN();
   });
 });

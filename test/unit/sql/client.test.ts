@@ -1,4 +1,5 @@
-// How long reads may take, against a server that answers in drops. The clock is simulated, so a busy machine changes nothing.
+// Time limits of reads, against a server that answers in small parts. The clock is simulated, so a
+// busy machine changes nothing.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -30,21 +31,24 @@ afterEach(async () => {
 });
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-/** Resolves once check gives true. Simulated time stands still meanwhile, but for the client's timers of no time at all. */
+/**
+ * Resolves once `check` returns true. Simulated time stands still meanwhile, except for the
+ * client's timers of zero length.
+ */
 async function until(check: () => boolean): Promise<void> {
   while (!check()) {
     await pass(0);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
-/** The answer to the one request. */
+/** Returns the answer to the one request. */
 async function answer(): Promise<ServerResponse> {
   await until(() => answers.length > 0);
   return answers[0] as ServerResponse;
 }
 
 interface Reading {
-  /** Records that have come. */
+  /** Records received so far. */
   records: number;
   ended: Promise<void>;
 }
@@ -61,7 +65,7 @@ function read(): Reading {
   return reading;
 }
 
-/** Sends a record every now and then. */
+/** Sends a record from time to time. */
 async function drip(reading: Reading, records: number): Promise<ServerResponse> {
   const res = await answer();
   for (let sent = 1; sent <= records; sent += 1) {
@@ -72,27 +76,27 @@ async function drip(reading: Reading, records: number): Promise<ServerResponse> 
   return res;
 }
 
-it('reads records for as long as they come, however long that takes in all', async () => {
+it('the client reads records for as long as they arrive, however long that takes in all', async () => {
   const reading = read();
   (await drip(reading, 20)).end();
   await reading.ended;
   expect(reading.records).toBe(20);
 });
 
-it.each([0, 3])('gives up when nothing comes any more (after %i records)', async (records) => {
+it.each([0, 3])('the client gives up when nothing arrives any more (after %i records)', async (records) => {
   const reading = read();
   await drip(reading, records);
   await pass(SILENCE_MS);
   await expect(reading.ended).rejects.toThrow(StoreUnavailable);
 });
 
-/** Begins to answer with rows and then falls silent. */
+/** Begins to answer with rows and then stalls. */
 async function answerTwoRows(): Promise<void> {
   (await answer()).write('{"n":1}\n{"n":2}\n');
 }
 const SILENT = { name: 'silent', sql: 'SELECT 1', timeoutMs: SILENCE_MS };
 
-it('gives up on rows whose answer has begun and does not go on', async () => {
+it('the client gives up on rows whose answer has begun and does not continue', async () => {
   const reading = clickhouse.rows(SILENT);
   reading.catch(() => undefined);
   await answerTwoRows();
@@ -100,7 +104,7 @@ it('gives up on rows whose answer has begun and does not go on', async () => {
   await expect(reading).rejects.toThrow(StoreUnavailable);
 });
 
-it('gives up on a stream that does not go on, however long its reader took for what came', async () => {
+it('the client gives up on a stream that does not continue, however long its reader took before', async () => {
   const seen: unknown[] = [];
   let isReading = false;
   const reading = async (): Promise<void> => {
@@ -118,7 +122,7 @@ it('gives up on a stream that does not go on, however long its reader took for w
   ended.catch(() => undefined);
   await answerTwoRows();
   await until(() => seen.length === 2 && !isReading);
-  // From here on nothing comes, and time passes for the stream itself.
+  // From here on nothing arrives, and time passes for the stream itself.
   while (!over.signal.aborted) {
     await pass(SILENCE_MS / 10);
     await new Promise((resolve) => setImmediate(resolve));
@@ -127,7 +131,7 @@ it('gives up on a stream that does not go on, however long its reader took for w
   expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
-it('ends a read whose caller has gone, also in the middle of its answer', async () => {
+it('the client ends a read whose caller is gone, also in the middle of its answer', async () => {
   const gone = new AbortController();
   const reading = clickhouse.rows({ ...SILENT, timeoutMs: 60_000, signal: gone.signal });
   reading.catch(() => undefined);

@@ -6,7 +6,7 @@ describe('the rewrite for a cluster', () => {
   const { migrations, views } = readScripts();
   const statements = [...migrations, ...views].flatMap(({ sql }) => splitStatements(sql));
 
-  it('gives every table of the project a replicated engine and changes nothing else', () => {
+  it('the rewrite for a cluster gives every table of the project a replicated engine and changes nothing else', () => {
     const tables = statements.filter((sql) => sql.startsWith('CREATE TABLE'));
     expect(tables.length).toBeGreaterThan(5);
     for (const sql of tables) {
@@ -16,26 +16,26 @@ describe('the rewrite for a cluster', () => {
     }
   });
 
-  it('leaves statements without an engine as they are', () => {
+  it('the rewrite for a cluster leaves statements without an engine as they are', () => {
     for (const sql of statements.filter((text) => !text.startsWith('CREATE TABLE')))
       expect(rewriteForCluster(sql)).toBe(sql);
   });
 
-  it('keeps the parameters of an engine', () => {
+  it('the rewrite for a cluster keeps the parameters of an engine', () => {
     expect(rewriteForCluster('x ENGINE = VersionedCollapsingMergeTree(sign, version) y')).toBe(
       'x ENGINE = ReplicatedVersionedCollapsingMergeTree(sign, version) y',
     );
     expect(rewriteForCluster('x ENGINE=MergeTree ORDER BY a')).toBe('x ENGINE = ReplicatedMergeTree ORDER BY a');
   });
 
-  it('rewrites nothing twice', () => {
+  it('the rewrite for a cluster rewrites nothing twice', () => {
     const once = rewriteForCluster('ENGINE = MergeTree');
     expect(rewriteForCluster(once)).toBe(once);
   });
 });
 
 describe('statements of a script', () => {
-  it('end with a semicolon at the end of a line and leave comments out', () => {
+  it('statements of a script end with a semicolon at the end of a line and omit comments', () => {
     expect(
       splitStatements(
         "-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n",
@@ -45,7 +45,7 @@ describe('statements of a script', () => {
 });
 
 describe('the analyst user', () => {
-  it('gets the hash of the password and grants on the views only', () => {
+  it('the analyst user gets the hash of the password and grants on the views only', () => {
     const statements = analystStatements('millrace', 'correct horse');
     expect(statements.join('\n')).not.toContain('correct horse');
     const grants = statements.filter((sql) => sql.startsWith('GRANT'));
@@ -54,7 +54,7 @@ describe('the analyst user', () => {
     expect(statements[0]).toContain('readonly = 1');
   });
 
-  it('is made on every replica of a cluster', () => {
+  it('the analyst user is created on every replica of a cluster', () => {
     for (const sql of analystStatements('millrace', 'p', 'main')) expect(sql).toContain("ON CLUSTER 'main'");
   });
 });

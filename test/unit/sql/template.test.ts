@@ -7,7 +7,7 @@ const noInclude = (): never => {
 const render = (sql: string, params: Record<string, unknown>) => renderTemplate(parseTemplate(sql, noInclude), params);
 
 describe('query templates', () => {
-  it('keep a part only when its parameter is given', () => {
+  it('query templates keep a part only when its parameter is given', () => {
     const sql = 'SELECT 1 WHERE a = {a:String}/*if b*/ AND b = {b:String}/*end*/';
     expect(render(sql, { a: 'x', b: undefined })).toEqual({ sql: 'SELECT 1 WHERE a = {a:String}', params: { a: 'x' } });
     expect(render(sql, { a: 'x', b: 'y' })).toEqual({
@@ -16,7 +16,7 @@ describe('query templates', () => {
     });
   });
 
-  it('give each element of a list its own parameters, in every part that names the list', () => {
+  it('query templates give each element of a list its own parameters, in every part that names the list', () => {
     const sql =
       'SELECT /*each words with +*/f({words_word:String}, {words_hash:UInt32})/*end*/ WHERE /*each words with OR*/g({words_word:String})/*end*/';
     const words = [
@@ -34,24 +34,24 @@ describe('query templates', () => {
     });
   });
 
-  it('leave nothing of an empty list', () => {
+  it('query templates omit everything of an empty list', () => {
     expect(render('SELECT 0 /*each words*/+ f({words_word:String})/*end*/', { words: [] })).toEqual({
       sql: 'SELECT 0 ',
       params: {},
     });
   });
 
-  it('stand within each other', () => {
+  it('query templates may be nested', () => {
     const sql = 'a /*if on*/b /*each xs with ,*/{xs_v:UInt8}/*end*/ c/*end*/';
     expect(render(sql, { on: true, xs: [{ v: 1 }, { v: 2 }] }).sql).toBe('a b {xs_v_0:UInt8} , {xs_v_1:UInt8} c');
     expect(render(sql, { xs: [{ v: 1 }] })).toEqual({ sql: 'a ', params: { xs: [{ v: 1 }] } });
   });
 
-  it('bind plain lists whole', () => {
+  it('query templates bind plain lists whole', () => {
     expect(render('SELECT {ids:Array(String)}', { ids: ['a', 'b'] }).params).toEqual({ ids: ['a', 'b'] });
   });
 
-  it('take in other files and leave comment lines out', () => {
+  it('query templates include other files and omit comment lines', () => {
     const included = parseTemplate('-- said elsewhere\norg_id = {org_id:String}', noInclude);
     const template = parseTemplate('-- what it is\nSELECT 1\nWHERE /*include traces/filters.sql*/', (path) => {
       expect(path).toBe('traces/filters.sql');
@@ -60,7 +60,7 @@ describe('query templates', () => {
     expect(renderTemplate(template, { org_id: 'o' }).sql).toBe('SELECT 1\nWHERE org_id = {org_id:String}');
   });
 
-  it.each(['a /*if b*/ c', 'a /*end*/ b'])('refuse marks without a counterpart: %s', (sql) => {
+  it.each(['a /*if b*/ c', 'a /*end*/ b'])('query templates reject marks without a counterpart: %s', (sql) => {
     expect(() => parseTemplate(sql, noInclude)).toThrow('/*end*/');
   });
 });

@@ -1,4 +1,5 @@
-// Which events are repeats: of one org the same text is one event, of two orgs it is two.
+// Which events are repeats: the same text is one event within an organization, and two events in
+// two organizations.
 import { describe, expect, it } from 'vitest';
 import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
 import { createDedupeStage } from '../../../pipeline/stages/dedupe.ts';
@@ -29,7 +30,7 @@ function stage(window: IdWindow, landed: ReadonlySet<string> = new Set()) {
 const kinds = (outcomes: readonly { kind: string }[]): string[] => outcomes.map(({ kind }) => kind);
 
 describe('dedupe', () => {
-  it('drops what an org sends again, and nothing of what another org sends alike', () => {
+  it('dedupe drops what an organization repeats, and nothing identical of another organization', () => {
     const dedupe = stage(new IdWindow(HOUR_MS, 1000));
     const hex = '00112233445566ff';
     expect(
@@ -39,7 +40,7 @@ describe('dedupe', () => {
     ).toEqual(['emit', 'emit', 'drop', 'drop']);
   });
 
-  it('takes the word of the store by org too, where the window is unsure', async () => {
+  it("dedupe uses the store's answer by organization too, where the window is unsure", async () => {
     const window = new IdWindow(HOUR_MS, 0);
     const hex = 'ffffffffffffffff';
     for (const org_id of ['org_a', 'org_b']) window.add(eventIdentity({ org_id, event_hex: hex }), 1000);
@@ -52,7 +53,7 @@ describe('dedupe', () => {
     expect(kinds(dedupe.run(batch))).toEqual(['drop', 'emit']);
   });
 
-  it('knows what came within the window before an event, however long ago that was', () => {
+  it('dedupe knows what arrived within the window before an event, however long ago that was', () => {
     const window = new IdWindow(HOUR_MS, 1000);
     const dedupe = createDedupeStage({
       windowOf: () => window,
@@ -78,7 +79,7 @@ describe('dedupe', () => {
 });
 
 describe('the identity of an event', () => {
-  it('is 16 hex characters, another for every org, and the same for the same', () => {
+  it('the identity of an event is 16 hex characters, different for every organization, and the same for the same', () => {
     const ids = Array.from({ length: 1000 }, (_, n) =>
       eventIdentity({ org_id: `org_${String(n)}`, event_hex: '0000000000000000' }),
     );
@@ -90,7 +91,7 @@ describe('the identity of an event', () => {
 
 describe('dedupe after an erasure', () => {
   const hex = '00112233445566ff';
-  /** A stage that has seen one event of org_a, with what the store holds by now. */
+  /** Returns a stage that has seen one event of org_a, with the store's current rows. */
   function erased(forget: (forgotten: Forgotten) => void) {
     const window = new IdWindow(HOUR_MS, 1000);
     const forgotten = new Forgotten(HOUR_MS, 1000);
@@ -135,7 +136,7 @@ describe('dedupe after an erasure', () => {
   ];
 
   it.each(scopes)(
-    'lets the first identical event through once %s was erased, and drops its repeats',
+    'dedupe admits the first identical event after the erasure of %s, and drops its repeats',
     async (_, forget) => {
       const stage = erased(forget);
       expect(await stage.run(event('org_a', hex, 1), event('org_a', hex, 2))).toEqual(['emit', 'drop']);
@@ -150,7 +151,7 @@ describe('dedupe after an erasure', () => {
   );
 
   it.each(scopes)(
-    'asks the store about an event that arrived before the end of the erasure of %s',
+    'dedupe asks the store about an event that arrived before the end of the erasure of %s',
     async (_, forget) => {
       const stage = erased(forget);
       await stage.run(event('org_a', hex, 1));
@@ -162,7 +163,7 @@ describe('dedupe after an erasure', () => {
   );
 
   it.each(scopes)(
-    'asks nothing about events of others when %s was erased, and drops their repeats',
+    'dedupe asks nothing about events of others after the erasure of %s, and drops their repeats',
     async (_, forget) => {
       const stage = erased(forget);
       const other = { ...event('org_b', hex, 1), trace_id: 'other' };
@@ -173,7 +174,7 @@ describe('dedupe after an erasure', () => {
     },
   );
 
-  it('forgets an erasure when no id of before it can be in the window any more', () => {
+  it('dedupe forgets an erasure when no earlier id can be in the window any more', () => {
     const stage = erased((forgotten) => {
       forgotten.addTraces('org_a', ['trace'], 2000);
       forgotten.addOrg('org_b', 2000);

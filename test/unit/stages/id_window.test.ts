@@ -5,7 +5,10 @@ const HOUR_MS = 3_600_000;
 const id = (n: number): string =>
   ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');
 
-/** How many ids that were never added it is not sure of: one in two thousand for each filter. */
+/**
+ * Returns for how many ids that were never added the window is unsure: one in two thousand for each
+ * filter.
+ */
 function unsureOf(window: IdWindow, from: number, to: number): number {
   let unsure = 0;
   for (let n = from; n < to; n += 1) if (window.look(id(n)) === 'unsure') unsure += 1;
@@ -13,7 +16,7 @@ function unsureOf(window: IdWindow, from: number, to: number): number {
 }
 
 describe('IdWindow', () => {
-  it('knows every id that was added and no other', () => {
+  it('the id window knows every id that was added and no other', () => {
     const window = new IdWindow(24 * HOUR_MS, 1_000_000);
     for (let n = 0; n < 50_000; n += 1) window.add(id(n), n);
     for (let n = 0; n < 50_000; n += 1) expect(window.look(id(n))).toBe('seen');
@@ -21,14 +24,14 @@ describe('IdWindow', () => {
     expect(window.size).toBe(50_000);
   });
 
-  it('knows the id of zeros', () => {
+  it('the id window knows the id of zeros', () => {
     const window = new IdWindow(24 * HOUR_MS, 1000);
     expect(window.look('0'.repeat(16))).toBe('new');
     window.add('0'.repeat(16), 0);
     expect(window.look('0'.repeat(16))).toBe('seen');
   });
 
-  it('keeps an id for the whole window, and forgets it within a sixth of the window after', () => {
+  it('the id window keeps an id for the whole window, and forgets it within a sixth of the window after', () => {
     const window = new IdWindow(24 * HOUR_MS, 1000);
     window.add(id(1), 3.9 * HOUR_MS);
     window.forget(27.8 * HOUR_MS);
@@ -37,7 +40,7 @@ describe('IdWindow', () => {
     expect(window.look(id(1))).toBe('new');
   });
 
-  it('is unsure, never wrong, about ids past its bound', () => {
+  it('the id window is unsure, never wrong, about ids past its bound', () => {
     const window = new IdWindow(24 * HOUR_MS, 10_000);
     for (let n = 0; n < 20_000; n += 1) window.add(id(n), 1 * HOUR_MS);
     window.trim();
@@ -56,40 +59,44 @@ describe('IdWindow', () => {
   it.each([
     ['in one stretch of time', () => 9 * HOUR_MS],
     ['of all times at once, as when it is rebuilt', (n: number) => ((n * 7) % 24) * HOUR_MS],
-  ])('keeps to its bound however many ids there are %s, and what was added last stays exact', (_what, timeOf) => {
-    const bound = 4000;
-    const window = new IdWindow(24 * HOUR_MS, bound);
-    const count = 200_000;
-    let bytesMax = 0;
-    for (let n = 0; n < count; n += 1) {
-      window.add(id(n), timeOf(n));
-      if (n % 100 !== 99) continue;
-      window.trim();
-      expect(window.size).toBeLessThanOrEqual(bound + 200);
-      bytesMax = Math.max(bytesMax, window.bytes);
-    }
-    for (let n = 0; n < count; n += 1)
-      if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
-    for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
-    expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
-    // Two bytes an id in filters, the last of which is a third full at worst, and the exact tables of seven generations.
-    expect(bytesMax).toBeLessThan(count * 6 + 7 * 2 * 8 * 8192);
-  });
+  ])(
+    'the id window stays within its bound however many ids there are %s, and the latest stay exact',
+    (_what, timeOf) => {
+      const bound = 4000;
+      const window = new IdWindow(24 * HOUR_MS, bound);
+      const count = 200_000;
+      let bytesMax = 0;
+      for (let n = 0; n < count; n += 1) {
+        window.add(id(n), timeOf(n));
+        if (n % 100 !== 99) continue;
+        window.trim();
+        expect(window.size).toBeLessThanOrEqual(bound + 200);
+        bytesMax = Math.max(bytesMax, window.bytes);
+      }
+      for (let n = 0; n < count; n += 1)
+        if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
+      for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
+      expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
+      // Two bytes an id in filters, the last of which is a third full at worst, and the exact
+      // tables of seven generations.
+      expect(bytesMax).toBeLessThan(count * 6 + 7 * 2 * 8 * 8192);
+    },
+  );
 });
 
 describe('ids that a caller has chosen', () => {
   const hex = (high: number, low: number): string =>
     high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
 
-  it('take no longer than others when all of them end in the same bits', () => {
-    // In a table that is placed by the low bits these ids take the square of their number: minutes.
+  it('ids chosen to end in the same bits take no longer than others', () => {
+    // In a table placed by the low bits these ids take quadratic time: minutes.
     const window = new IdWindow(24 * HOUR_MS, 10_000_000);
     for (let n = 0; n < 500_000; n += 1) window.add(hex(n, 0), 0);
     for (let n = 0; n < 500_000; n += 1) if (window.look(hex(n, 0)) !== 'seen') expect.unreachable();
     expect(window.look(hex(500_000, 0))).toBe('new');
   }, 60_000);
 
-  it('do not fill the filter so that every other id has to be looked up in the store', () => {
+  it('ids chosen by a caller do not fill the filter so that every other id is looked up in the store', () => {
     const window = new IdWindow(24 * HOUR_MS, 10_000);
     for (let n = 0; n < 20_000; n += 1) window.add(hex(0, n * 10), HOUR_MS);
     window.trim();

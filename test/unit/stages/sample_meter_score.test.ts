@@ -1,4 +1,4 @@
-// The stages after dedupe: what is kept in full, what an event used.
+// The stages after dedupe: what is kept in full, and what an event used.
 import { describe, expect, it } from 'vitest';
 import { dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { DecodedEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
@@ -23,20 +23,23 @@ describe('sample', () => {
     ['balanced', true, 600],
     ['aggressive', true, 200],
     ['aggressive', false, 4000],
-  ] as const)('profile %s, enabled %s: about %i of 4000 traces in full', (profile, enabled, expected) => {
-    const sampled = emitted(createSampleStage({ profile, enabled, slowMs: 5000 }), decoded(4000));
-    const full = sampled.filter(({ retain }) => retain === 'full').length;
-    expect(Math.abs(full - expected)).toBeLessThanOrEqual(expected === 4000 ? 0 : 6 * Math.sqrt(expected));
-    expect(new Set(sampled.map(({ sample_reason }) => sample_reason))).toEqual(new Set(['profile']));
-  });
+  ] as const)(
+    'sampling with profile %s, enabled %s, stores about %i of 4000 traces in full',
+    (profile, enabled, expected) => {
+      const sampled = emitted(createSampleStage({ profile, enabled, slowMs: 5000 }), decoded(4000));
+      const full = sampled.filter(({ retain }) => retain === 'full').length;
+      expect(Math.abs(full - expected)).toBeLessThanOrEqual(expected === 4000 ? 0 : 6 * Math.sqrt(expected));
+      expect(new Set(sampled.map(({ sample_reason }) => sample_reason))).toEqual(new Set(['profile']));
+    },
+  );
 
-  it('keeps what a rule holds, and says which', () => {
+  it('sampling keeps what a rule keeps, and names the rule', () => {
     const stage = createSampleStage({ profile: 'aggressive', enabled: true, slowMs: 5000 });
     const sampled = emitted(stage, decoded(200, aSpan({ outcome: 'error' })));
     expect(sampled.every(({ retain, sample_reason }) => retain === 'full' && sample_reason === 'error')).toBe(true);
   });
 
-  it('gives all events of a trace one decision, and takes nothing from the event', () => {
+  it('sampling gives all events of a trace one decision, and removes nothing from the event', () => {
     const stage = createSampleStage({ profile: 'balanced', enabled: true, slowMs: 5000 });
     const events = [1, 2, 3].flatMap((seq) =>
       Array.from({ length: 300 }, (_, i) => anEvent(seq, aSpan(), { trace_id: `trc_${String(i)}` })),
@@ -51,7 +54,7 @@ describe('sample', () => {
 describe('meter', () => {
   const meter = createMeterStage();
 
-  it('adds up the spans of an event, in the hour of its receipt and on the day it began', () => {
+  it('metering adds up the spans of an event, in the hour of its receipt and on the day it began', () => {
     const own = aSpan({
       agent_id: 'agent_1',
       started_at: Date.parse('2026-01-31T23:59:59.999Z'),
@@ -77,7 +80,7 @@ describe('meter', () => {
       input_tokens: 11,
       output_tokens: 7,
       storage_bytes: 100,
-      // As the store's column rounds it: what is metered equals what is stored.
+      // Rounded as the store's column rounds: metered and stored amounts are equal.
       sandbox_micros: BigInt((1.2345675).toFixed(6).replace('.', '')),
       cost_pico_usd: 12n,
       outcomes: new Map([['tickets', 2_500_000_000_000n]]),
@@ -85,7 +88,7 @@ describe('meter', () => {
     });
   });
 
-  it('meters what sampling thins as it meters what is kept', () => {
+  it('metering counts summarised events like full ones', () => {
     const [full, summary] = emitted(meter, [anEvent(1, aSpan()), anEvent(1, aSpan(), { retain: 'summary' })]);
     expect(full?.usage).toEqual(summary?.usage);
   });

@@ -4,12 +4,12 @@ import { rowChunks } from '../../../api/telemetry/traces/export.ts';
 import type { SpanRow } from '../../../api/telemetry/traces/store.ts';
 
 describe('attributes', () => {
-  it('have the kind among them, whatever was sent under its name', () => {
+  it('attributes include the kind, whatever was sent under its name', () => {
     expect(readAttributes('{"span_kind":"mine","a":1}', 'tool')).toEqual({ a: 1, span_kind: 'tool' });
     expect(readAttributes('{}', 'llm')).toEqual({ span_kind: 'llm' });
   });
 
-  it('are written again digit by digit', () => {
+  it('attributes are written again digit by digit', () => {
     const text =
       '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":1e400}';
     expect(JSON.stringify(readAttributes(text, 'llm'))).toBe(
@@ -17,7 +17,7 @@ describe('attributes', () => {
     );
   });
 
-  it.each(['', 'nonsense', '[1]', 'null', '7'])('that are no object show as none: %s', (text) => {
+  it.each(['', 'nonsense', '[1]', 'null', '7'])('attributes that are not an object are shown as none: %s', (text) => {
     expect(readAttributes(text, 'llm')).toEqual({ span_kind: 'llm' });
   });
 });
@@ -33,13 +33,13 @@ describe('chunks of an export', () => {
     return found;
   };
 
-  it('are bounded in spans', async () => {
+  it('chunks of an export are bounded in spans', async () => {
     expect(await sizes([Array.from({ length: 700 }, () => 10), Array.from({ length: 400 }, () => 10)])).toEqual([
       500, 500, 100,
     ]);
   });
 
-  it('are bounded in bytes', async () => {
+  it('chunks of an export are bounded in bytes', async () => {
     const megabyte = 1024 * 1024;
     expect(
       await sizes([
@@ -49,7 +49,7 @@ describe('chunks of an export', () => {
     ).toEqual([2, 2, 1]);
   });
 
-  it('are none for no rows', async () => {
+  it('an export without rows has no chunk', async () => {
     expect(await sizes([[]])).toEqual([]);
   });
 });

@@ -37,7 +37,7 @@ describe('pairs', () => {
     row('1', '6', -1),
   ];
 
-  it('leave the one state of each trace that nothing takes back', () => {
+  it('pairs leave the one current state of each trace', () => {
     const { live, last } = foldPairs(rows, false);
     expect(live.map(({ trace_id, version }) => [trace_id, version])).toEqual([
       ['t3', '9'],
@@ -47,14 +47,14 @@ describe('pairs', () => {
     expect(last).toMatchObject({ trace_key: '1', version: '6' });
   });
 
-  it('leave a last row whose partner may be cut off to the next read', () => {
+  it('pairs leave a last row whose partner may be cut off to the next read', () => {
     const cut = rows.slice(0, 2);
     expect(foldPairs(cut, true)).toEqual({ live: [rows[0]], last: rows[0] });
     expect(foldPairs(cut, false).last).toEqual(rows[1]);
     expect(foldPairs([], true)).toEqual({ live: [], last: null });
   });
 
-  it('come out the same however the rows are cut into reads', () => {
+  it('pairs give the same states however the rows are cut into reads', () => {
     const whole = foldPairs(rows, false).live;
     for (let size = 3; size <= rows.length + 1; size++) {
       const live: TraceRow[] = [];
@@ -77,7 +77,7 @@ describe('pairs', () => {
 });
 
 describe('a cursor', () => {
-  it('gives back where the page begins', () => {
+  it('a cursor names where the page begins', () => {
     const position = { ms: 1_787_000_000_123, key: '18446744073709551615', before: 150 };
     expect(cursorOf(position)).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(positionOf(cursorOf(position))).toEqual(position);
@@ -90,23 +90,23 @@ describe('a cursor', () => {
     Buffer.from('[1,"x",0]').toString('base64url'),
     Buffer.from('[1,"1",-1]').toString('base64url'),
     Buffer.from('[1,"1"]').toString('base64url'),
-  ])('that this list has not given is refused: %s', (cursor) => {
+  ])('a cursor that this list did not issue is rejected: %s', (cursor) => {
     expect(() => positionOf(cursor)).toThrow(ApiError);
   });
 });
 
 describe('the query of a list', () => {
-  it('has defaults', () => {
+  it('the query of a list has defaults', () => {
     expect(listQuery.parse({})).toEqual({ limit: 50, offset: 0 });
   });
 
-  it('reads times with and without an offset, and days', () => {
+  it('the query of a list reads times with and without an offset, and days', () => {
     const { since, until } = listQuery.parse({ since: '2026-01-02', until: '2026-01-02T03:04:05+01:00' });
     expect(since).toBe(Date.parse('2026-01-02T00:00:00Z'));
     expect(until).toBe(Date.parse('2026-01-02T02:04:05Z'));
   });
 
-  it('takes tags repeated and with commas', () => {
+  it('the query of a list accepts tags repeated and with commas', () => {
     expect(listQuery.parse({ tags: ['a,b', 'c'] }).tags).toEqual(['a', 'b', 'c']);
   });
 
@@ -125,34 +125,34 @@ describe('the query of a list', () => {
     ['search', '?!'],
     ['search', Array.from({ length: 33 }, (_, n) => `w${String(n)}`).join(' ')],
     ['agent_id', ['a', 'b']],
-  ])('refuses %s=%s', (name, value) => {
+  ])('the query of a list rejects %s=%s', (name, value) => {
     const result = listQuery.safeParse({ [name]: value });
     expect(result.error?.issues[0]?.path).toEqual([name]);
   });
 
-  it('takes an empty search for none', () => {
+  it('the query of a list treats an empty search as none', () => {
     expect(listQuery.parse({ search: ' ' }).search).toBeUndefined();
   });
 });
 
 describe('the text of a search', () => {
-  it('is words, and phrases in quotes', () => {
+  it('the text of a search is words, and phrases in quotes', () => {
     expect(parseSearch('Red "fast CAR" x "one"')).toEqual({
       words: ['red', 'fast', 'car', 'x', 'one'],
       phrases: ['(?i)(?:^|[^\\pL\\pN])fast[^\\pL\\pN]+CAR(?:[^\\pL\\pN]|$)'],
     });
   });
 
-  it('takes an open quote for a blank', () => {
+  it('the text of a search treats an unclosed quote as a blank', () => {
     expect(parseSearch('a "b c')).toEqual({ words: ['a', 'b', 'c'], phrases: [] });
   });
 
-  it('lets nothing but letters and digits into a pattern', () => {
+  it('the text of a search passes only letters and digits into a pattern', () => {
     const { phrases } = parseSearch('"a.* (b) [c\\ d"') ?? { phrases: [] };
     expect(phrases).toEqual(['(?i)(?:^|[^\\pL\\pN])a[^\\pL\\pN]+b[^\\pL\\pN]+c[^\\pL\\pN]+d(?:[^\\pL\\pN]|$)']);
   });
 
-  it('is nothing without a word', () => {
+  it('the text of a search is empty without a word', () => {
     expect(parseSearch('"!" ?')).toBeNull();
   });
 });

@@ -35,7 +35,7 @@ const answer = (text: string): ChatAnswer => ({
   started_at: 0,
   ended_at: 1,
 });
-/** Rejects with the signal's reason when it ends. */
+/** Rejects with the signal's reason when it aborts. */
 const untilEnded = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason as Error);
@@ -46,7 +46,7 @@ const untilEnded = (signal: AbortSignal) =>
 const never = new AbortController().signal;
 
 describe('the calls of a replay', () => {
-  it('are begun in order, a few at a time, and answered in order', async () => {
+  it('the calls of a replay begin in order, a few at a time, and are answered in order', async () => {
     const begun: string[] = [];
     let open = 0;
     let openMax = 0;
@@ -65,7 +65,7 @@ describe('the calls of a replay', () => {
     expect([begun, openMax]).toEqual([[0, 1, 2, 3, 4].map((i) => `model-${String(i)}`), 2]);
   });
 
-  it('end with the first that fails, which says why', async () => {
+  it('the calls of a replay end with the first that fails, which says why', async () => {
     const asked: string[] = [];
     const upstream: Upstream = {
       chat({ model }, { signal }) {
@@ -82,7 +82,7 @@ describe('the calls of a replay', () => {
     expect(asked).toEqual(['model-0', 'model-1']);
   });
 
-  it('tell what never works from what may work later', async () => {
+  it('a permanent failure is distinguished from one that may pass', async () => {
     const codeOf = async (error: Error): Promise<unknown> => {
       const failed = await makeCalls({ chat: () => Promise.reject(error) }, calls(1), never, BOUNDS).catch(
         (cause: unknown) => cause,
@@ -95,20 +95,20 @@ describe('the calls of a replay', () => {
     expect(await codeOf(new Error('a bug'))).toBe('a bug');
   });
 
-  it('are bounded in time together', async () => {
+  it('the calls of a replay are bounded in time together', async () => {
     const upstream: Upstream = { chat: (_, { signal }) => untilEnded(signal) };
     await expect(makeCalls(upstream, calls(3), never, { ...BOUNDS, replayMs: 5 })).rejects.toMatchObject({
       code: 'upstream_unavailable',
     });
   });
 
-  it('are bounded in what they answer together', async () => {
+  it('the calls of a replay are bounded in the size of their answers together', async () => {
     const upstream: Upstream = { chat: () => Promise.resolve(answer('x'.repeat(6000))) };
     expect(await makeCalls(upstream, calls(1), never, BOUNDS)).toHaveLength(1);
     await expect(makeCalls(upstream, calls(2), never, BOUNDS)).rejects.toMatchObject({ code: 'replay_failed' });
   });
 
-  it('end with whoever asked', async () => {
+  it('the calls of a replay end when their caller disconnects', async () => {
     const caller = new AbortController();
     const upstream: Upstream = {
       chat: (_, { signal }) => {

@@ -6,13 +6,13 @@ const DAY_MS = 86_400_000;
 const term = (df: number): Term => ({ word: `w${String(df)}`, hash: df, stop: false, df, idf: 1 });
 
 describe('a search plan', () => {
-  it('takes the rarest words that fit the bound together', () => {
+  it('a search plan takes the rarest words that fit the bound together', () => {
     expect(rareTerms([term(1), term(5), term(100)], 106)).toBe(3);
     expect(rareTerms([term(1), term(5), term(100)], 105)).toBe(2);
     expect(rareTerms([term(200)], 105)).toBe(0);
   });
 
-  it('begins the newest window where its share of all documents begins', () => {
+  it('a search plan begins the newest window where its share of all documents begins', () => {
     const days = [0, 1, 2, 3].map((day) => ({ day_ms: day * DAY_MS, documents: 100, words: 1000 }));
     expect(windowStart(days, 400, 100)).toBe(3 * DAY_MS);
     expect(windowStart(days, 400, 150)).toBe(2.5 * DAY_MS);
@@ -22,7 +22,7 @@ describe('a search plan', () => {
 });
 
 describe('the query of a search', () => {
-  it('has words that count once', () => {
+  it('the query of a search counts each word once', () => {
     expect(searchQuery.parse({ q: 'The the CAR' }).q.map(({ word, stop }) => [word, stop])).toEqual([
       ['the', true],
       ['car', false],
@@ -37,7 +37,7 @@ describe('the query of a search', () => {
     ['1e-05', 0.00001],
     ['1E+3', 1000],
     ['1e9', 1e9],
-  ])('takes a cost as clients write floats: %s', (text, cost) => {
+  ])('the query of a search accepts a cost as clients write floats: %s', (text, cost) => {
     expect(searchQuery.parse({ q: 'x', min_cost_usd: text, max_cost_usd: text })).toMatchObject({
       min_cost_usd: cost,
       max_cost_usd: cost,
@@ -57,7 +57,7 @@ describe('the query of a search', () => {
     ['max_cost_usd', 'NaN'],
     ['since', 'now'],
     ['limit', '0'],
-  ])('refuses %s=%s', (name, value) => {
+  ])('the query of a search rejects %s=%s', (name, value) => {
     const result = searchQuery.safeParse({ q: 'x', [name]: value });
     expect(result.error?.issues[0]?.path).toEqual([name]);
   });

@@ -1,0 +1,90 @@
+// Admission: the ordered list of checks that a request has to pass before its events are stored or its model is called. Every 429 and
+// 402 of the intakes is decided by a check of this list, except that of a full ingest log (api/intake/ingest/publisher.ts).
+// admission_request.ts takes a request through the list and turns the first rejection into the answer.
+import type { OrgSlots } from '../http/org_slots.ts';
+import type { RateLimits } from '../http/rate_limit.ts';
+import { AdmissionRequest, type HeaderSink, type Steps, stepsOf } from './admission_request.ts';
+import type { BacklogShares } from './backlog_shares.ts';
+import type { BudgetCheck } from './budget/check.ts';
+import { checkCalls, checkProcessCalls } from './calls.ts';
+import type { Check, Intake } from './check.ts';
+import { checkDisk } from './disk.ts';
+import type { FairTurns } from './fair_turns.ts';
+import { InFlight } from './in_flight.ts';
+import { checkExists } from './organization.ts';
+import { checkEventRate, checkFailure, checkRequestRate } from './rate/checks.ts';
+
+/** What the checks look at. */
+export interface AdmissionParts {
+  limits: RateLimits;
+  /** Calls through the gateway that are in progress in this process. */
+  calls: { readonly size: number };
+  /** Counts the same calls by organization. */
+  slots: Pick<OrgSlots, 'take'>;
+  backlog: Pick<BacklogShares, 'decide'>;
+  turns: Pick<FairTurns, 'decide' | 'timed'>;
+  disk: { readonly low: boolean };
+  isDeleted: (org_id: string) => boolean;
+  budgets: Pick<BudgetCheck, 'decide'>;
+  /** Called with the name of the check that rejected a request. */
+  onReject?: (check: string) => void;
+}
+
+const CALLS: readonly Intake[] = ['gateway'];
+const EVENTS: readonly Intake[] = ['ingest', 'app', 'otlp'];
+const CHARGED: readonly Intake[] = ['ingest', 'otlp', 'gateway'];
+const STORED: readonly Intake[] = [...EVENTS, 'record'];
+const RECORDED: readonly Intake[] = [...STORED, 'record_preflight'];
+const METERED: readonly Intake[] = [...RECORDED, 'gateway'];
+
+/** Returns every check in the order in which requests meet them. A request meets the checks of its intake. */
+export function checksOf(parts: AdmissionParts): readonly Check[] {
+  const { limits, calls, slots, backlog, turns, disk, isDeleted, budgets } = parts;
+  const events = new InFlight();
+  // The bodies of calls are counted apart: calls that last for minutes take no room from ingest.
+  const bodies = new InFlight();
+  return [
+    { phase: 'arrived', name: 'process_calls', intakes: CALLS, decide: () => checkProcessCalls(calls) },
+    { phase: 'identified', name: 'request_rate', intakes: CHARGED, decide: (asked) => checkRequestRate(limits, asked) },
+    { phase: 'validated', name: 'organization_calls', intakes: CALLS, decide: (asked) => checkCalls(slots, asked) },
+    { phase: 'validated', name: 'backlog_share', intakes: EVENTS, decide: (asked) => backlog.decide(asked) },
+    { phase: 'reading', name: 'bytes_in_flight', intakes: EVENTS, decide: (asked) => events.reserveBytes(asked) },
+    { phase: 'reading', name: 'bytes_in_flight', intakes: CALLS, decide: (asked) => bodies.reserveBytes(asked) },
+    { phase: 'parsing', name: 'turn', intakes: EVENTS, decide: (asked) => turns.decide(asked) },
+    { phase: 'parsed', name: 'events_in_flight', intakes: EVENTS, decide: (asked) => events.reserveEvents(asked) },
+    { phase: 'parsed', name: 'event_rate', intakes: ['app'], decide: (asked) => checkEventRate(limits, asked) },
+    { phase: 'committing', name: 'disk', intakes: RECORDED, decide: () => checkDisk(disk) },
+    { phase: 'committing', name: 'organization', intakes: STORED, decide: (asked) => checkExists(isDeleted, asked) },
+    { phase: 'committing', name: 'budget', intakes: METERED, decide: (asked) => budgets.decide(asked) },
+    { phase: 'failed', name: 'failed_event_rate', intakes: ['app'], decide: (asked) => checkFailure(limits, asked) },
+  ];
+}
+
+/** Takes the requests of one API process through the checks. */
+export class Admission {
+  readonly #parts: AdmissionParts;
+  readonly #steps: Readonly<Record<Intake, Steps>>;
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+    const checks = checksOf(parts);
+    const steps = (intake: Intake): Steps => stepsOf(checks, intake);
+    this.#steps = {
+      ingest: steps('ingest'),
+      app: steps('app'),
+      otlp: steps('otlp'),
+      gateway: steps('gateway'),
+      record: steps('record'),
+      record_preflight: steps('record_preflight'),
+    };
+  }
+
+  /**
+   * Begins a request, which has to be released at its end.
+   * @param header takes the headers that checks add to the response
+   */
+  begin(intake: Intake, header: HeaderSink = () => undefined): AdmissionRequest {
+    const { turns, onReject } = this.#parts;
+    return new AdmissionRequest({ intake, steps: this.#steps[intake], turns, header, onReject });
+  }
+}

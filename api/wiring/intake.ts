@@ -1,0 +1,121 @@
+// Wires what takes telemetry in: the publisher to the ingest log, the backlog shares that follow it, the watch on the
+// disk, and the calls through the gateway.
+import type { ServerResponse } from 'node:http';
+import { hearLanded } from '../../ops/exchange/landing_reports.ts';
+import { DiskWatch } from '../../ops/platform/disk_watch.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import { BacklogShares } from '../admission/backlog_shares.ts';
+import { callsEnded } from '../intake/gateway/handler.ts';
+import { Recorder } from '../intake/gateway/recorder.ts';
+import { AckInbox } from '../intake/ingest/ack_inbox.ts';
+import { Publisher } from '../intake/ingest/publisher.ts';
+import type { WiringParts } from './parts.ts';
+import type { Stores } from './stores.ts';
+
+export interface Intake {
+  publisher: Publisher;
+  backlog: BacklogShares;
+  disk: DiskWatch;
+  stop: () => void;
+}
+
+/** @param partitions number of partitions of the ingest log */
+export async function openIntake(parts: WiringParts, partitions: number): Promise<Intake> {
+  const { log, tracked, waits, onProblem } = parts;
+  const disk = await watchDisk(parts);
+  const backlog = new BacklogShares(partitions);
+  const stopHearing = hearLanded(
+    log.nc,
+    (landings) => {
+      backlog.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
+    },
+    onProblem,
+  );
+  const publisher = new Publisher({
+    port: new AckInbox(log.nc, tracked),
+    partitions,
+    now: () => performance.now(),
+    commitMsMax: waits?.commitMsMax,
+    observe: (events, seconds) => {
+      metrics.logPublishSeconds.observe(seconds);
+      metrics.logPublishEvents.observe(events);
+    },
+    onStored: (events, positions) => {
+      backlog.stored(events, positions);
+    },
+  });
+  return {
+    publisher,
+    backlog,
+    disk,
+    stop: () => {
+      stopHearing();
+      disk.stop();
+    },
+  };
+}
+
+function watchDisk({ env, logger, onProblem }: WiringParts): Promise<DiskWatch> {
+  return DiskWatch.start({
+    folder: env.SERVICE_DISK_GUARD_DIR ?? null,
+    onChange: (low, { free, total }) => {
+      metrics.diskLow.set(low ? 1 : 0);
+      const facts = { free_bytes: free, total_bytes: total };
+      if (low) logger.error(facts, 'the disk is nearly full: ingest answers 429 until there is room');
+      else logger.warn(facts, 'the disk has room again: ingest goes on');
+    },
+    onLook: ({ free }) => {
+      metrics.diskFreeBytes.set(free);
+    },
+    onProblem,
+  });
+}
+
+/** The calls through the gateway that are in progress, and what records them. */
+export interface GatewayCalls {
+  open: Set<ServerResponse>;
+  /** The organization of a call; the gateway sets it once the caller is known. */
+  orgOf: WeakMap<ServerResponse, string>;
+  recorder: Recorder;
+  /** Ends every call; the recorder records what it used. */
+  endAll: () => void;
+  /** Resolves once every call has ended and its record is stored or given up. */
+  flush: () => Promise<void>;
+}
+
+export function openGatewayCalls(
+  { logger }: Pick<WiringParts, 'logger'>,
+  { deletions, isGone }: Pick<Stores, 'deletions' | 'isGone'>,
+  { publisher, disk }: Pick<Intake, 'publisher' | 'disk'>,
+): GatewayCalls {
+  const open = new Set<ServerResponse>();
+  const orgOf = new WeakMap<ServerResponse, string>();
+  // A call of an organization that is being deleted ends at once; what it used is recorded nowhere.
+  deletions.onChange(({ org_id }) => {
+    for (const res of open) if (orgOf.get(res) === org_id) res.destroy();
+  });
+  const recorder = new Recorder({
+    publish: (events) => {
+      const wanted = events.filter(({ event }) => !isGone(event.org_id));
+      return wanted.length === 0 ? Promise.resolve(new Map<number, number>()) : publisher.publish(wanted);
+    },
+    disk,
+    now: () => performance.now(),
+    onLost: (reason, cause) => {
+      metrics.gatewayRecordsLostTotal.inc({ reason });
+      logger.error({ err: cause, reason }, 'the record of a call through the gateway is lost');
+    },
+  });
+  return {
+    open,
+    orgOf,
+    recorder,
+    endAll: () => {
+      for (const res of open) res.destroy();
+    },
+    flush: async () => {
+      await callsEnded(open);
+      await recorder.flush();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+// Routes of organizations and their people, of their settings, and of long jobs; and the first organization of a new service.
+import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
+import { EraseAsks } from '../../ops/exchange/erase_requests.ts';
+import { queueMail } from '../../ops/exchange/mail_queue.ts';
+import type { Sealer } from '../../ops/platform/sealing.ts';
+import {
+  askForJob,
+  beginJob,
+  checkJobRoom,
+  findJob,
+  jobRecordRoutes,
+  operatorJobRoutes,
+} from '../control/jobs/records.ts';
+import { repriceRoutes } from '../control/jobs/reprice.ts';
+import { jobRoutes } from '../control/jobs/routes.ts';
+import { bootstrapOrg } from '../control/orgs/bootstrap.ts';
+import { orgDeletionRoutes } from '../control/orgs/deletion_routes.ts';
+import { grantRoutes } from '../control/orgs/grant_routes.ts';
+import type { GrantsDeps } from '../control/orgs/grants.ts';
+import type { MembersDeps } from '../control/orgs/members.ts';
+import { memberRoutes } from '../control/orgs/member_routes.ts';
+import { operatorRoutes } from '../control/orgs/operator_routes.ts';
+import { policyRoutes } from '../control/orgs/policy_routes.ts';
+import { orgRoutes } from '../control/orgs/routes.ts';
+import { transferRoutes } from '../control/orgs/transfer_routes.ts';
+import { checkPatterns } from '../control/privacy/check.ts';
+import { eraseRoutes } from '../control/privacy/erase_routes.ts';
+import { privacyRoutes } from '../control/privacy/routes.ts';
+import { retentionRoutes } from '../control/retention/routes.ts';
+import { sessionRoutes } from '../control/sign_in/routes.ts';
+import type { Route } from '../http/route.ts';
+import { grantable } from './grantable.ts';
+import { isDevelopment, type WiringParts } from './parts.ts';
+import type { Stores } from './stores.ts';
+
+/** Returns the routes of organizations, members, grants, policies, sign-in and the operator. */
+export function orgSliceRoutes(parts: WiringParts, stores: Stores, sealer: Sealer): Route[] {
+  const { orgs, policies, piiPolicies } = stores;
+  const orgsDeps = orgsDepsOf(parts, stores);
+  return [
+    orgRoutes(orgsDeps),
+    memberRoutes(orgsDeps),
+    transferRoutes(orgsDeps),
+    grantRoutes(orgsDeps),
+    policyRoutes(policies, {
+      of: (org_id) => piiPolicies.get(org_id),
+      check: checkPatterns,
+      change: (org_id, change) => piiPolicies.change(org_id, change, sealer),
+    }),
+    sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !isDevelopment(parts), now: parts.now }),
+    operatorRoutes(orgsDeps),
+  ].flat();
+}
+
+/** Returns the routes of privacy, retention, the deletion of organizations, and jobs: what workers carry out on request. */
+export async function jobSliceRoutes(parts: WiringParts, stores: Stores, sealer: Sealer): Promise<Route[]> {
+  const { env, log, tracked, now } = parts;
+  const { orgs, deletions, piiPolicies, retention, jobs } = stores;
+  const records = { records: jobs, now };
+  const ask = askForJob.bind(null, records);
+  const eraseAsks = await EraseAsks.open(log, sealer);
+  const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
+  return [
+    privacyRoutes({ policies: piiPolicies, sealer }),
+    eraseRoutes({
+      checkRoom: checkJobRoom.bind(null, records),
+      keep: (org_id, value) => eraseAsks.create(org_id, value),
+      ask,
+    }),
+    retentionRoutes({ policies: retention, ask }),
+    orgDeletionRoutes({
+      orgs,
+      deletions,
+      bootstrapOrgId: env.SERVICE_BOOTSTRAP_ORG_ID,
+      begin: beginJob.bind(null, records),
+      jobOf: findJob.bind(null, records),
+      now,
+    }),
+    jobRoutes(jobsDeps),
+    jobRecordRoutes(records),
+    operatorJobRoutes(records),
+    repriceRoutes({ ...jobsDeps, hasOrg: (org_id) => orgs.get(org_id) !== null }),
+  ].flat();
+}
+
+/** Creates the first organization with its API key where they are missing, and shows a key that was generated. */
+export async function createFirstOrg(parts: WiringParts, stores: Stores): Promise<void> {
+  const { env, log, now, tracked, show, onProblem } = parts;
+  const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
+  const record = recordSystemMutation.bind(null, audit);
+  const { SERVICE_BOOTSTRAP_ORG_ID: org_id, SERVICE_BOOTSTRAP_API_KEY: given } = env;
+  const generated = await bootstrapOrg({ ...orgsDepsOf(parts, stores), record }, org_id, given);
+  if (generated !== null) show(`API key of ${org_id}, shown this once: ${generated}`);
+}
+
+function orgsDepsOf(parts: WiringParts, stores: Stores): GrantsDeps & MembersDeps {
+  const { log, clickhouse, now } = parts;
+  const { orgs, keys, deletions, grants, agents, judges, datasets } = stores;
+  return {
+    orgs,
+    keys,
+    deletions,
+    grants,
+    exists: grantable({ clickhouse, agents, judges, datasets }),
+    queueMail: (mail) => queueMail(log, mail),
+    showTokens: isDevelopment(parts),
+    now,
+  };
+}

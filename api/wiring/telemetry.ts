@@ -1,0 +1,90 @@
+// Routes that read telemetry: traces, sessions, spans, scores, sampling, costs, incidents, the audit log, and SQL of analysts.
+import type { Upstream } from '../../ops/platform/llm/upstream.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import { userScoreCodec } from '../../schemas/codec.ts';
+import { SCORES_SUBJECT } from '../../schemas/streams.ts';
+import { OrgSlots } from '../http/org_slots.ts';
+import type { Route } from '../http/route.ts';
+import type { WrittenAnswers } from '../http/written_answers.ts';
+import type { BodyRecorder } from '../intake/ingest/store.ts';
+import { type Analysts, openAnalysts } from '../telemetry/analysts/open.ts';
+import { auditRoutes } from '../telemetry/audit/routes.ts';
+import { costRoutes } from '../telemetry/costs/routes.ts';
+import { incidentRoutes } from '../telemetry/incidents/routes.ts';
+import { samplingRoutes } from '../telemetry/sampling/routes.ts';
+import { scoreRoutes } from '../telemetry/scores/routes.ts';
+import { sessionListRoutes } from '../telemetry/sessions/routes.ts';
+import { spanRoutes } from '../telemetry/spans/routes.ts';
+import { locateTrace } from '../telemetry/traces/locate.ts';
+import { REPLAYS_ORG_MAX } from '../telemetry/traces/replay.ts';
+import { traceRoutes } from '../telemetry/traces/routes.ts';
+import type { WiringParts } from './parts.ts';
+import type { Stores } from './stores.ts';
+
+/** Maximum time that the log may take to confirm a score; then the request fails. */
+const SCORE_MS_MAX = 2000;
+
+export interface TelemetryDeps {
+  written: WrittenAnswers;
+  /** The model endpoint that replays call; null where none is configured. */
+  upstream: Upstream | null;
+  /** Stores the spans of replays. */
+  recorder: BodyRecorder;
+}
+
+/** Returns the routes of the telemetry slices, except those of analysts. */
+export function telemetryRoutes(
+  { env, log, clickhouse, now, onProblem }: WiringParts,
+  stores: Stores,
+  { written, upstream, recorder }: TelemetryDeps,
+): Route[] {
+  const { agents, policies, piiPolicies, costs, prompts, incidents } = stores;
+  const policyOf = (org_id: string) => policies.get(org_id);
+  return [
+    traceRoutes({
+      clickhouse,
+      written,
+      exporterOf: (org_id) => piiPolicies.exporter(org_id),
+      policyOf,
+      promptOf: (org_id, name) => prompts.newest(org_id, name),
+      upstream,
+      replaySlots: new OrgSlots(REPLAYS_ORG_MAX),
+      recorder,
+      now,
+    }),
+    sessionListRoutes({ clickhouse }),
+    spanRoutes({ clickhouse }),
+    scoreRoutes({
+      clickhouse,
+      locate: (org_id, trace_id, signal) => locateTrace(clickhouse, org_id, trace_id, signal),
+      queue: (score) =>
+        publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
+      now,
+    }),
+    samplingRoutes({ settings: env, clickhouse, now }),
+    costRoutes({
+      clickhouse,
+      settings: costs,
+      agentMetadata: (org_id, agent_id) => agents.get(org_id, agent_id)?.metadata ?? null,
+      policyOf,
+      now,
+    }),
+    incidentRoutes({ clickhouse, incidents, now, onProblem }),
+    auditRoutes({ clickhouse, now }),
+  ].flat();
+}
+
+/** Opens the slice that serves the SQL queries of analysts; the caller closes it. */
+export function openAnalystSlice(
+  { env, clickhouse, now, onProblem }: WiringParts,
+  { analysts, orgs }: Stores,
+): Analysts {
+  return openAnalysts({
+    analysts,
+    clickhouse,
+    cluster: env.SERVICE_CLICKHOUSE_CLUSTER,
+    hasOrg: (org_id) => orgs.get(org_id) !== null,
+    now,
+    onProblem,
+  });
+}

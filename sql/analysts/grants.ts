@@ -1,0 +1,60 @@
+// Rights of the users of the embedded engine, each as the part of a GRANT statement between GRANT
+// and TO. Pure: takes names of databases.
+import { ORG_READER, ORG_TABLES } from './org_views.ts';
+
+/** Views that analysts read. sql/views creates them with DEFINER = app SQL SECURITY DEFINER, so they need no grant on a table. */
+export const ANALYST_VIEWS = [
+  'analyst_spans',
+  'analyst_traces',
+  'analyst_usage',
+  'analyst_costs_daily',
+  'analyst_texts',
+  'analyst_scores',
+  'analyst_feedback',
+] as const;
+
+/** Table engines that migrations may use. Every other engine (File, URL, S3, Executable …) would reach out of the store. */
+const ENGINES = [
+  'MergeTree',
+  'ReplacingMergeTree',
+  'SummingMergeTree',
+  'AggregatingMergeTree',
+  'CollapsingMergeTree',
+  'VersionedCollapsingMergeTree',
+  'Join',
+  'Memory',
+  'View',
+  'MaterializedView',
+] as const;
+
+/** Right of the engine's own start script, which opens and closes ports. */
+export const START_SCRIPT_GRANT = 'SYSTEM LISTEN ON *.*';
+
+/**
+ * Returns the rights of the service's own user.
+ * @param databases quoted names, or patterns that end with *
+ */
+export function serviceGrants(databases: readonly string[]): string[] {
+  return [
+    ...databases.map((database) => `ALL ON ${database}.*`),
+    'CREATE DATABASE ON *.*',
+    'SELECT ON system.*',
+    'SELECT ON INFORMATION_SCHEMA.*',
+    // The access check treats input() of an insert as a temporary table.
+    'CREATE TEMPORARY TABLE ON *.*',
+    'KILL QUERY ON *.*',
+    'SYSTEM FLUSH LOGS ON *.*',
+    'BACKUP ON *.*',
+    'SET DEFINER ON app',
+    `SET DEFINER ON ${ORG_READER}`,
+    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
+  ];
+}
+
+/** Returns the right to read the views of a database. */
+export const viewGrants = (database: string): string[] =>
+  ANALYST_VIEWS.map((view) => `SELECT ON \`${database}\`.\`${view}\``);
+
+/** Returns the right to read the tables beneath the views. */
+export const tableGrants = (database: string): string[] =>
+  ORG_TABLES.map((table) => `SELECT ON \`${database}\`.\`${table}\``);

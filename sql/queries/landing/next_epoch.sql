@@ -1,0 +1,4 @@
+-- Epoch after the newest one of a partition.
+SELECT toString(max(epoch) + 1) AS epoch
+FROM landing_fences
+WHERE partition = {partition:UInt16}

@@ -1,0 +1,195 @@
+// Statements that land rows, and reads of what has landed. Log positions are the store's: the JetStream sequence plus the log's base.
+// Every write may be repeated. A caller that did not get an answer reads back what was written.
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+import { defineQuery } from '../client/query.ts';
+import { MOVER_PARTITION, type OwnedPartition, ownedParam } from './landing_fences.ts';
+import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type TableSpec } from './landing_tables.ts';
+
+/** A landing that takes longer than this is given up; the landing reads back what it wrote. */
+const INSERT_TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
+
+const uint64 = z.coerce.number();
+const fromPosition = z.object({ partition: z.int(), from: z.int() });
+const position = z.object({ log_seq: uint64, log_index: z.int(), log_sub: z.int() });
+
+/** Tables whose inserts are synced one by one, or by one sync of the disk before a checkpoint. */
+const SYNCED_TABLES = [
+  'spans',
+  'span_texts',
+  'span_texts_recent',
+  'traces',
+  'trace_lookup',
+  'usage_events',
+  'agent_activity',
+  'judge_scores',
+] as const;
+
+export const readLandedUsage = defineQuery({
+  name: 'landed_usage',
+  file: 'landing/landed_usage.sql',
+  params: fromPosition,
+  row: z.object({ seq: z.string() }),
+  timeoutMs: TIMEOUT_MS,
+});
+
+export const readLandedTraces = defineQuery({
+  name: 'landed_traces',
+  file: 'landing/landed_traces.sql',
+  params: fromPosition,
+  row: z.object({ org_id: z.string(), trace_id: z.string(), version: uint64 }),
+  timeoutMs: TIMEOUT_MS,
+});
+
+export const readLandedSpans = defineQuery({
+  name: 'landed_spans',
+  file: 'landing/landed_spans.sql',
+  params: fromPosition,
+  row: position,
+  timeoutMs: TIMEOUT_MS,
+});
+
+export const readLandedTexts = defineQuery({
+  name: 'landed_span_texts_recent',
+  file: 'landing/landed_texts.sql',
+  params: fromPosition,
+  row: position,
+  timeoutMs: TIMEOUT_MS,
+});
+
+const newestPositionQuery = defineQuery({
+  name: 'newest_position',
+  file: 'landing/newest_position.sql',
+  params: z.object({}),
+  row: z.object({ seq: uint64 }),
+  timeoutMs: TIMEOUT_MS,
+});
+
+/** Part of span_texts_recent. */
+export const readRecentParts = defineQuery({
+  name: 'recent_parts',
+  file: 'landing/recent_parts.sql',
+  params: z.object({}),
+  row: z.object({
+    name: z.string(),
+    rows: uint64,
+    bytes: uint64,
+    /** Seconds since the part was written. */
+    age: uint64,
+    /** First log position of its rows. */
+    seq: uint64,
+  }),
+  timeoutMs: TIMEOUT_MS,
+});
+
+/** Returns the newest log position that any table holds; 0 where all are empty. */
+export async function readNewestPosition(client: ClickHouse): Promise<number> {
+  return (await newestPositionQuery(client, {}))[0]?.seq ?? 0;
+}
+
+/**
+ * Lands rows of a table.
+ * @param lines rows as JSON arrays, in the structure of the table's spec
+ * @returns rows written; fewer than sent when a partition is fenced off
+ */
+export async function landLines(
+  client: ClickHouse,
+  spec: TableSpec,
+  { lines, owned, queryId }: { lines: readonly string[]; owned: readonly OwnedPartition[]; queryId: string },
+): Promise<number> {
+  const { written_rows } = await client.execute({
+    name: `land_${spec.table}`,
+    sql: landingStatement(spec),
+    params: { owned: ownedParam(owned), statement: queryId },
+    body: lines.join('\n'),
+    query_id: queryId,
+    timeoutMs: INSERT_TIMEOUT_MS,
+  });
+  return written_rows;
+}
+
+/** Writes when agents were last heard of, in milliseconds since the epoch. */
+export async function writeAgentActivity(
+  client: ClickHouse,
+  heard: readonly { org_id: string; agent_id: string; last_seen_at: number }[],
+): Promise<void> {
+  await client.execute({
+    name: 'write_activity',
+    sql: `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) SELECT org_id, agent_id, fromUnixTimestamp64Milli(last_seen_at, 'UTC'), now64(3, 'UTC')
+      FROM input('org_id String, agent_id String, last_seen_at Int64') FORMAT JSONCompactEachRow`,
+    body: heard
+      .map(({ org_id, agent_id, last_seen_at }) => JSON.stringify([org_id, agent_id, last_seen_at]))
+      .join('\n'),
+    timeoutMs: INSERT_TIMEOUT_MS,
+  });
+}
+
+/** Writes the activity of agents again from the usage rows of a partition above a checkpoint. */
+export async function repairAgentActivity(client: ClickHouse, partition: number, checkpoint: number): Promise<void> {
+  await client.execute({
+    name: 'mend_activity',
+    sql: `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
+      SELECT org_id, agent_id, max(last_received_at), now64(3, 'UTC') FROM usage_events
+      WHERE partition = {partition:UInt16} AND log_seq > {checkpoint:UInt64} AND agent_id != '' GROUP BY org_id, agent_id`,
+    params: { partition, checkpoint },
+    timeoutMs: TIMEOUT_MS,
+  });
+}
+
+/** Writes the rows of trace_lookup again for the spans of a partition from a log position on. */
+export async function repairTraceLookup(client: ClickHouse, partition: number, from: number): Promise<void> {
+  await client.execute({
+    name: 'mend_lookup',
+    sql: `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
+      SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
+      WHERE s.partition = {partition:UInt16} AND s.log_seq >= {from:UInt64} GROUP BY s.trace_id, s.org_id`,
+    params: { partition, from },
+    timeoutMs: TIMEOUT_MS,
+  });
+}
+
+/** Sets whether the store syncs every insert to the disk before it answers. */
+export async function setInsertSync(client: ClickHouse, each: boolean): Promise<void> {
+  const on = each ? '1' : '0';
+  for (const table of SYNCED_TABLES)
+    await client.execute({
+      name: 'sync_inserts',
+      sql: `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`,
+      params: {},
+      timeoutMs: TIMEOUT_MS,
+    });
+}
+
+/**
+ * Copies the texts of parts of span_texts_recent that are not in span_texts yet. Copies nothing when the epoch is not the newest of the text
+ * mover's fence.
+ * @param from first log position of the parts
+ */
+export async function moveTexts(
+  client: ClickHouse,
+  { parts, from, epoch, queryId }: { parts: readonly string[]; from: number; epoch: number; queryId: string },
+): Promise<void> {
+  const columns = SPAN_TEXTS.columns.join(', ');
+  const place = 'partition, log_seq, log_index, log_sub';
+  await client.execute({
+    name: 'move_texts',
+    sql: `INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent
+      WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
+        AND (${place}) NOT IN (SELECT ${place} FROM span_texts WHERE log_seq >= {from:UInt64})
+      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, ${ANY_TIMES}`,
+    params: { parts, owned: ownedParam([[MOVER_PARTITION, epoch]]), statement: queryId, mover: MOVER_PARTITION, from },
+    query_id: queryId,
+    timeoutMs: TIMEOUT_MS,
+  });
+}
+
+/** Drops a part of span_texts_recent. */
+export async function dropRecentPart(client: ClickHouse, name: string): Promise<void> {
+  await client.execute({
+    name: 'drop_recent_part',
+    sql: 'ALTER TABLE span_texts_recent DROP PART {name:String}',
+    params: { name },
+    timeoutMs: TIMEOUT_MS,
+  });
+}

@@ -1,0 +1,157 @@
+// Reads what a worker needs of the rows of a partition: its open traces, its newest usage, what tail sampling decided, and whether events,
+// traces and corrections that the worker does not remember have landed. Reads only; each is bounded in time.
+// IN takes a subquery throughout: the engine uses no index for a computed array.
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+import { defineQuery } from '../client/query.ts';
+
+const READ_TIMEOUT_MS = 60_000;
+/** Bytes of a record of trace_hashes: a UInt32. */
+const HASH_BYTES = 4;
+/** Bytes of a record of window_ids: a UInt64 and three UInt32. */
+const ID_BYTES = 20;
+/** SQL twin of traceHash in pipeline/traces/trace_filter.ts. */
+const TRACE_HASH = "xxHash32(concat(org_id, ' ', trace_id))";
+/** SQL twins of the two hashes of an organization in pipeline/domain/traces/event_identity.ts. */
+const ORG_HIGH = "xxHash32(concat('high ', org_id))";
+const ORG_LOW = "xxHash32(concat('low ', org_id))";
+
+const traceRow = z.object({
+  org_id: z.string(),
+  trace_id: z.string(),
+  anchor_ms: z.string(),
+  started_ms: z.string(),
+  ended_ms: z.string(),
+  root_ms: z.string().nullable(),
+  root_span_id: z.string(),
+  root_span_name: z.string(),
+  agent_id: z.string(),
+  outcome: z.enum(['success', 'error', 'timeout']),
+  session_id: z.string(),
+  user_id: z.string(),
+  tags: z.array(z.string()),
+  spans: z.int(),
+  input_tokens: z.string(),
+  output_tokens: z.string(),
+  /** US dollars as decimal text. */
+  cost: z.string(),
+  sampled: z.boolean(),
+  forced_from: z.string(),
+  version: z.string(),
+});
+/** Row of a trace. Numbers of 64 bits are text; times are milliseconds since the epoch. */
+export type TraceRow = z.output<typeof traceRow>;
+
+const partition = z.int();
+
+export const readOpenTraces = defineQuery({
+  name: 'open_traces',
+  file: 'landing/open_traces.sql',
+  params: z.object({ partition, through: z.int() }),
+  row: traceRow,
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+/** `orgs` and `traces` are not pairs: a row may match an organization and a trace that were not asked for together. */
+export const findTraceRows = defineQuery({
+  name: 'find_traces',
+  file: 'landing/found_traces.sql',
+  params: z.object({ partition, orgs: z.array(z.string()), traces: z.array(z.string()) }),
+  row: traceRow,
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+/** `corrections` are 16 hexadecimal characters each. */
+export const findCorrectionRows = defineQuery({
+  name: 'find_corrections',
+  file: 'landing/found_corrections.sql',
+  params: z.object({ partition, corrections: z.array(z.string()) }),
+  row: z.object({ hex: z.string(), seq: z.coerce.number() }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+/** `events` are 16 hexadecimal characters each. As with findTraceRows, the lists are no pairs. */
+export const findEventRows = defineQuery({
+  name: 'find_landed',
+  file: 'landing/found_events.sql',
+  params: z.object({ orgs: z.array(z.string()), traces: z.array(z.string()), events: z.array(z.string()) }),
+  row: z.object({
+    org_id: z.string(),
+    event_hex: z.string(),
+    partition,
+    log_seq: z.string(),
+    log_index: z.int(),
+  }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+export const readDecidedTraces = defineQuery({
+  name: 'decided_traces',
+  file: 'landing/decided_traces.sql',
+  params: z.object({ partition, from: z.int() }),
+  row: z.object({
+    org_id: z.string(),
+    trace_id: z.string(),
+    summaries: z.coerce.number(),
+    full: z.coerce.number(),
+    /** Log position of the first full row; 0 where there is none. */
+    seq: z.coerce.number(),
+    index: z.int(),
+  }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+const usageThroughQuery = defineQuery({
+  name: 'usage_through',
+  file: 'landing/usage_through.sql',
+  params: z.object({ partition }),
+  row: z.object({ seq: z.coerce.number(), received_ms: z.coerce.number() }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+/** Returns the newest log position of the usage rows of a partition, and when its newest event was received; zeros where there is no row. */
+export async function readUsageThrough(
+  client: ClickHouse,
+  of: number,
+): Promise<{ log_seq: number; received_ms: number }> {
+  const [row] = await usageThroughQuery(client, { partition: of });
+  return { log_seq: row?.seq ?? 0, received_ms: row?.received_ms ?? 0 };
+}
+
+/** Calls `take` with the hash of each trace that has a row in a partition. */
+export async function eachTraceHash(client: ClickHouse, of: number, take: (hash: number) => void): Promise<void> {
+  const read = {
+    name: 'trace_hashes',
+    sql: `SELECT ${TRACE_HASH} FROM traces WHERE partition = {partition:UInt16} AND sign = 1 FORMAT RowBinary`,
+    params: { partition: of },
+    timeoutMs: READ_TIMEOUT_MS,
+  };
+  await client.records(read, HASH_BYTES, (records) => {
+    for (let at = 0; at < records.length; at += HASH_BYTES) take(records.readUInt32LE(at));
+  });
+}
+
+/**
+ * Calls `take` with each event of a partition that was received since a time, up to a checkpoint: both halves of its identity
+ * (pipeline/domain/traces/event_identity.ts), and when it was received in milliseconds since the epoch, to the second.
+ */
+export async function eachEventId(
+  client: ClickHouse,
+  params: { partition: number; checkpoint: number; since: number },
+  take: (high: number, low: number, receivedAt: number) => void,
+): Promise<void> {
+  const read = {
+    name: 'window_ids',
+    sql: `SELECT event_key, toUnixTimestamp(received_at), ${ORG_HIGH}, ${ORG_LOW} FROM spans
+      WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
+    params,
+    timeoutMs: READ_TIMEOUT_MS,
+  };
+  await client.records(read, ID_BYTES, (records) => {
+    for (let at = 0; at < records.length; at += ID_BYTES) {
+      const high = records.readUInt32LE(at + 4) ^ records.readUInt32LE(at + 12);
+      const low = records.readUInt32LE(at) ^ records.readUInt32LE(at + 16);
+      take(high >>> 0, low >>> 0, records.readUInt32LE(at + 8) * 1000);
+    }
+  });
+}

@@ -1,0 +1,113 @@
+// A tenant of a test: an organization with an owner and a key of every scope, made by the operator as a customer's is. It ingests,
+// reads, makes further keys, and waits until what it sent has landed. Tests that share a service stay apart by a tenant each.
+import { expect } from 'vitest';
+import type { SourceFormat } from '../../schemas/codec.ts';
+import type { TestDatabase } from '../support/clickhouse.ts';
+import { eventually } from '../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, tokenOf } from './api/an_api.ts';
+
+/** Headers by which a request of a test says who calls; they take the place of the key of call(). */
+export type Caller = Record<string, string | undefined>;
+
+export const asOperator: Caller = {
+  'X-Org-Api-Key': undefined,
+  'X-Org-Id': undefined,
+  Authorization: `Bearer ${ADMIN_TOKEN}`,
+};
+
+/** The part of a service that a tenant needs: an API and, for landed(), its database. */
+export interface Serving {
+  api: { url: string };
+  database?: Pick<TestDatabase, 'run'>;
+}
+
+export interface TenantOptions {
+  /** Unset: a new one. */
+  org?: string;
+  /** Fields of POST /admin/orgs that differ from an enterprise organization's. */
+  fields?: Record<string, unknown>;
+}
+
+/** An organization and two who may call for it. */
+export interface Account {
+  org: string;
+  /** A key of every scope. */
+  key: Caller;
+  owner: Caller;
+}
+
+let made = 0;
+
+export class Tenant implements Account {
+  readonly org: string;
+  readonly key: Caller;
+  readonly owner: Caller;
+  readonly #service: Serving;
+
+  constructor(service: Serving, { org, key, owner }: Account) {
+    this.#service = service;
+    this.org = org;
+    this.key = key;
+    this.owner = owner;
+  }
+
+  /** Calls the API with the key of every scope, unless headers name another caller. */
+  call(method: string, path: string, options: Parameters<typeof call>[3] = {}): Promise<Answer> {
+    return call(this.#service.api, method, path, { ...options, headers: { ...this.key, ...options.headers } });
+  }
+
+  get(path: string, as: Caller = {}): Promise<Answer> {
+    return this.call('GET', path, { headers: as });
+  }
+
+  /** Makes a further key. */
+  keyOf(...scopes: string[]): Promise<Caller> {
+    return makeKey(this.#service.api, this.org, scopes);
+  }
+
+  /** Sends an event, or several as { events }; the API has accepted them when it resolves. */
+  async ingest(format: SourceFormat, body: unknown): Promise<Answer> {
+    const answer = await this.call('POST', `/orgs/${this.org}/ingest/${format}`, { body });
+    expect([answer.status, answer.text]).toEqual([200, answer.text]);
+    return answer;
+  }
+
+  /** Resolves once this many spans of the organization stand in spans, in traces and in the usage. */
+  async landed(spans: number): Promise<void> {
+    const { database } = this.#service;
+    if (database === undefined) throw new Error('landed() takes the database of the service');
+    const of = `WHERE org_id = '${this.org}'`;
+    const sql = `SELECT (SELECT count() FROM spans ${of}), (SELECT sum(spans * sign) FROM traces ${of}), (SELECT sum(events) FROM usage_events ${of})`;
+    await eventually(async () => (await database.run(sql)).trim() === [spans, spans, spans].join('\t'), {
+      what: `${spans} landed spans of ${this.org}`,
+    });
+  }
+}
+
+/** Makes a key with these scopes for an organization, as the operator does. */
+export async function makeKey(api: { url: string }, org: string, scopes: readonly string[]): Promise<Caller> {
+  const body = { name: 'key', scopes };
+  const answer = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body });
+  expect(answer.status).toBe(201);
+  return { 'X-Org-Api-Key': String(answer.json?.['raw_key']), 'X-Org-Id': org };
+}
+
+/** Makes an organization; its key works at this API when it resolves. */
+export async function anAccount(service: Serving, { org, fields = {} }: TenantOptions = {}): Promise<Account> {
+  const org_id = org ?? `org_tenant_${++made}`;
+  const owner = { user_id: `u_${org_id}`, email: `${org_id}@example.com` };
+  const body = { org_id, name: org_id, plan_name: 'enterprise', owner, ...fields };
+  const headers = { ...asOperator, 'Idempotency-Key': crypto.randomUUID() };
+  const answer = await call(service.api, 'POST', '/admin/orgs', { headers, body });
+  expect([answer.status, answer.text]).toEqual([201, answer.text]);
+  const key = await makeKey(service.api, org_id, ['*']);
+  await eventually(async () => (await call(service.api, 'GET', `/orgs/${org_id}`, { headers: key })).status === 200, {
+    what: `the key of ${org_id}`,
+  });
+  return { org: org_id, key, owner: asUser(await tokenOf({ sub: owner.user_id }), org_id) };
+}
+
+/** Makes an organization, as anAccount() does, and gives what a test does with it. */
+export async function aTenant(service: Serving, options: TenantOptions = {}): Promise<Tenant> {
+  return new Tenant(service, await anAccount(service, options));
+}

@@ -1,0 +1,91 @@
+// Incidents as the API shows them: their errors and times, the pages and filters of their list.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../../support/wait.ts';
+import { type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
+import { aFailingTenant, failures, type Incident, MINUTE_MS, runJob } from './an_incident.ts';
+
+let service: TestService;
+let api: TestApi;
+
+beforeAll(async () => {
+  service = await TestService.start({ worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
+});
+
+afterAll(() => service.close());
+
+test('traces are counted by the time at which they failed, not at which they arrived', async () => {
+  const tenant = await aFailingTenant(api);
+  await tenant.send([0, 10, 20, 30, 40, 50].map((ago) => ({ error: 'slow drip', ago })));
+  await tenant.send([100, 101, 102, 103, 104].map((ago) => ({ error: 'long ago', ago })));
+  await tenant.send([20, 21, 22, 23, 24].map((ago) => ({ error: 'just now', ago })));
+  await tenant.counted(16);
+  await runJob(api, 0);
+  expect((await tenant.incidents()).map(({ error, status }) => [error, status]).toSorted()).toEqual([
+    ['just now', 'open'],
+    ['long ago', 'resolved'],
+  ]);
+  const hour = (ago: number) => new Date(Date.now() - ago * MINUTE_MS).toISOString();
+  expect((await tenant.incidents(`?until=${hour(60)}`)).map(({ error }) => error)).toEqual(['long ago']);
+  expect((await tenant.incidents(`?since=${hour(60)}`)).map(({ error }) => error)).toEqual(['just now']);
+});
+
+test('the error of an incident is the first of the sources that the contract lists', async () => {
+  const tenant = await aFailingTenant(api);
+  const all = [
+    { attributes: { error_message: 'named 1', error: 'plain 1' }, error: 'named #' },
+    { attributes: { error: 'plain 1' }, error: 'plain #' },
+    { attributes: { error: { message: 'inner 1', code: 5 } }, error: 'inner #' },
+    { attributes: { error: { code: 5 } }, error: '{"code":#}' },
+    { attributes: { error: true }, response: 'answered 1', error: 'answered #' },
+    { attributes: {}, error: '' },
+  ];
+  for (const [index, { attributes, response }] of all.entries()) {
+    const events = Array.from({ length: 5 }, (_, i) => ({
+      name: `root ${index}`,
+      outcome: 'error',
+      duration_ms: 1,
+      ...(response === undefined ? {} : { response }),
+      attributes: { ...attributes, serial: `${index}-${i}` },
+    }));
+    await tenant.ingest('custom', { events });
+  }
+  await eventually(async () => (await tenant.incidents()).length === all.length, { what: 'an incident of each' });
+  expect((await tenant.incidents()).map(({ error }) => error).toSorted()).toEqual(
+    all.map(({ error }) => error).toSorted(),
+  );
+});
+
+test('the list of incidents pages, filters and names the field of an invalid query', async () => {
+  const tenant = await aFailingTenant(api);
+  for (const agent of ['a', 'b', 'c']) {
+    await tenant.send(failures(5, { agent }));
+    await eventually(async () => (await tenant.incidents(`?agent_id=${agent}`)).length === 1, {
+      what: `an incident of ${agent}`,
+    });
+  }
+  const walk = async (path: string) =>
+    (await tenant.get(path)).json as { data: Incident[]; meta: Record<string, unknown> };
+  const all = await walk('/v1/incidents');
+  expect(all.data.map((one) => one['agent_id'])).toEqual(['c', 'b', 'a']);
+  const first = await walk('/v1/incidents?limit=2');
+  expect(first.meta).toMatchObject({ total: 3, page: 1, per_page: 2, has_more: true });
+  const rest = await walk(`/v1/incidents?limit=2&cursor=${String(first.meta['next_cursor'])}`);
+  expect(rest.data).toEqual(all.data.slice(2));
+  expect(rest.meta).toMatchObject({ total: 3, page: 2, next_cursor: null });
+  expect((await walk('/v1/incidents?limit=2&offset=2')).data).toEqual(all.data.slice(2));
+  expect((await walk('/v1/incidents?severity=warning')).data).toHaveLength(3);
+  expect((await walk('/v1/incidents?severity=critical')).data).toEqual([]);
+  for (const [query, field] of [
+    ['status=gone', 'status'],
+    ['severity=info', 'severity'],
+    ['limit=0', 'limit'],
+    ['since=yesterday', 'since'],
+    ['cursor=nonsense', 'cursor'],
+  ]) {
+    const answer = await tenant.get(`/v1/incidents?${String(query)}`);
+    expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
+    expect(answer.json?.['detail']).toContain(field);
+  }
+});

@@ -1,0 +1,137 @@
+// The OTLP decoder reads each convention: as the real instrumentations record it, and as older ones did.
+import { expect, it } from 'vitest';
+import { CALL, ofAttributes, QUESTION, RECORDED, recorded, SYSTEM, used } from './decoding.ts';
+
+it('spans that OpenInference recorded become calls with texts and costs, a tool call and an embedding', () => {
+  const call = recorded('openinference', 0);
+  expect(used(call)).toEqual(['llm', 'gpt-4o-mini-2024-07-18', 100, 20, 40]);
+  expect([JSON.parse(call.prompt), call.response, call.name]).toEqual([QUESTION, 'Paris.', 'OpenAI Chat Completions']);
+  // 60 at 0.15 USD for a million, 40 from the cache at 0.075, 20 out at 0.60.
+  expect(call.cost_pico_usd).toBe(24_000_000n);
+  expect(Object.keys(call.attributes).filter((key) => /_messages\.|\.value$/.test(key))).toEqual([]);
+  expect(JSON.stringify(call.attributes)).not.toMatch(/capital|Paris/);
+  // What else the answer said stays.
+  expect(call.attributes).toMatchObject({
+    'gen_ai.response.id': 'c1',
+    'llm.finish_reason': 'stop',
+    'input.mime_type': 'application/json',
+  });
+  const tool = recorded('openinference', 1);
+  expect([tool.response, tool.attributes['tool_calls']]).toEqual([
+    '',
+    [{ id: 'call_1', function: { name: 'weather', arguments: '{"city":"Paris"}' } }],
+  ]);
+  const embedding = recorded('openinference', 2);
+  expect([embedding.kind, embedding.model, embedding.prompt, embedding.output_tokens]).toEqual([
+    'llm',
+    'text-embedding-3-small',
+    'hello',
+    0,
+  ]);
+  expect([embedding.input_tokens > 0, embedding.attributes['tokens_estimated']]).toEqual([true, true]);
+});
+
+it('spans that OpenLLMetry recorded become calls with texts and costs, and a tool call', () => {
+  const call = recorded('openllmetry', 0);
+  expect(used(call)).toEqual(['llm', 'gpt-4o-mini', 100, 20, 0]);
+  expect([JSON.parse(call.prompt), call.response]).toEqual([QUESTION, 'Paris.']);
+  expect(call.cost_pico_usd).toBe(27_000_000n);
+  expect(recorded('openllmetry', 1).attributes['tool_calls']).toEqual([
+    { type: 'tool_call', id: 'call_1', name: 'weather', arguments: { city: 'Paris' } },
+  ]);
+});
+
+it('of the spans that the Vercel AI SDK recorded only the model calls have tokens and cost', () => {
+  const counted = (library: string) => RECORDED[library]?.map((_, index) => recorded(library, index).input_tokens);
+  expect(counted('ai')).toEqual([100, 0, 0, 100, 0, 0, 7, 0]);
+  expect(counted('ai_legacy')).toEqual([0, 100, 100, 0, 7, 0]);
+  expect(
+    ['ai', 'ai_legacy'].map((library) => RECORDED[library]?.map((_, index) => recorded(library, index).kind)),
+  ).toEqual([
+    ['llm', 'tool', 'event', 'llm', 'event', 'event', 'llm', 'llm'],
+    ['tool', 'llm', 'llm', 'event', 'llm', 'event'],
+  ]);
+  const run = recorded('ai', 5);
+  expect([run.cost_pico_usd, run.attributes['gen_ai.usage.input_tokens'], run.agent_id]).toEqual([0n, 200, 'geo']);
+  expect([run.response, JSON.parse(run.prompt)]).toEqual([
+    'Paris.',
+    [SYSTEM, { role: 'user', content: 'What is the weather in the capital of France?' }],
+  ]);
+  const legacy = recorded('ai_legacy', 3);
+  expect([legacy.response, legacy.attributes['ai.usage.inputTokens'], legacy.cost_pico_usd]).toEqual([
+    'Paris.',
+    200,
+    0n,
+  ]);
+  expect(recorded('ai_legacy', 0)).toMatchObject({
+    kind: 'tool',
+    prompt: '{"city":"Paris"}',
+    response: '{"city":"Paris","temp":21}',
+  });
+  expect(used(recorded('ai_legacy', 1))).toEqual(['llm', 'gpt-4o-mini', 100, 20, 40]);
+});
+
+it('older names of usage and vendor and messages in numbered attributes are read', () => {
+  const span = ofAttributes({
+    'gen_ai.system': 'OpenAI',
+    'gen_ai.request.model': 'gpt-4o-mini',
+    'llm.request.type': 'chat',
+    'gen_ai.usage.prompt_tokens': 100,
+    'gen_ai.usage.completion_tokens': 20,
+    'gen_ai.prompt.10.role': 'user',
+    'gen_ai.prompt.10.content': 'last',
+    'gen_ai.prompt.0.role': 'system',
+    'gen_ai.prompt.0.content': 'first',
+    'gen_ai.completion.0.role': 'assistant',
+    'gen_ai.completion.0.content': 'Paris.',
+    'gen_ai.completion.0.finish_reason': 'stop',
+    'gen_ai.completion.0.tool_calls.0.name': 'weather',
+  });
+  expect(used(span)).toEqual(['llm', 'gpt-4o-mini', 100, 20, 0]);
+  expect(JSON.parse(span.prompt)).toEqual([
+    { role: 'system', content: 'first' },
+    { role: 'user', content: 'last' },
+  ]);
+  expect([span.response, span.attributes['tool_calls']]).toEqual(['Paris.', [{ name: 'weather' }]]);
+});
+
+it('messages that are one span event each become prompt and response and leave the events', () => {
+  const events = [
+    { time_unix_nano: '1', name: 'gen_ai.system.message', attributes: { content: 'Answer in one word.' } },
+    { time_unix_nano: '2', name: 'gen_ai.user.message', attributes: { content: 'What is the capital of France?' } },
+    {
+      time_unix_nano: '3',
+      name: 'gen_ai.choice',
+      attributes: { index: 0, finish_reason: 'stop', message: '{"role":"assistant","content":"Paris."}' },
+    },
+  ];
+  const span = ofAttributes(CALL, { events });
+  expect([JSON.parse(span.prompt), span.response]).toEqual([QUESTION, 'Paris.']);
+  // The events stay, without what became prompt and response.
+  expect(span.attributes['events']).toEqual([
+    { time_unix_nano: '1', name: 'gen_ai.system.message', attributes: {} },
+    { time_unix_nano: '2', name: 'gen_ai.user.message', attributes: {} },
+    { time_unix_nano: '3', name: 'gen_ai.choice', attributes: { index: 0, finish_reason: 'stop' } },
+  ]);
+});
+
+it('structured messages in one span event become prompt and response', () => {
+  const attributes = {
+    'gen_ai.input.messages': [{ role: 'user', parts: [{ type: 'text', content: 'Hi' }] }],
+    'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'Ho' }], finish_reason: 'stop' }],
+  };
+  const events = [{ time_unix_nano: '1', name: 'gen_ai.client.inference.operation.details', attributes }];
+  expect(ofAttributes(CALL, { events })).toMatchObject({
+    prompt: '[{"role":"user","content":"Hi"}]',
+    response: 'Ho',
+  });
+});
+
+it('cached tokens that a vendor counts apart from the input are added to it', () => {
+  const usage = {
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.usage.output_tokens': 1,
+    'gen_ai.usage.cache_read_input_tokens': 90,
+  };
+  expect(used(ofAttributes({ ...CALL, ...usage }))).toEqual(['llm', 'gpt-4o-mini', 100, 1, 90]);
+});
