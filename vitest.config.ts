@@ -1,4 +1,4 @@
-// Three suites: unit runs alone in milliseconds; integration and e2e run against a real nats-server and one real ClickHouse engine.
+// Three test suites: unit tests need no server; integration and e2e tests run against a real nats-server and one real ClickHouse engine.
 import { defineConfig } from 'vitest/config';
 
 const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000, hookTimeout: 300_000 };
@@ -6,7 +6,7 @@ const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Two cores hold the tests, nats-server and the engine.
+    // The tests share two cores with nats-server and the engine.
     maxWorkers: 2,
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],
