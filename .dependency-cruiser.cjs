@@ -1,4 +1,4 @@
-// Imports point one way. Rooms are the folders that CONTRIBUTING.md lists; a rule's comment says what it protects.
+// Rules for the direction of imports between the folders that CONTRIBUTING.md lists. The comment of a rule says what it protects.
 /** @type {import('dependency-cruiser').IConfiguration} */
 const typesAside = { dependencyTypesNot: ['type-only'] };
 module.exports = {
@@ -7,7 +7,7 @@ module.exports = {
     {
       name: 'schemas-and-sql-stand-alone',
       severity: 'error',
-      comment: 'schemas know nothing of the project, sql knows schemas and pure rules',
+      comment: 'schemas import nothing of the project; sql imports schemas and the pure rules of domain',
       from: { path: '^(sql|schemas)/' },
       to: { path: '^(api|ops|pipeline|test)/', ...typesAside },
     },
@@ -15,14 +15,14 @@ module.exports = {
     {
       name: 'domain-is-pure',
       severity: 'error',
-      comment: 'domain does no input or output: it knows itself, types, and the shapes of the formats',
+      comment: 'domain does no input or output: it imports itself, types, and the shapes of the formats',
       from: { path: '^pipeline/domain/' },
       to: { path: '^(api|ops|sql|test|pipeline/(?!domain/)|schemas/codec)', ...typesAside },
     },
     {
       name: 'stages-know-domain-only',
       severity: 'error',
-      comment: 'a stage is a function over a batch: the worker does the reading, writing and waiting',
+      comment: 'a stage is a function over a batch; the worker reads, writes and waits',
       from: { path: '^pipeline/stages/' },
       to: { path: '^(api|ops|sql|test|pipeline/(?!domain/|stages/))', ...typesAside },
     },
@@ -35,7 +35,7 @@ module.exports = {
     {
       name: 'only-the-worker-room-drives',
       severity: 'error',
-      comment: 'the rooms that the worker drives do not know it',
+      comment: 'the folders that the worker drives do not import it',
       from: { path: '^pipeline/(traces|landing|judging|settings|queues|stages)/' },
       to: { path: '^pipeline/worker/', ...typesAside },
     },
@@ -48,7 +48,7 @@ module.exports = {
     {
       name: 'api-knows-domain-only',
       severity: 'error',
-      comment: 'the API shares rules with the pipeline, never its machinery',
+      comment: 'the API shares the rules of the pipeline, not its machinery',
       from: { path: '^api/' },
       to: { path: '^(test/|pipeline/(?!domain/))', ...typesAside },
     },
@@ -62,8 +62,7 @@ module.exports = {
     {
       name: 'slices-stand-alone',
       severity: 'error',
-      comment:
-        'slices share the edge, admission, the document and the rules of pipeline/domain; they meet in api/wiring',
+      comment: 'slices import http, admission, openapi and pipeline/domain only; api/wiring connects them',
       from: { path: '^api/(intake|telemetry|control)/([^/]+)/' },
       to: { path: '^api/(?!http/|admission/|openapi/)', pathNot: '^api/$1/$2/' },
     },
@@ -88,7 +87,7 @@ module.exports = {
     {
       name: 'launch-is-for-starting',
       severity: 'error',
-      comment: 'what runs the processes is not imported by them',
+      comment: 'the code that starts the processes is not imported by them',
       from: { path: '^(api|pipeline)/' },
       to: { path: '^ops/(launch|tools)/' },
     },

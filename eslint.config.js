@@ -1,10 +1,10 @@
-// Type-aware lint: the rules that catch what a stream processor really gets wrong (floating promises, unions not exhausted).
+// Type-aware lint rules for the typical defects of a stream processor, such as floating promises and switches that miss a case.
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 /**
- * No expression of the product may take more than linear time, whatever text it meets. Only what is written out can be checked, so
- * an expression that is put together at run time needs an exception below.
+ * Every regular expression of the product takes linear time on any text. The linter can check only literal expressions, so an
+ * expression that is built at run time needs an exception below.
  */
 export const linearExpressions = {
   files: ['{api,ops,pipeline,schemas,sql}/**/*.{ts,mjs}'],
@@ -17,7 +17,7 @@ export const linearExpressions = {
       {
         selector:
           ":matches(NewExpression, CallExpression)[callee.name='RegExp']:not([arguments.0.type=/^(Literal|TemplateLiteral|TaggedTemplateExpression)$/])",
-        message: 'Write the expression out, so that the linter can check that its time is linear.',
+        message: 'Use a literal expression, so that the linter can check that it takes linear time.',
       },
     ],
   },
@@ -43,16 +43,16 @@ export default tseslint.config(
   },
   linearExpressions,
   ...sizes,
-  // Builds expressions of pieces whose repetitions are bounded; its tests count what they cost.
+  // Builds expressions from pieces with bounded repetitions; its tests measure their cost.
   { files: ['pipeline/domain/pii/prefix.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {
     files: ['api/**/*.ts', 'pipeline/**/*.ts', 'ops/**/*.ts'],
-    // The launcher may read its own folder only, and compiles nothing when it ends.
+    // leave.ts wraps process.exit. The launcher may read only its own folder, and neither it nor check.ts compiles code when it exits.
     ignores: ['ops/platform/leave.ts', 'ops/launch/clickhouse/launcher.ts', 'ops/tools/check.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'exit', message: 'It may hang: ops/platform/leave.ts.' },
+        { object: 'process', property: 'exit', message: 'process.exit may hang. Use ops/platform/leave.ts.' },
       ],
     },
   },

@@ -1,4 +1,4 @@
-// Three suites: unit runs alone in milliseconds; integration and e2e run against a real nats-server and one real ClickHouse engine.
+// Three test suites: unit tests need no server; integration and e2e tests run against a real nats-server and one real ClickHouse engine.
 import { defineConfig } from 'vitest/config';
 
 const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000, hookTimeout: 300_000 };
@@ -6,8 +6,8 @@ const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Twice the two cores of the machines that run this: half of the time of a test file is spent waiting for a timer of the
-    // product (a lease that expires, a trace that becomes complete), so two files at once would leave one core idle.
+    // Twice the two cores of the machines that run this: a test file waits for timers of the product during half of its
+    // time (a lease that expires, a trace that becomes complete), so two files at once would leave one core idle.
     maxWorkers: 4,
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],

@@ -118,7 +118,7 @@ function documentOf(page: DocPage, pages: ReadonlyMap<string, DocPage>, root: st
   const body = render(readFileSync(path.join(root, page.file), 'utf8'), page, pages);
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(page.title)} · Millrace</title><style>${DOCS_CSS}</style></head>
-<body><nav><p class="brand">Millrace</p><p class="version"><a href="/docs">API reference</a></p>${navOf(pages, page)}</nav><main>${body}</main></body></html>
+<body><nav id="contents"><p class="brand">Millrace</p><p class="version"><a href="/docs">API reference</a></p>${navOf(pages, page)}</nav><main><a class="contents" href="#contents">Contents</a>${body}</main></body></html>
 `;
 }
 

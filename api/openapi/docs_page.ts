@@ -1,5 +1,7 @@
-// The OpenAPI document as one readable page: no script, no style or font from elsewhere. In: the document. Out: HTML.
+// Renders the OpenAPI document as one HTML page. The page loads nothing: its style and its search script are inline. It is complete
+// without the script. ops/adr/0042-reference-page.md says why it is our own.
 import type { Json, JsonObject } from './document.ts';
+import { DOCS_SCRIPT } from './docs_script.ts';
 import { DOCS_CSS } from './docs_style.ts';
 
 const DEPTH_MAX = 6;
@@ -16,7 +18,7 @@ export function docsPage(document: JsonObject, pages: string): string {
   const nav = groups
     .map(
       ({ tag, operations: of }) =>
-        `<h2>${escape(tag)}</h2>${of.map((operation) => `<a href="#${operation.id}">${method(operation.method)}<span>${escape(operation.path)}</span></a>`).join('')}`,
+        `<details class="operations"><summary>${escape(tag)}</summary>${of.map((operation) => link(operation)).join('')}</details>`,
     )
     .join('');
   const main = groups
@@ -28,10 +30,15 @@ export function docsPage(document: JsonObject, pages: string): string {
   const title = escape(text(info['title']));
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${DOCS_CSS}</style></head>
-<body><nav><p class="brand">${title}</p><p class="version">API ${escape(text(info['version']))} · <a href="/openapi.json">openapi.json</a></p>${pages}${nav}</nav>
-<main><h1>${title}</h1>${prose(text(info['description']))}${credentials(document)}${main}${errors(document)}</main></body></html>
+<body class="reference"><nav id="contents"><p class="brand">${title}</p><p class="version">API ${escape(text(info['version']))} · <a href="/openapi.json">openapi.json</a></p>${SEARCH}${pages}<h2>Reference</h2>${nav}</nav>
+<main><a class="contents" href="#contents">Contents</a><h1>${title}</h1>${prose(text(info['description']))}${credentials(document)}${main}${errors(document)}</main>
+<script>${DOCS_SCRIPT}</script></body></html>
 `;
 }
+
+/** Shown by the script. */
+const SEARCH =
+  '<form hidden role="search"><input id="find" type="search" placeholder="Search (press /)" aria-label="Search the documentation" autocomplete="off"><output id="found" for="find"></output></form>';
 
 interface Operation {
   id: string;
@@ -50,19 +57,23 @@ function operationsOf(document: JsonObject): Operation[] {
   );
 }
 
+function link({ id, method: name, path, of }: Operation): string {
+  return `<a href="#${id}" title="${escape(`${name.toUpperCase()} ${path}`)}"><span>${escape(text(of['summary']))}</span>${method(name)}</a>`;
+}
+
 function article(operation: Operation, document: JsonObject): string {
   const { of } = operation;
   const body = object(object(object(of['requestBody'])['content'])['application/json']);
   const parts = [
-    `<h3 id="${operation.id}">${method(operation.method)}<code>${escape(operation.path)}</code></h3>`,
-    `<p class="summary">${escape(text(of['summary']))}</p>`,
+    `<h3 id="${operation.id}">${escape(text(of['summary']))}</h3>`,
+    `<p class="route">${method(operation.method)}<code>${escape(operation.path)}</code></p>`,
     of['description'] === undefined ? '' : prose(text(of['description'])),
     parameters(list(of['parameters'])),
-    body['schema'] === undefined ? '' : `<h4>Body</h4>${schemaBlock(body['schema'], document)}`,
-    `<h4>Example</h4><pre>${escape(curl(operation, body['example']))}</pre>`,
+    body['schema'] === undefined ? '' : `<h4>Body</h4>${fields(body['schema'], document, 0)}`,
     `<h4>Answers</h4>${answers(object(of['responses']), document)}`,
   ];
-  return `<article>${parts.join('')}</article>`;
+  const example = `<h4>Example</h4><pre>${escape(curl(operation, body['example']))}</pre>`;
+  return `<article><div>${parts.join('')}</div><div class="example">${example}</div></article>`;
 }
 
 function parameters(of: readonly Json[]): string {
@@ -90,8 +101,53 @@ function answers(responses: JsonObject, document: JsonObject): string {
     .join('');
 }
 
+/** Returns the fields of a request body as a list. Fields of objects fold out below their field. */
+function fields(schema: Json, document: JsonObject, depth: number): string {
+  const of = resolve(object(schema), document);
+  const variants = alternativesOf(of, document);
+  if (variants.length > 1 && variants.every((one) => one['properties'] !== undefined))
+    return variants.map((one) => folded(`With ${distinctionOf(one)}`, fields(one, document, depth + 1))).join('');
+  if (of['properties'] === undefined || depth >= DEPTH_MAX) return `<pre>${escape(outline(of, document, 0))}</pre>`;
+  const required = list(of['required'] ?? []);
+  const items = Object.entries(object(of['properties'])).map(([name, value]) =>
+    fieldItem(name, object(value), required.includes(name), document, depth),
+  );
+  return `<ul class="fields">${items.join('')}</ul>`;
+}
+
+function fieldItem(name: string, schema: JsonObject, isRequired: boolean, document: JsonObject, depth: number): string {
+  const field = resolve(schema, document);
+  const variants = alternativesOf(field, document);
+  const kind = (variants.length > 0 ? variants : [field]).map(typeOf).join(' | ');
+  const limits = constraintsOf(field);
+  const need = isRequired ? ' <b>required</b>' : '';
+  const note = text(schema['description'] ?? field['description'] ?? '');
+  const about = note === '' ? '' : `<p>${escape(note)}</p>`;
+  // A nullable object has two alternatives, and only one of them has fields.
+  const nested = [field, ...variants]
+    .map((one) => (one['type'] === 'array' ? resolve(object(one['items']), document) : one))
+    .find((one) => one['properties'] !== undefined);
+  const below = nested === undefined ? '' : folded('Fields', fields(nested, document, depth + 1));
+  const facts = [kind, limits].filter((part) => part !== '').join(', ');
+  return `<li><code>${escape(name)}</code> <i>${escape(facts)}</i>${need}${about}${below}</li>`;
+}
+
+function alternativesOf(schema: JsonObject, document: JsonObject): JsonObject[] {
+  return [...list(schema['anyOf'] ?? []), ...list(schema['oneOf'] ?? [])].map((one) => resolve(object(one), document));
+}
+
+/** Returns the field that tells a variant from the others, such as `kind "llm"`. */
+function distinctionOf(variant: JsonObject): string {
+  const constant = Object.entries(object(variant['properties'])).find(
+    ([, value]) => object(value)['const'] !== undefined,
+  );
+  return constant === undefined ? 'these fields' : `${constant[0]} ${JSON.stringify(object(constant[1])['const'])}`;
+}
+
+const folded = (title: string, html: string): string => `<details><summary>${escape(title)}</summary>${html}</details>`;
+
 function schemaBlock(schema: Json, document: JsonObject): string {
-  return `<details><summary>Schema</summary><pre>${escape(outline(schema, document, 0))}</pre></details>`;
+  return folded('Schema', `<pre>${escape(outline(schema, document, 0))}</pre>`);
 }
 
 /** A schema as an outline: one field a line, optional ones with a question mark. */

@@ -1,17 +1,18 @@
 // What operators and tools ask of the process itself: health, readiness, metrics, the API document and its page.
 import { z } from 'zod';
 import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
-import { styledPagePolicy } from '../../ops/platform/security_headers.ts';
+import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
 import { API_VERSION } from '../http/envelope.ts';
 import { ApiError } from '../http/errors.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
+import { DOCS_SCRIPT } from '../openapi/docs_script.ts';
 import { DOCS_CSS } from '../openapi/docs_style.ts';
 import type { ApiReference } from '../openapi/reference.ts';
 import type { DocPages } from '../openapi/doc_pages.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 
-/** The documentation has one inline style and no script. */
-const DOCS_POLICY = styledPagePolicy(DOCS_CSS);
+/** The documentation has one inline style, and the reference one inline script. */
+const DOCS_POLICY = inlinePagePolicy(DOCS_CSS, DOCS_SCRIPT);
 /** A worker that does not show its metrics within this is left out of the answer. */
 const WORKER_METRICS_MS_MAX = 500;
 

@@ -12,7 +12,8 @@ export const SECURITY_HEADERS: readonly (readonly [name: string, value: string])
   ['Referrer-Policy', 'no-referrer'],
 ];
 
-/** Returns the Content-Security-Policy of a page with one inline style, named by its hash, and nothing else that is loaded or run. */
-export function styledPagePolicy(style: string): string {
-  return `${POLICY}; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+/** Returns the Content-Security-Policy of a page that may use one inline style and one inline script, and may load nothing. */
+export function inlinePagePolicy(style: string, script: string): string {
+  const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  return `${POLICY}; style-src ${hashOf(style)}; script-src ${hashOf(script)}`;
 }

@@ -58,16 +58,17 @@ test.each<[title: string, status: number, method: string, path: string, options:
   expectSecured(answer.headers);
 });
 
-test('the documentation permits its own inline style by its hash, and nothing else', async () => {
+test('the reference allows its own inline style and script by their hashes, and nothing else', async () => {
   const { status, headers, text } = await call(api, 'GET', '/docs');
   expect(status).toBe(200);
-  const styles = [...text.matchAll(/<style>([^]*?)<\/style>/g)].map(([, style]) => style ?? '');
-  expect(styles).toHaveLength(1);
-  expect(text).not.toMatch(/<script|<link|<img|\sstyle=|\son[a-z]+=/);
-  const hash = createHash('sha256')
-    .update(styles[0] ?? '')
-    .digest('base64');
-  expectSecured(headers, `${NONE}; style-src 'sha256-${hash}'`);
+  const hashesOf = (tag: string): string[] =>
+    [...text.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, 'g'))].map(
+      ([, content = '']) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`,
+    );
+  const [styles, scripts] = [hashesOf('style'), hashesOf('script')];
+  expect([styles.length, scripts.length]).toEqual([1, 1]);
+  expect(text.replace(/<script>[^]*?<\/script>/, '')).not.toMatch(/<script|<link|<img|\sstyle=|\son[a-z]+=/);
+  expectSecured(headers, `${NONE}; style-src ${styles.join()}; script-src ${scripts.join()}`);
 });
 
 test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])(

@@ -169,6 +169,32 @@ test('a route documents what its Idempotency-Key can answer', () => {
 test('the page shows every path, fetches nothing and escapes what it shows', () => {
   const page = docsPage({ ...document, info: { title: '<script>', version: '1', description: 'a & b' } }, '');
   for (const path of Object.keys(document['paths'] as object)) expect(page).toContain(`<code>${path}</code>`);
-  expect(page).not.toMatch(/<script|src=|@import|url\(/);
+  expect(page.match(/<script/g)).toHaveLength(1);
+  expect(page).not.toMatch(/src=|@import|url\(/);
   expect(page).toContain('&lt;script&gt;');
+});
+
+test('the page lists the fields of a request body, with variants and nested objects folded', () => {
+  const variant = (kind: string) => ({
+    type: 'object',
+    required: ['threshold'],
+    properties: {
+      kind: { const: kind },
+      threshold: { type: 'object', properties: { pass: { type: 'number' } } },
+    },
+  });
+  const schema = { anyOf: [variant('deterministic'), variant('llm')] };
+  const post = { operationId: 'create', tags: ['A'], requestBody: { content: { 'application/json': { schema } } } };
+  const page = docsPage({ tags: [{ name: 'A' }], paths: { '/a': { post } } }, '');
+  expect(page).toContain('<summary>With kind &quot;deterministic&quot;</summary>');
+  expect(page).toContain('<summary>With kind &quot;llm&quot;</summary>');
+  expect(page).toMatch(/<code>threshold<\/code> <i>object<\/i> <b>required<\/b>/);
+  expect(page).toMatch(/<summary>Fields<\/summary><ul class="fields"><li><code>pass<\/code>/);
+});
+
+test('the navigation of the page links every operation by its summary', () => {
+  const page = docsPage(document, '');
+  const nav = page.slice(0, page.indexOf('</nav>'));
+  for (const methods of Object.values(document['paths'] as Record<string, Record<string, { operationId: string }>>))
+    for (const { operationId } of Object.values(methods)) expect(nav).toContain(`<a href="#${operationId}"`);
 });

@@ -86,7 +86,15 @@ describe('alert rules', () => {
       expect(wrongIn(expr)).toEqual([]);
       expect(annotations.runbook_url).toBe(`ops/runbooks/${alert}.md`);
       const runbook = projectFile(annotations.runbook_url);
-      for (const part of [`# ${alert}`, '**Means.**', '**Users notice.**', '**Look.**', '**Do.**', '**Tried.**'])
+      for (const part of [
+        `# ${alert}`,
+        '## Symptom',
+        '## Effect on users',
+        '## Check',
+        '## Do',
+        '## Over when',
+        '## Tested',
+      ])
         expect(runbook).toContain(part);
     },
   );
