@@ -1,4 +1,5 @@
-// The OpenAPI document as one readable page: no script, no style or font from elsewhere. In: the document. Out: HTML.
+// Renders the OpenAPI document as one HTML page without scripts, and without styles or fonts from
+// elsewhere.
 import type { Json, JsonObject } from './document.ts';
 import { DOCS_CSS } from './docs_style.ts';
 
@@ -6,7 +7,7 @@ const DEPTH_MAX = 6;
 
 /**
  * Renders the page.
- * @param pages links to the guides and the operator's pages, as HTML
+ * @param pages links to the guides and the pages for operators, as HTML
  */
 export function docsPage(document: JsonObject, pages: string): string {
   const info = object(document['info']);
@@ -94,7 +95,7 @@ function schemaBlock(schema: Json, document: JsonObject): string {
   return `<details><summary>Schema</summary><pre>${escape(outline(schema, document, 0))}</pre></details>`;
 }
 
-/** A schema as an outline: one field a line, optional ones with a question mark. */
+/** Returns a schema as an outline: one field per line, optional fields with a question mark. */
 function outline(schema: Json, document: JsonObject, depth: number): string {
   const of = resolve(object(schema), document);
   const pad = '  '.repeat(depth + 1);
@@ -182,14 +183,14 @@ function credentials(document: JsonObject): string {
 
 function errors(document: JsonObject): string {
   const schema = object(object(object(document['components'])['schemas'])['Error']);
-  return `<section><h2 class="tag">Errors</h2><p>Every error answer has this body.</p><pre>${escape(outline(schema, document, 0))}</pre></section>`;
+  return `<section><h2 class="tag">Errors</h2><p>Every error response has this body.</p><pre>${escape(outline(schema, document, 0))}</pre></section>`;
 }
 
 function method(name: string): string {
   return `<em class="${name}">${name.toUpperCase()}</em>`;
 }
 
-/** Paragraphs with **bold** and \`code\`. */
+/** Renders paragraphs with **bold** and \`code\`. */
 function prose(markdown: string): string {
   return markdown
     .split('\n\n')
