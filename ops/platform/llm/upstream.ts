@@ -291,7 +291,7 @@ const boundedFetch: typeof fetch = async (input, init) => {
         bytes += chunk.byteLength;
         if (bytes > ANSWER_BYTES_MAX)
           controller.error(
-            new UpstreamFailed('refused', `the upstream's answer is beyond ${String(ANSWER_BYTES_MAX)} bytes`),
+            new UpstreamFailed('refused', `the upstream's answer exceeds ${String(ANSWER_BYTES_MAX)} bytes`),
           );
         else controller.enqueue(chunk);
       },
