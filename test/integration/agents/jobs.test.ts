@@ -109,7 +109,10 @@ describe('a call', () => {
   });
 
   it('is told of a job that is unknown, that fails, and that nobody is there to run', async () => {
-    expect(await call('echo')).toEqual({ state: 'unheard', detail: expect.stringContaining('No pipeline worker') as string });
+    expect(await call('echo')).toEqual({
+      state: 'unheard',
+      detail: expect.stringContaining('No pipeline worker') as string,
+    });
     const leases = await aRunner('w1', [aJob('bad', () => Promise.reject(new Error('the moon is full\nat line 1')))]);
     expect(await call('none')).toEqual({ state: 'unknown' });
     expect(await call('bad')).toEqual({ state: 'failed', unavailable: false, detail: 'the moon is full' });
