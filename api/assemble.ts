@@ -1,6 +1,6 @@
-// Everything between a process's clients and its request listener, built in the order of its dependencies: stores,
-// intake, budgets, edge, admission, slices. ClickHouse may come later than the rest: its schema is created in the
-// background.
+// Assembles one API process between its clients and its request listener, in the order of the
+// dependencies: stores, intake, budgets, edge, admission, slices. ClickHouse may start later than
+// the rest: its schema is created in the background.
 import { openSealer } from '../ops/platform/sealing.ts';
 import * as metrics from '../ops/platform/metrics.ts';
 import { trackConnected } from '../ops/platform/nats/connect.ts';

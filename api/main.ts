@@ -1,6 +1,7 @@
-// The API process: settings, clients, the first org, then HTTP until it is told to stop. Draining loses nothing: no new
-// connections, requests in flight end, what they published is confirmed, then the clients close.
-// ClickHouse being away does not keep ingest from starting; NATS being away does, after a bounded wait.
+// The API process: parses settings, opens the clients, creates the first organization, then serves
+// HTTP until it is told to stop. Draining loses nothing: the process accepts no new connections,
+// requests in flight end, what they published is confirmed, and then the clients close. Ingest
+// starts without ClickHouse; without NATS the process ends after a bounded wait.
 import { flushCompileCache } from 'node:module';
 import { EnvError, parseEnv } from '../ops/platform/env.ts';
 import { openRoutes } from '../ops/platform/llm/routes.ts';
@@ -14,11 +15,17 @@ import { assembleApi } from './assemble.ts';
 import { closeGracefully, httpServer, listen } from './http/server.ts';
 
 const NATS_WAIT_MS = 15_000;
-/** Requests in flight get this long to end once the process is told to stop. */
+/** Maximum time of the drain; then the process ends with the requests that are still in flight. */
 const DRAIN_MS = 8000;
-/** Streams through the gateway can last longer than that: they are ended after this, in time to be recorded. */
+/**
+ * Gateway streams can last longer than the drain; they are ended after this time, early enough to
+ * be recorded.
+ */
 const CALLS_MS = 4000;
-/** Answers that are still being read then are broken off: what is recorded of the rest has to be written within DRAIN_MS. */
+/**
+ * Answers that clients are still reading are cut off after this time, so that the remaining records
+ * can be written within DRAIN_MS.
+ */
 const ANSWERS_MS = 5500;
 
 async function main(): Promise<void> {
@@ -44,7 +51,7 @@ async function main(): Promise<void> {
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
   process.send?.({ ready: true, port });
-  // Kept now, as a process that is killed writes nothing at its end.
+  // Written now, because a process that is killed writes nothing at its end.
   flushCompileCache();
   logger.info({ host: env.SERVICE_HOST, port }, 'API is up');
 
@@ -57,7 +64,7 @@ async function main(): Promise<void> {
       die();
     }, DRAIN_MS).unref();
     setTimeout(api.endCalls, CALLS_MS).unref();
-    // A file that somebody reads slowly: what is flushed afterwards is worth more.
+    // A client may read an answer slowly; the records that are flushed afterwards matter more.
     setTimeout(() => {
       server.closeAllConnections();
     }, ANSWERS_MS).unref();
@@ -71,14 +78,14 @@ async function main(): Promise<void> {
   };
 }
 
-/** Until the API is up there is nothing to drain. */
+/** Until the API is up, there is nothing to drain. */
 let stop = (): Promise<void> => {
   leave(0);
   return Promise.resolve();
 };
 
 process.on('SIGTERM', () => void stop());
-// Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
+// Ctrl-C reaches the whole process group; the supervisor decides the order of the drain.
 process.on('SIGINT', () => {
   if (process.env['MILLRACE_SUPERVISED'] !== '1') void stop();
 });

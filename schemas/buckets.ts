@@ -51,9 +51,9 @@ export interface BucketSpec {
   parse?: (text: string) => unknown;
   /** Hours after which an entry expires. Unset: never. */
   ttlHours?: number;
-  /** Maximum bytes of the bucket, and what happens to a write beyond them. Unset: unbounded. */
+  /** Maximum bytes of the bucket. Unset: unbounded. */
   bytesMax?: number;
-  /** Beyond bytesMax, writes are refused or the oldest entries are evicted. */
+  /** A full bucket refuses writes, or evicts its oldest entries. */
   whenFull?: 'refuse' | 'forget';
   /** True: writes do not wait for the disk, and the entries are lost when nats-server ends. */
   inMemory?: boolean;
@@ -110,7 +110,7 @@ export const BUCKETS = {
   cost_configs: { tenancy: 'key', parse: parseAnomalyConfig },
   /** Limits and alert settings of each organization. */
   budgets: { tenancy: 'key', parse: json(budgetRecord) },
-  /** Which alerts of each organization's budget were sent in its periods. */
+  /** Alerts that each organization's budget has sent in its periods, and the limits that it has reached. */
   budget_states: { tenancy: 'key', parse: json(budgetState) },
   /** Webhook endpoints, by organization and id. */
   webhooks: { tenancy: 'key', parse: json(webhookRecord) },
@@ -139,7 +139,7 @@ export const BUCKETS = {
   judging_answers: { tenancy: 'key', ttlHours: 24, bytesMax: GIB / 4, whenFull: 'forget' },
   /** Evals and dataset runs: their request, progress and result. */
   evals: { tenancy: 'key', parse: parseEval },
-  /** What a running eval needs: the ids of its traces in parts, its judge and its prompt. */
+  /** Trace ids in parts, judge and prompt of each running eval. */
   eval_chunks: { tenancy: 'key', ttlHours: 720 },
   /** Name, version and size of each dataset, by organization and id. */
   datasets: { tenancy: 'key', parse: parseDataset },
@@ -147,7 +147,7 @@ export const BUCKETS = {
   dataset_items: { tenancy: 'key', parse: parseDatasetPart },
   /** Prompt templates, by organization, name and version. */
   prompts: { tenancy: 'key', parse: parsePrompt },
-  /** What each organization has redacted before its telemetry is stored. */
+  /** Redaction rules that apply to each organization's telemetry before it is stored. */
   pii_policies: { tenancy: 'key', parse: parsePiiRecord },
   /** Retention periods of each organization. */
   retention_policies: { tenancy: 'key', parse: parseRetention },

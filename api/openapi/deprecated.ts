@@ -1,34 +1,36 @@
-// What will go, in the OpenAPI document: `deprecated` and `x-sunset` on the operation, parameter or property itself, and a line in
-// the operation's description. In: an operation as documented, its deprecations. A name that is not there stops the start, so that
-// nothing is announced that no route has.
+// Marks deprecations in the OpenAPI document: `deprecated` and `x-sunset` on the operation,
+// parameter or property itself, and a line in the operation's description. Takes a documented
+// operation and its deprecations. A deprecation of a name that the operation does not have stops
+// the start.
 import { checkOverlap, type Deprecated } from '../http/deprecation.ts';
 import type { Json, JsonObject } from './document.ts';
 
-/** References may lead to references, but not in circles. */
+/** Maximum length of a chain of references, which ends circles. */
 const REFS_MAX = 10;
 const NAMES: Record<Deprecated['part'], string> = {
   query: 'query parameter',
   body: 'request field',
-  response: 'field of the answer',
+  response: 'field of the response',
   route: '',
 };
 
 /**
- * Marks what an operation will lose. A property of a shared schema is marked wherever that schema is used.
- * @throws Error naming the operation whose declaration is not right
+ * Marks the deprecated parts of an operation. A property of a shared schema is marked wherever that
+ * schema is used.
+ * @throws Error naming the operation whose declaration is wrong
  */
 export function markDeprecated(operation: JsonObject, deprecated: readonly Deprecated[], components: JsonObject): void {
   const id = textOf(operation['operationId']);
   for (const one of deprecated) {
     checkOverlap(id, one);
     const found = targetOf(operation, one, components);
-    if (found === null) throw new Error(`${id}: the deprecated ${one.part} ${one.field} is not there`);
+    if (found === null) throw new Error(`${id}: the deprecated ${one.part} ${one.field} does not exist`);
     found['deprecated'] = true;
     found['x-sunset'] = one.sunset;
   }
   const lines = deprecated.map(({ part, field, sunset, instead }) => {
     const what = part === 'route' ? 'This endpoint' : `The ${NAMES[part]} \`${field}\``;
-    return `**Deprecated.** ${what} goes on ${sunset.slice(0, 10)}. Use ${instead}.`;
+    return `**Deprecated.** ${what} will be removed on ${sunset.slice(0, 10)}. Use ${instead}.`;
   });
   operation['description'] = [textOf(operation['description']), ...lines].filter((line) => line !== '').join('\n\n');
 }
@@ -56,7 +58,10 @@ function firstSuccess(operation: JsonObject): Json {
   return responses[Object.keys(responses).find((status) => status.startsWith('2')) ?? ''] ?? null;
 }
 
-/** The property at a path of names; `[]` steps into the items of a list, which a plain name does by itself. */
+/**
+ * Returns the property at a path of names. `[]` steps into the items of a list, as a plain name
+ * also does.
+ */
 function propertyOf(schema: JsonObject, [name, ...rest]: readonly string[], components: JsonObject): JsonObject | null {
   const own = followed(schema, components);
   if (own === null || name === undefined) return own;

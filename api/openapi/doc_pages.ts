@@ -1,6 +1,7 @@
-// The guides, the operator's pages, runbooks and architecture decisions as HTML, so that users of a running service can read them
-// without a clone. Pages are the Markdown files of ops/, rendered when they are first asked for and kept in memory. Only files
-// that the folders hold are served: a name is looked up, never joined to a path.
+// Serves the guides, the pages for operators, runbooks and architecture decisions as HTML, so that
+// users of a running service can read them without a clone. The pages are the Markdown files of
+// ops/, rendered on the first request and kept in memory. Only files in those folders are served: a
+// name is looked up and never joined to a path.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Marked, type Tokens } from 'marked';
@@ -8,7 +9,10 @@ import { DOCS_CSS } from './docs_style.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** Sections in the order of the navigation. The guides have the order of the table in README; other pages that of their names. */
+/**
+ * Sections in the order of the navigation. The guides have the order of the table in README; other
+ * pages are sorted by name.
+ */
 const SECTIONS = [
   {
     section: 'guides',
@@ -59,14 +63,14 @@ const escaped = (text: string): string =>
 const titleOf = (markdown: string, fallback: string): string =>
   /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll('`', '') ?? fallback;
 
-/** Returns the id of a heading as GitHub makes it: lower case, words joined by hyphens. */
+/** Returns the id that GitHub gives a heading: lower case, words joined by hyphens. */
 const slugOf = (text: string): string =>
   text
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 
-/** Finds the pages below a root. Reads titles only; texts are rendered on demand. */
+/** Finds the pages below a root. It reads titles only; texts are rendered on demand. */
 export function openDocPages(root: string = ROOT): DocPages {
   const pages = new Map<string, DocPage>();
   for (const { section, folder, first } of SECTIONS) {
@@ -100,7 +104,10 @@ export function openDocPages(root: string = ROOT): DocPages {
   };
 }
 
-/** Returns the sections as folded lists of links; the section of the current page, or the guides where there is none, is open. */
+/**
+ * Returns the sections as collapsible lists of links. The section of the current page is open, or
+ * the guides where there is none.
+ */
 function navOf(pages: ReadonlyMap<string, DocPage>, current: DocPage | null): string {
   return SECTIONS.map(({ section, title }) => {
     const own = [...pages].filter(([key]) => key.startsWith(`${section}/`)).map(([, page]) => page);
@@ -134,7 +141,7 @@ function render(markdown: string, page: DocPage, pages: ReadonlyMap<string, DocP
   };
   const marked = new Marked({
     renderer: {
-      // Comments say to the tests which blocks are not run; nothing else in these files is HTML.
+      // HTML comments tell the tests which blocks not to run; nothing else in these files is HTML.
       html: () => '',
       heading({ tokens, depth, text }: Tokens.Heading): string {
         return `<h${depth} id="${slugOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;

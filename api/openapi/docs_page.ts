@@ -8,7 +8,7 @@ const DEPTH_MAX = 6;
 
 /**
  * Renders the page.
- * @param pages links to the guides and the operator's pages, as HTML
+ * @param pages links to the guides and the pages for operators, as HTML
  */
 export function docsPage(document: JsonObject, pages: string): string {
   const info = object(document['info']);
@@ -150,7 +150,7 @@ function schemaBlock(schema: Json, document: JsonObject): string {
   return folded('Schema', `<pre>${escape(outline(schema, document, 0))}</pre>`);
 }
 
-/** A schema as an outline: one field a line, optional ones with a question mark. */
+/** Returns a schema as an outline: one field per line, optional fields with a question mark. */
 function outline(schema: Json, document: JsonObject, depth: number): string {
   const of = resolve(object(schema), document);
   const pad = '  '.repeat(depth + 1);
@@ -238,14 +238,14 @@ function credentials(document: JsonObject): string {
 
 function errors(document: JsonObject): string {
   const schema = object(object(object(document['components'])['schemas'])['Error']);
-  return `<section><h2 class="tag">Errors</h2><p>Every error answer has this body.</p><pre>${escape(outline(schema, document, 0))}</pre></section>`;
+  return `<section><h2 class="tag">Errors</h2><p>Every error response has this body.</p><pre>${escape(outline(schema, document, 0))}</pre></section>`;
 }
 
 function method(name: string): string {
   return `<em class="${name}">${name.toUpperCase()}</em>`;
 }
 
-/** Paragraphs with **bold** and \`code\`. */
+/** Renders paragraphs with **bold** and \`code\`. */
 function prose(markdown: string): string {
   return markdown
     .split('\n\n')

@@ -1,4 +1,4 @@
-// The style of the documentation page, kept apart from what it shows. Follows the reader's light or dark setting.
+// The style sheet of the documentation pages, which follows the reader's light or dark setting.
 
 export const DOCS_CSS = `
 :root { color-scheme: light dark; --bg: #fff; --side: #f6f7f9; --text: #1c2430; --dim: #5b6675; --line: #e2e6ec; --code: #f2f4f7; --accent: #2456c7;

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, made from the very declarations and zod schemas that serve and check the requests.
-// In: every route. Out: the document as an object; nothing here is written down twice.
+// Builds the OpenAPI 3.1 document from the declarations and zod schemas that serve and validate the
+// requests. Takes every route; returns the document as an object. No fact stands in a second place.
 import { z } from 'zod';
 import { markDeprecated } from './deprecated.ts';
 import { API_VERSION, baseMeta } from '../http/envelope.ts';
@@ -8,13 +8,22 @@ import { errorBody, type ErrorCode, STATUS_OF } from '../http/errors.ts';
 import { type Access, PERMISSIONS } from '../http/permissions.ts';
 import { type Route, templateOf } from '../http/route.ts';
 
-/** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
+/**
+ * What the document needs of a route. Ingest, which is not served from a declaration, gives exactly
+ * this.
+ */
 export type RouteDoc = Omit<Route, 'handler'> & {
-  /** Knows no Idempotency-Key. */
+  /** True: the route takes no Idempotency-Key. */
   keyless?: true;
-  /** Meant for pages, which can set no header in a beacon: takes its body as text/plain too, and an API key in the query. */
+  /**
+   * True for routes that web pages call with beacons, which cannot set headers: the body may be
+   * text/plain, and the API key may be in the query.
+   */
   pages?: true;
-  /** Where errors have a shape and statuses of their own; `only` says which have the usual ones too. */
+  /**
+   * Shape and statuses of errors that differ from the usual ones. `only` returns true for a code
+   * that is answered in the usual shape too.
+   */
   other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number; only?: (code: ErrorCode) => boolean };
 };
 const PROTOBUF = 'application/x-protobuf';
@@ -22,15 +31,21 @@ const PROTOBUF = 'application/x-protobuf';
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = Record<string, Json>;
 
-const INTRO = `Send telemetry of LLM calls, agents and apps; read it back as traces made of spans.
+const INTRO = `
+Send telemetry of LLM calls, agents and apps, and read it back as traces made of spans.
 
-Every answer carries **X-Request-Id**. A success is \`{data, meta}\`, an error \`{detail, request_id, code}\` with the HTTP status that belongs to the code.
-POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`. Where that is too large to be kept (beyond some hundred KiB), what changed something answers 409 and does nothing again; what is streamed is made anew. No answer is dropped within its 24 hours: an organization whose answers fill its share (20,000 answers or 64 MiB) gets 429 with Retry-After for requests with a new key, before anything is done, and can send them without a key.
+Every response carries **X-Request-Id**. A success is \`{data, meta}\`; an error is \`{detail, request_id, code}\` with the HTTP status of its code.
+POST endpoints take an **Idempotency-Key** (a UUID): for 24 hours, the same request gets the first response again, with \`Idempotency-Replayed: true\`. When that response was too large to be stored (more than some hundred KiB), a repeat of a request that changed something gets a 409 and changes nothing, and a streamed response is produced again. No stored response is dropped within its 24 hours: once an organization's responses fill its share (20,000 responses or 64 MiB), requests with a new key get a 429 with Retry-After before anything is done; they can be sent without a key.
 **X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).
-A query parameter that an endpoint does not take is 422 \`invalid_request\`, naming the nearest that it does.`;
+A query parameter that an endpoint does not know gets a 422 \`invalid_request\`, which names the most similar parameter of the endpoint.`;
 
 const SECURITY_SCHEMES: JsonObject = {
-  orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
+  orgApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Org-Api-Key',
+    description: 'API key of an organization, with X-Org-Id.',
+  },
   queryKey: { type: 'apiKey', in: 'query', name: 'api_key', description: 'API key whose only scope is ingest:write.' },
   bearer: {
     type: 'http',
@@ -42,18 +57,18 @@ const SECURITY_SCHEMES: JsonObject = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'Token of a person, from the identity provider, with X-Org-Id.',
+    description: 'Token that the identity provider issued to a person, with X-Org-Id.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'svc_session',
-    description: 'The same token as the session cookie of a browser.',
+    description: 'The same token, as the session cookie of a browser.',
   },
   operator: { type: 'http', scheme: 'bearer', description: 'The operator token (SERVICE_ADMIN_TOKEN).' },
 };
 
-/** Codes that any route of an access can answer. */
+/** Error codes that every route of an access can return. */
 const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCode[]> = {
   person: [
     'unauthenticated',
@@ -86,15 +101,18 @@ const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCod
 };
 const RATE_HEADERS: JsonObject = {
   'RateLimit-Limit': {
-    description: 'Requests (app ingest: events) a minute; absent for an unlimited tenant',
+    description: 'Requests per minute (app ingest: events per minute); absent for an unlimited organization',
     schema: { type: 'integer' },
   },
-  'RateLimit-Remaining': { description: 'How many would be let in now', schema: { type: 'integer' } },
-  'RateLimit-Reset': { description: 'Seconds until the bucket is full again', schema: { type: 'integer' } },
+  'RateLimit-Remaining': { description: 'Number of requests that would be admitted now', schema: { type: 'integer' } },
+  'RateLimit-Reset': { description: 'Seconds until the limit is fully available again', schema: { type: 'integer' } },
 };
 const RETRY_AFTER: JsonObject = { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } };
 
-/** Headers of an answer of this access; a refusal that passes says when. */
+/**
+ * Returns the response headers of an access and a status. A rejection that ends by itself has
+ * Retry-After.
+ */
 function headersOf(access: Access, status?: number): JsonObject {
   return {
     'X-Request-Id': { schema: { type: 'string' } },
@@ -108,9 +126,9 @@ const OF_BODY: readonly ErrorCode[] = ['unsupported_media_type', 'payload_too_la
 const SIGNED =
   't=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" with the secret>; one v1 for each live secret. Compare in constant time, and refuse a t that is more than 300 seconds off';
 const RETRIED =
-  '408, 429, 5xx or no answer within 10 s: tried again for up to 24 hours, after 1 s growing to 60 s, or as long as Retry-After asks. Anything else, redirects included, is the last word';
+  '408, 429, 5xx or no response within 10 s: retried for up to 24 hours, after 1 s growing to 60 s, or after the time that Retry-After asks for. Any other response, including a redirect, is final';
 
-/** The whole document. */
+/** Returns the whole document. */
 export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
   const components: JsonObject = {};
   const paths: Record<string, JsonObject> = {};
@@ -131,16 +149,16 @@ export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
   };
 }
 
-/** What the service sends to webhook endpoints: one entry an event of the catalog. */
+/** Returns the webhooks section: one entry for each event of the catalog. */
 function webhooksOf(components: JsonObject): JsonObject {
   const test = {
-    fires: 'Asked for by POST …/test: sent to one endpoint, whatever it subscribes to',
+    fires: 'Sent on POST …/test to one endpoint, whatever events it subscribes to',
     payload: testPayload,
   };
   const parameters = [
-    header('X-Service-Event-Id', 'The same for every try: drop what you have seen', { type: 'string' }),
+    header('X-Service-Event-Id', 'The same for every attempt: ignore an id that you have seen', { type: 'string' }),
     header('X-Service-Signature', SIGNED, { type: 'string' }),
-    header('X-Service-Attempt', 'Tries that have failed before', { type: 'integer', minimum: 0 }),
+    header('X-Service-Attempt', 'Number of earlier attempts, all of which failed', { type: 'integer', minimum: 0 }),
   ].map((parameter) => ({ ...parameter, required: true }));
   return Object.fromEntries(
     Object.entries({ ...EVENT_CATALOG, [TEST_EVENT]: test }).map(([name, { fires, payload }]) => {
@@ -191,13 +209,13 @@ function securityOf({ access, pages }: RouteDoc): Json {
     : [{ orgApiKey: [] }, { bearer: [] }, ...(pages === true ? [{ queryKey: [] }] : []), ...persons];
 }
 
-/** Who may call, for a person to read; the same for programs is x-access. */
+/** Returns who may call a route, for people; x-access says the same for programs. */
 function needsOf(access: Access): string {
   if (access === 'operator' || access === 'public') return '';
-  if (access === 'person') return 'Takes the token of any person.';
+  if (access === 'person') return 'Accepts the token of any person.';
   const { role, scope } = PERMISSIONS[access];
-  const key = scope === null ? 'no API key has it' : `an API key needs the scope \`${scope}\``;
-  return `Needs the permission \`${access}\`: the role ${role}${role === 'owner' ? '' : ' or above'}; ${key}.`;
+  const key = scope === null ? 'no API key has it' : `an API key requires the scope \`${scope}\``;
+  return `Requires the permission \`${access}\`: the role ${role}${role === 'owner' ? '' : ' or above'}; ${key}.`;
 }
 
 function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
@@ -213,15 +231,18 @@ function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
   });
   const inHeader: Json[] = [];
   if (route.access !== 'public' && route.access !== 'operator' && route.access !== 'person')
-    inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
+    inHeader.push(header('X-Org-Id', 'Organization of the credential; another one is rejected', { type: 'string' }));
   if (takesKey(route))
     inHeader.push(
-      header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }),
+      header('Idempotency-Key', 'Makes repeating the request safe for 24 hours', { type: 'string', format: 'uuid' }),
     );
   return [...inPath, ...inQuery, ...inHeader];
 }
 
-/** Codes of a repeat: conflict where the first answer was too large to be kept, and what it changed is not done again. */
+/**
+ * Returns the error codes of a repeated request: conflict, when the first response was too large to
+ * be stored and its change is not made again.
+ */
 function keyErrorsOf(route: RouteDoc): readonly ErrorCode[] {
   if (!takesKey(route)) return [];
   if (route.media !== undefined) return ['idempotency_key_reused'];
@@ -267,7 +288,7 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   ]);
   const { other_errors: other } = route;
   const otherSchema = other === undefined ? null : schemaOf(other.schema, 'output', components);
-  // A code that has another shape for some reason only has the usual one for all others.
+  // A code that has a different shape for some reasons has the usual shape for all others.
   const errors = [...codes]
     .sort()
     .flatMap((code) => [
@@ -309,7 +330,10 @@ function successOf(route: RouteDoc, components: JsonObject): JsonObject {
   return { description: 'Success', headers, content: { 'application/json': { schema } } };
 }
 
-/** JSON Schema of a zod schema; what has an id becomes a component that is referred to. */
+/**
+ * Returns the JSON Schema of a zod schema. A schema with an id becomes a component that is
+ * referenced.
+ */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObject): JsonObject {
   const json = rewriteRefs(
     z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject,
@@ -324,14 +348,20 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObj
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** @throws Error where another shape has this id: all but one of their routes would show the wrong one */
+/**
+ * Adds a component. @throws Error when another shape has this id, because all but one of their
+ * routes would show the wrong shape
+ */
 function addComponent(components: JsonObject, id: string, shape: JsonObject): void {
   const known = components[id];
   if (known !== undefined && saidBy(known) !== saidBy(shape)) throw new Error(`two different shapes have the id ${id}`);
   components[id] = shape;
 }
 
-/** What a shape says, but for what one and the same schema says differently: taken or answered, marked as deprecated or not yet. */
+/**
+ * Returns what distinguishes a shape, without what one schema says differently as input and as
+ * output, or before and after it is marked as deprecated.
+ */
 function saidBy(shape: Json): string {
   return JSON.stringify(shape, (key, value: unknown) => {
     const isItsOwn = !(key === 'additionalProperties' && value === false) && key !== 'deprecated' && key !== 'x-sunset';

@@ -1,5 +1,6 @@
-// Shows what this process sees of the service as a whole: readiness, partitions without a worker, how full the streams of NATS are.
-// Every API process shows the same, so whoever adds up takes the largest.
+// Exposes what this process sees of the whole service: readiness, partitions without a worker, and
+// the fill of the NATS streams. Every API process exposes the same values, so a query aggregates
+// them with max.
 import type { JetStreamManager } from '@nats-io/jetstream';
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { ReadinessWatch } from './readiness.ts';
@@ -12,7 +13,10 @@ export interface GaugesDeps {
   tracked: { readonly connected: boolean };
 }
 
-/** Looks at once and then every five seconds, one look at a time. Returns what stops it. */
+/**
+ * Reads the values now and then every five seconds, one read at a time. @returns a function that
+ * stops it
+ */
 export function startServiceGauges(deps: GaugesDeps): () => void {
   let looking = false;
   const look = async (): Promise<void> => {
@@ -21,7 +25,8 @@ export function startServiceGauges(deps: GaugesDeps): () => void {
     try {
       await lookOnce(deps);
     } catch {
-      // A connection lost in the middle: the check says so at the next look, the rest keeps what it was.
+      // The connection was lost during the read; the readiness check reports that at the next read,
+      // and the other values stay.
     } finally {
       looking = false;
     }

@@ -1,7 +1,10 @@
-// Whether the service can do its work now: the log reachable, ClickHouse answering, every partition owned by a live worker, hard
-// limits decidable. Also knows which workers live, for /metrics.
-// A process that starts is ready once all of it holds, and a worker takes calls to run jobs. After that a restart of workers is no
-// reason to send callers elsewhere: ingest and reads go on, so a partition may be without a worker for RESTART_MS.
+// Decides whether the service can do its work: NATS is connected, ClickHouse answers, a live worker
+// owns every partition, and hard limits can be decided. It also knows the live workers, for
+// /metrics.
+//
+// A process that starts is ready once all of that holds and a worker takes job calls. Afterwards a
+// partition may be without a worker for RESTART_MS: ingest and reads continue, so a restart of
+// workers is no reason to send callers elsewhere.
 import { z } from 'zod';
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { HeartbeatListener } from '../../ops/exchange/heartbeats.ts';
@@ -10,13 +13,13 @@ import { watch } from '../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { partitionKey, type PartitionRecord } from '../../schemas/records/partition.ts';
 
-/** A worker that was not heard for this long is dead. */
+/** A worker that was silent for this long counts as dead. */
 const WORKER_ALIVE_MS = 5000;
 const PING_MS_MAX = 1000;
-/** An owner that has not brought a partition up in this time is as good as none. */
+/** An owner that has not started reading a partition within this time counts as no owner. */
 const BRING_UP_MS_MAX = 30_000;
 
-/** A worker that ends and starts again, or whose partitions others take over, is back within this. */
+/** Maximum time for a worker to restart, or for other workers to take over its partitions. */
 export const RESTART_MS = 10_000;
 
 export const readiness = z
@@ -28,12 +31,12 @@ export const readiness = z
       consumers: z
         .enum(['ok', 'down'])
         .describe(
-          'Every partition has a live worker. Down after a partition has had none for 10 seconds, so that a restart of workers goes unnoticed.',
+          'Every partition has a live worker. Down after a partition has had none for 10 seconds, so a restart of workers is not reported.',
         ),
       budgets: z
         .enum(['ok', 'down'])
         .describe(
-          'Hard limits can be decided. Down at most in the first 30 seconds of an API process, while it counts what had been used before it.',
+          'Hard limits can be decided. Down for at most the first 30 seconds of an API process, while it counts the use that preceded it.',
         ),
     }),
   })
@@ -42,10 +45,10 @@ export type Readiness = z.infer<typeof readiness>;
 
 export interface ReadinessDeps {
   tracked: { readonly connected: boolean };
-  /** True when ClickHouse answers and its tables are there. */
+  /** Resolves with true when ClickHouse answers and its schema exists. */
   pingClickHouse: () => Promise<boolean>;
   partitions: number;
-  /** Whether every hard limit can be decided here; never false again once it was true. */
+  /** Returns true once every hard limit can be decided in this process, and from then on. */
   budgetsReady: () => boolean;
 }
 
@@ -78,7 +81,7 @@ export class ReadinessWatch {
     };
   }
 
-  /** Metrics addresses of live workers on this machine. */
+  /** Returns the metrics URLs of live workers on this machine. */
   metricsUrls(): string[] {
     return this.#liveWorkers()
       .flatMap((worker) => this.#heartbeats.metricsUrl(worker) ?? [])
@@ -94,7 +97,10 @@ export class ReadinessWatch {
     return this.#heartbeats.live(performance.now(), WORKER_ALIVE_MS);
   }
 
-  /** How many partitions no live worker owns, or one has owned for long and not brought up. */
+  /**
+   * Returns the number of partitions that no live worker owns, or whose owner has not started
+   * reading them for long.
+   */
   unowned(): number {
     return this.#partitions().filter((partition) => this.#unownedSince(partition) !== null).length;
   }
@@ -103,7 +109,9 @@ export class ReadinessWatch {
     return Array.from({ length: this.#deps.partitions }, (_, partition) => partition);
   }
 
-  /** Strict until the first time that it is true; after that a partition may be without a worker for RESTART_MS. */
+  /**
+   * Strict until the first success; after that a partition may be without a worker for RESTART_MS.
+   */
   #areConsumed(): boolean {
     const before = performance.now() - RESTART_MS;
     const owned = this.#partitions().every((partition) => {
@@ -118,7 +126,10 @@ export class ReadinessWatch {
     return this.#started;
   }
 
-  /** Since when a partition has had no live owner that brings it up, on the monotonic clock; null: it has one. -Infinity: it never had one. */
+  /**
+   * Returns since when a partition has had no live owner that reads it, on the monotonic clock.
+   * Null: it has one. -Infinity: it never had one.
+   */
   #unownedSince(partition: number): number | null {
     const now = performance.now();
     const held = this.#bucket.held(partitionKey(partition));
@@ -127,12 +138,12 @@ export class ReadinessWatch {
     if (owner === '') return held.moved_at;
     const silentSince = (this.#heartbeats.heardAt(owner) ?? -Infinity) + WORKER_ALIVE_MS;
     if (silentSince < now) return Math.max(silentSince, held.moved_at);
-    // While it is not up its owner writes nothing: the record is as old as the claim.
+    // An owner writes nothing until it reads the partition, so the record is as old as its claim.
     return up === false && held.moved_at < now - BRING_UP_MS_MAX ? -Infinity : null;
   }
 }
 
-/** False when it rejects or takes too long. */
+/** Resolves with false when the work rejects or takes too long. */
 async function within(work: Promise<boolean>, ms: number): Promise<boolean> {
   const timeout = Promise.withResolvers<boolean>();
   const timer = setTimeout(timeout.resolve, ms, false);

@@ -1,4 +1,5 @@
-// What operators and tools ask of the process itself: health, readiness, metrics, the API document and its page.
+// Declares the routes of the process itself, for operators and tools: health, readiness, metrics,
+// and the API reference with the documentation.
 import { z } from 'zod';
 import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
 import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
@@ -13,13 +14,16 @@ import { readiness, type ReadinessWatch } from './readiness.ts';
 
 /** The documentation has one inline style, and the reference one inline script. */
 const DOCS_POLICY = inlinePagePolicy(DOCS_CSS, DOCS_SCRIPT);
-/** A worker that does not show its metrics within this is left out of the answer. */
+/**
+ * Maximum time for a worker to answer with its metrics; a slower worker is left out of the
+ * response.
+ */
 const WORKER_METRICS_MS_MAX = 500;
 
 export interface SystemDeps {
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   reference: Pick<ApiReference, 'json' | 'html'>;
-  /** The guides and the operator's pages. */
+  /** The guides and the pages for operators. */
   pages: Pick<DocPages, 'html'>;
 }
 
@@ -34,7 +38,7 @@ function healthRoutes({ readiness: watch }: SystemDeps): Route[] {
       method: 'get',
       path: '/healthz',
       operation_id: 'health',
-      summary: 'The process is up',
+      summary: 'Check that the process is up',
       tag: 'System',
       any_query: true,
       bare: true,
@@ -45,9 +49,9 @@ function healthRoutes({ readiness: watch }: SystemDeps): Route[] {
       method: 'get',
       path: '/readyz',
       operation_id: 'ready',
-      summary: 'NATS and ClickHouse are reachable and consumers run',
+      summary: 'Check that the service is ready',
       description:
-        '200 when all checks are ok, 503 with the same body otherwise. Once a process has answered 200, jobs find a worker and hard limits are decided. Ingest goes on without ClickHouse and workers: health checks of a load balancer belong on /healthz.',
+        'Returns 200 when all checks are ok, otherwise 503 with the same body. Once a process has answered 200, job calls find a worker and hard limits are decided. Ingest continues without ClickHouse and without workers, so point the health checks of a load balancer at `/healthz`.',
       tag: 'System',
       any_query: true,
       bare: true,
@@ -66,7 +70,7 @@ function metricsRoute({ readiness: watch }: SystemDeps): Route {
     method: 'get',
     path: '/metrics',
     operation_id: 'metrics',
-    summary: 'Metrics of this process and of every live pipeline worker, for Prometheus',
+    summary: 'Get the metrics of the API and the pipeline workers',
     tag: 'System',
     any_query: true,
     media: ['text/plain'],
@@ -92,7 +96,7 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       method: 'get',
       path: '/docs',
       operation_id: 'docs',
-      summary: 'This document as a page',
+      summary: 'Get the API reference as a page',
       tag: 'System',
       any_query: true,
       media: ['text/html'],
@@ -106,7 +110,7 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       method: 'get',
       path: '/docs/:section/:page',
       operation_id: 'docsPage',
-      summary: 'Get a page of the guides, of the operator’s documentation or of the decisions',
+      summary: 'Get a page of the documentation',
       tag: 'System',
       any_query: true,
       params: z.object({ section: z.string(), page: z.string() }),
@@ -115,7 +119,7 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       errors: ['not_found'],
       handler: (ctx) => {
         const html = pages.html(ctx.params.section, ctx.params.page);
-        if (html === null) throw new ApiError('not_found', 'There is no such page; /docs lists all of them.');
+        if (html === null) throw new ApiError('not_found', 'There is no such page. /docs lists all pages.');
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
         return sendText(ctx, html, 'text/html; charset=utf-8');
       },
@@ -140,7 +144,7 @@ async function allMetrics(urls: readonly string[]): Promise<string> {
         const answer = await fetch(url, { signal: AbortSignal.timeout(WORKER_METRICS_MS_MAX) });
         return answer.ok ? await answer.text() : '';
       } catch {
-        // A worker that has just ended: its absence shows in the metrics themselves.
+        // The worker has just ended; its absence shows in the metrics themselves.
         return '';
       }
     }),

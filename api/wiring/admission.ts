@@ -1,14 +1,17 @@
-// Wires the admission of one API process: the list of checks, and what the metrics say of their rejections.
+// Wires the admission of one API process: its list of checks, and the metrics of their rejections.
 import * as metrics from '../../ops/platform/metrics.ts';
 import { Admission, type AdmissionParts } from '../admission/admission.ts';
 import { FairTurns } from '../admission/fair_turns.ts';
 import { OrgSlots } from '../http/org_slots.ts';
 
-/** Value of the label `kind` by check. The rate limits count their rejections themselves: they apply to other requests too. */
+/**
+ * Value of the label `kind` by check. The rate limits count their own rejections, because they also
+ * apply to other requests.
+ */
 const KINDS: Readonly<Partial<Record<string, string>>> = { backlog_share: 'share', organization_calls: 'gateway' };
 
 export type AdmissionWiring = Omit<AdmissionParts, 'turns' | 'slots' | 'onReject'> & {
-  /** Calls that one organization may have in progress through the gateway in this process. */
+  /** Maximum number of gateway calls that one organization may have in progress in this process. */
   callsPerOrg: number;
 };
 

@@ -1,4 +1,5 @@
-// The edge of one API process: who is calling, how much of it is let in, what is written down of it, what is done once.
+// Wires the edge of one API process: authentication, rate limits, the audit trail, and idempotency
+// keys.
 import { randomBytes } from 'node:crypto';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { createAuditTrail } from '../telemetry/audit/trail.ts';
@@ -16,19 +17,19 @@ import type { Stores } from './stores.ts';
 export interface Edge {
   deps: EdgeDeps;
   once: IngestOnce;
-  /** Resolves when the records of what was answered are stored or given up. */
+  /** Resolves once the audit records of answered requests are stored or given up. */
   flush: () => Promise<void>;
   close: () => void;
 }
 
-/** Wires the edge; a process that was given no operator token makes one and shows it. */
+/** Opens the edge. A process without an operator token generates one and shows it. */
 export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Stores): Promise<Edge> {
   const { env, logger, log, now, show, tracked, onProblem } = parts;
   const adminToken = env.SERVICE_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
   if (env.SERVICE_ADMIN_TOKEN === undefined) show(`Operator token of this process: ${adminToken}`);
   const tokens = createTokenVerifier({
     secret: env.SERVICE_JWT_SECRET,
-    // Custom portals under development make tokens that say no more than who it is.
+    // Portals under development issue tokens that hold nothing but the user, without an expiry.
     mayBeEndless: env.SERVICE_ENV !== 'production',
     jwksUrl: env.SERVICE_JWT_JWKS_URL,
     issuer: env.SERVICE_JWT_ISSUER,

@@ -1,4 +1,5 @@
-// What a grant can be for, across slices: how each type of thing is looked up in its org.
+// Looks up the resources that a grant can name, by type: each slice answers whether an organization
+// has the resource.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import type { Resource } from '../http/auth.ts';
 import { ApiError, type ErrorCode } from '../http/errors.ts';
@@ -30,5 +31,5 @@ export function grantable({ clickhouse, agents, judges, datasets }: GrantableDep
 }
 
 function missing(code: ErrorCode, what: string): ApiError {
-  return new ApiError(code, `resource.id: the org has no ${what} of this id`);
+  return new ApiError(code, `resource.id: the organization has no ${what} with this id`);
 }

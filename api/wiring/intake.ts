@@ -1,5 +1,5 @@
-// Wires what takes telemetry in: the publisher to the ingest log, the backlog shares that follow it, the watch on the
-// disk, and the calls through the gateway.
+// Wires the intake of telemetry: the publisher to the ingest log, the backlog shares that follow
+// it, the disk watch, and the gateway calls in progress.
 import type { ServerResponse } from 'node:http';
 import { hearLanded } from '../../ops/exchange/landing_reports.ts';
 import { DiskWatch } from '../../ops/platform/disk_watch.ts';
@@ -19,7 +19,7 @@ export interface Intake {
   stop: () => void;
 }
 
-/** @param partitions number of partitions of the ingest log */
+/** Opens the intake. @param partitions number of partitions of the ingest log */
 export async function openIntake(parts: WiringParts, partitions: number): Promise<Intake> {
   const { log, tracked, waits, onProblem } = parts;
   const disk = await watchDisk(parts);
@@ -61,8 +61,8 @@ function watchDisk({ env, logger, onProblem }: WiringParts): Promise<DiskWatch> 
     onChange: (low, { free, total }) => {
       metrics.diskLow.set(low ? 1 : 0);
       const facts = { free_bytes: free, total_bytes: total };
-      if (low) logger.error(facts, 'the disk is nearly full: ingest answers 429 until there is room');
-      else logger.warn(facts, 'the disk has room again: ingest goes on');
+      if (low) logger.error(facts, 'the disk is nearly full: ingest answers 429 until space is freed');
+      else logger.warn(facts, 'the disk has enough free space again: ingest is accepted');
     },
     onLook: ({ free }) => {
       metrics.diskFreeBytes.set(free);
@@ -71,7 +71,7 @@ function watchDisk({ env, logger, onProblem }: WiringParts): Promise<DiskWatch> 
   });
 }
 
-/** The calls through the gateway that are in progress, and what records them. */
+/** The gateway calls in progress, and the recorder of their spans. */
 export interface GatewayCalls {
   open: Set<ServerResponse>;
   /** The organization of a call; the gateway sets it once the caller is known. */
@@ -103,7 +103,7 @@ export function openGatewayCalls(
     now: () => performance.now(),
     onLost: (reason, cause) => {
       metrics.gatewayRecordsLostTotal.inc({ reason });
-      logger.error({ err: cause, reason }, 'the record of a call through the gateway is lost');
+      logger.error({ err: cause, reason }, 'the record of a gateway call was lost');
     },
   });
   return {

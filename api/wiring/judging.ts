@@ -1,4 +1,4 @@
-// Routes of everything that is judged or judges: judges, evals, datasets and the prompts that dataset runs try out.
+// Wires judges, evals, datasets, and the prompts that dataset runs use.
 import { isJudgeQuotaUsedUp } from '../../ops/exchange/judge_quota.ts';
 import { periodAt } from '../../pipeline/domain/budgets/period.ts';
 import { datasetRoutes } from '../control/datasets/routes.ts';

@@ -1,4 +1,4 @@
-// Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
+// Opens the stores of idempotency keys: one for declared routes, two for ingest.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { BUCKETS } from '../../schemas/buckets.ts';
@@ -17,7 +17,7 @@ export interface KeyedDeps {
   waits?: NatsWaits | undefined;
 }
 
-/** What the edge and ingest need to do the work of a key once. */
+/** Opens what the edge and ingest use to carry out the work of a key once. */
 export async function openKeyed({
   log,
   tracked,

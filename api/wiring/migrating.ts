@@ -1,4 +1,5 @@
-// Migrations of an API process: applied in the background until they work, so that ingest need not wait for ClickHouse.
+// Applies the migrations of an API process in the background until they succeed, so that ingest
+// does not wait for ClickHouse.
 import { migrate } from '../../sql/client/migrate.ts';
 import type { ApiParts } from './parts.ts';
 
@@ -9,7 +10,10 @@ export interface Migrating {
   stop: () => void;
 }
 
-/** Begins; reads answer 502 meanwhile. @param onDone called once, when the schema is there */
+/**
+ * Starts the migrations; reads answer 502 until they are done. @param onDone called once, when the
+ * schema exists
+ */
 export function migrateInBackground(
   { clickhouse, env, logger }: Pick<ApiParts, 'clickhouse' | 'env' | 'logger'>,
   onDone: () => void,
@@ -30,7 +34,7 @@ export function migrateInBackground(
         return;
       } catch (cause) {
         if (tries === 0)
-          logger.warn({ err: cause }, 'ClickHouse is not ready; reads answer 502 until it is, ingest goes on');
+          logger.warn({ err: cause }, 'ClickHouse is not ready: reads answer 502 until it is; ingest is accepted');
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
       }
     }

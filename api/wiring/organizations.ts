@@ -1,4 +1,5 @@
-// Routes of organizations and their people, of their settings, and of long jobs; and the first organization of a new service.
+// Wires organizations with their members and settings, and the long jobs; creates the first
+// organization of a new service.
 import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import { EraseAsks } from '../../ops/exchange/erase_requests.ts';
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
@@ -52,7 +53,10 @@ export function orgSliceRoutes(parts: WiringParts, stores: Stores, sealer: Seale
   ].flat();
 }
 
-/** Returns the routes of privacy, retention, the deletion of organizations, and jobs: what workers carry out on request. */
+/**
+ * Returns the routes of privacy, retention, the deletion of organizations, and jobs: work that
+ * pipeline workers carry out.
+ */
 export async function jobSliceRoutes(parts: WiringParts, stores: Stores, sealer: Sealer): Promise<Route[]> {
   const { env, log, tracked, now } = parts;
   const { orgs, deletions, piiPolicies, retention, jobs } = stores;

@@ -1,4 +1,4 @@
-// What every part of the API's wiring gets.
+// The settings, clients and functions that every part of the API's wiring takes.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Env } from '../../ops/platform/env.ts';
 import type { GatewayRoutes } from '../../ops/platform/llm/routes.ts';
@@ -39,27 +39,27 @@ export interface ApiParts {
   logger: Logger;
   log: Log;
   clickhouse: ClickHouse;
-  /** Where the gateway's calls go. */
+  /** Upstreams of the gateway by model. */
   gatewayRoutes: GatewayRoutes;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Shows a secret that this process has made up, once. */
+  /** Shows a secret that this process has generated, once. */
   show: (line: string) => void;
-  /** How long requests wait for NATS; left out, as long as the contract allows. */
+  /** Bounds on the waits for NATS. Unset: the bounds of the API contract. */
   waits?: NatsWaits;
 }
 
-/** Bounds on the waits of a request, milliseconds. */
+/** Bounds on the waits of a request, in milliseconds. */
 export interface NatsWaits {
-  /** For the confirmation of an ingest, in the place of COMMIT_MS_MAX. */
+  /** Maximum wait for the confirmation of an ingest; replaces COMMIT_MS_MAX. */
   commitMsMax: number;
-  /** For a record of an Idempotency-Key, in the place of STORE_MS_MAX. */
+  /** Maximum wait for the record of an idempotency key; replaces STORE_MS_MAX. */
   keyMsMax: number;
 }
 
-/** The same with what the process has found out about its surroundings. */
+/** The parts with the state of the NATS connection and the function that reports problems. */
 export interface WiringParts extends ApiParts {
-  /** Whether NATS is connected now. */
+  /** True while NATS is connected. */
   tracked: { readonly connected: boolean };
   onProblem: ReportProblem;
 }

@@ -1,4 +1,4 @@
-// The one place where the slices meet: each gets what it needs of the others as functions, and gives its routes.
+// Joins the slices: each takes what it needs of the others as functions, and returns its routes.
 import { openUpstream } from '../../ops/platform/llm/upstream.ts';
 import { WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -30,7 +30,7 @@ export interface SlicesDeps {
   sealer: Sealer;
   /** Routes of budgets. */
   budgetRoutes: readonly Route[];
-  /** Stores what the API process records itself. */
+  /** Stores the events that the API process records itself. */
   recorder: BodyRecorder;
 }
 

@@ -1,4 +1,5 @@
-// The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
+// Opens the stores of the control plane in one API process: every bucket that requests are answered
+// from, watched into memory.
 import { JobRecords } from '../../ops/exchange/job_records.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
@@ -37,11 +38,14 @@ export interface Stores {
   datasets: DatasetStore;
   incidents: OpenIncidents;
   retention: RetentionStore;
-  /** Long work that was asked for. */
+  /** Long jobs. */
   jobs: JobRecords;
-  /** Deletions of orgs. */
+  /** Deletions of organizations. */
   deletions: OrgDeletions;
-  /** Whether an org is being deleted, or was deleted and has not been made again. */
+  /**
+   * Returns true while the organization is being deleted, and after its deletion until it is
+   * created again.
+   */
   isGone: (org_id: string) => boolean;
   close: () => void;
 }

@@ -1,4 +1,5 @@
-// Routes that read telemetry: traces, sessions, spans, scores, sampling, costs, incidents, the audit log, and SQL of analysts.
+// Wires the slices that read telemetry: traces, sessions, spans, scores, sampling, costs,
+// incidents, the audit log, and the SQL of analysts.
 import type { Upstream } from '../../ops/platform/llm/upstream.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import { userScoreCodec } from '../../schemas/codec.ts';
@@ -21,7 +22,7 @@ import { traceRoutes } from '../telemetry/traces/routes.ts';
 import type { WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
 
-/** Maximum time that the log may take to confirm a score; then the request fails. */
+/** Maximum time for the log to confirm a score; the request fails after it. */
 const SCORE_MS_MAX = 2000;
 
 export interface TelemetryDeps {

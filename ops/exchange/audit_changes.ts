@@ -1,31 +1,46 @@
-// What of a mutation's changes goes into the audit log: no secret, and no more than a record holds. Pure; never throws, as
-// the mutation has happened by then.
+// Returns what the audit log stores of a mutation's changes: no secret, and no more than a record
+// holds. It is pure and never throws, because the mutation has already happened.
 
-/** Bytes of JSON that the changes of one record take; of larger ones the names of their fields and the small values are left. */
+/**
+ * Maximum bytes of JSON that the changes of one record take. Of larger changes, the names of their
+ * fields and the small values remain.
+ */
 export const CHANGES_BYTES_MAX = 16 * 1024;
 const FIELD_NAMES_MAX = 100;
 const FIELD_NAME_CHARS_MAX = 64;
-/** Bytes of JSON of all names that are left, and of all values. */
+/** Maximum bytes of JSON of all remaining names, and of all remaining values. */
 const NAMES_BYTES_MAX = 8 * 1024;
 const VALUES_BYTES_MAX = 4 * 1024;
 const TEXT_CHARS_MAX = 256;
-/** Fields of ours in what is left; a change of the same name stands among the names only. */
+/**
+ * Fields that the remaining part adds; a changed field of the same name appears among the names
+ * only.
+ */
 const OWN_FIELDS = new Set(['truncated', 'fields']);
 
-/** Fields whose values are secrets by their name, alone or as the last word: token, register_token; not max_prompt_tokens. */
+/**
+ * Fields that hold secrets by their name, alone or as its last word: token, register_token; not
+ * max_prompt_tokens.
+ */
 const SECRET_FIELD =
   /(^|[_-])(raw_key|token|secret|password|passphrase|authorization|cookie|credentials?|private_key)$/i;
-/** Our own secrets wherever they stand; a key_prefix is shorter than any of them. */
+/**
+ * Secrets that the service issues, anywhere in a text. A key_prefix is shorter than any of them.
+ */
 const SECRET_TEXT = /\b(sk_svc_|whsec_|rt_)[A-Za-z0-9_-]{12,}/g;
 
-/** A URL within a text. The scheme is bounded, so that no text takes more than linear time. */
+/**
+ * A URL within a text. The length of the scheme is bounded, so the search takes linear time for
+ * every text.
+ */
 const URL_TEXT = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s"'<>]*)/gi;
-/** Fields whose URLs name a public place: their path is what a reader of the log looks for. */
+/** Fields whose URLs name a public place: a reader of the log needs their path. */
 const PLAIN_PATH = /^repo_url$/i;
 
 /**
- * Returns a text whose URLs show where they lead and nothing that may let somebody in: users, passwords, queries and fragments
- * are blanked, and so are paths, which are the secret of many webhooks.
+ * Returns a text in which URLs show their host but nothing that could grant access: users,
+ * passwords, queries and fragments are blanked, and so are paths, which are the secret of many
+ * webhooks.
  */
 function withMaskedUrls(name: string, text: string): string {
   const whole = URL.parse(text.trim());
@@ -43,16 +58,18 @@ function maskedUrl(name: string, { protocol, username, password, host, pathname,
 }
 
 /**
- * The changes as JSON text.
- * @returns a JSON object of at most CHANGES_BYTES_MAX bytes; where they are larger {truncated: true, fields: [their names]} with those of
- * them that are null, a boolean, a number or a short text, which say what kind of a change it was
+ * Returns the changes as JSON text.
+ * @returns a JSON object of at most CHANGES_BYTES_MAX bytes. Larger changes become {truncated:
+ * true, fields: [their names]} with those of the values that are null, a boolean, a number or a
+ * short text, which show what kind of change it was.
  */
 export function auditableChanges(changes: Readonly<Record<string, unknown>>): string {
   try {
     const text = JSON.stringify(changes, withoutSecrets);
     if (Buffer.byteLength(text) <= CHANGES_BYTES_MAX) return text;
   } catch {
-    // A loop, say: what the record can still show is that these fields changed.
+    // The changes cannot be serialized, for example because of a cycle; the record can still show
+    // the names of the fields.
   }
   return smallPart(changes);
 }
@@ -63,7 +80,7 @@ function withoutSecrets(name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** A name as it is shown: without a secret of ours, and cut. */
+/** Returns a field name without a secret of the service, truncated. */
 const shownName = (name: string): string => name.replaceAll(SECRET_TEXT, '$1***').slice(0, FIELD_NAME_CHARS_MAX);
 
 function smallPart(changes: Readonly<Record<string, unknown>>): string {
@@ -81,7 +98,7 @@ function isSmall(value: unknown): boolean {
   return value === null || typeof value === 'boolean' || typeof value === 'number';
 }
 
-/** The first of the items, as many as fit into so many bytes of JSON. */
+/** Returns the first items, as many as fit into the maximum bytes of JSON. */
 function within<T>(bytesMax: number, items: readonly T[]): T[] {
   let bytes = 0;
   return items.filter((item) => (bytes += Buffer.byteLength(JSON.stringify(item))) <= bytesMax);

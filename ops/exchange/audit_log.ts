@@ -1,6 +1,7 @@
-// Writes mutations down, for every process that makes them: an intent that is durable before the mutation is tried, and an
-// outcome after it, both to the stream AUDIT. A process that dies in between leaves the intent, which stands in the audit log
-// as a mutation of unknown outcome; so nothing that happened is missing there, and ClickHouse need not be up.
+// Records mutations for every process that makes them: an intent that is durable before the
+// mutation is tried, and an outcome after it, both in the stream AUDIT. A process that dies in
+// between leaves the intent, which the audit log shows as a mutation of unknown outcome. So no
+// mutation is missing there, and ClickHouse need not be available.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { JetStreamApiError } from '@nats-io/jetstream';
@@ -16,56 +17,68 @@ import { AUDIT_SUBJECT } from '../../schemas/streams.ts';
 export interface Mutation {
   org_id: string;
   actor: AuditActor;
-  /** noun.verb: member.role_change. */
+  /** Noun and verb: member.role_change. */
   action: string;
-  /** Its id is empty where the mutation makes the thing. */
+  /** The id is empty when the mutation creates the target. */
   target: AuditTarget;
-  /** Empty for what no request asked for. */
+  /** Empty when no request caused the mutation. */
   request_id: string;
   ip: string;
 }
 
-/** How a mutation ended, where that differs from what was intended. */
+/** The outcome of a mutation, where it differs from the intent. */
 export interface Outcome {
   org_id: string;
   target: AuditTarget;
-  /** What changed, field by field. */
+  /** Changed fields with their new values. */
   changes: Readonly<Record<string, unknown>>;
 }
 
-/** A mutation whose intent is durable. At most one of the two ends it; neither leaves it unknown. */
+/**
+ * A mutation whose intent is durable. At most one of the two methods ends it; if neither does, its
+ * outcome is unknown.
+ */
 export interface IntendedMutation {
   readonly audit_id: string;
-  /** It happened. Never rejects, as it cannot be taken back: an outcome that cannot be stored is a problem, told. */
+  /**
+   * Records that the mutation happened. Never rejects, because the mutation cannot be undone: an
+   * outcome that cannot be stored is reported as a problem.
+   */
   done: (outcome: Outcome) => Promise<void>;
-  /** It did not happen, for certain. Never rejects. */
+  /** Records that the mutation certainly did not happen. Never rejects. */
   failed: () => Promise<void>;
 }
 
 export interface AuditLogDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Whether NATS is there now. */
+  /** Returns true while NATS is connected. */
   connected: () => boolean;
   onProblem: ReportProblem;
 }
 
-/** The intent cannot be stored: the mutation must not be tried. */
+/** The intent cannot be stored, so the mutation must not be tried. */
 export class AuditUnavailable extends Error {}
 
-/** A mutation waits at most this long for its intent to be stored. */
+/** Maximum time that a mutation waits for its intent to be stored. */
 const INTENT_MS_MAX = 2000;
 const OUTCOME_TRY_MS = 500;
-/** Whoever made the mutation waits this long for its outcome to be stored; then it is stored behind their back. */
+/**
+ * Maximum time that the caller waits for the outcome to be stored; afterwards it is stored in the
+ * background.
+ */
 const OUTCOME_WAIT_MS = 1500;
-/** With the waits between them these span about a minute; then the intent stands as unknown. */
+/**
+ * Maximum attempts to store an outcome. With the pauses between them they span about a minute; then
+ * the outcome stays unknown.
+ */
 const OUTCOME_TRIES_MAX = 40;
 const OUTCOME_PAUSE_FIRST_MS = 50;
 const OUTCOME_PAUSE_MAX_MS = 1500;
-/** Outcomes on their way at a time; one beyond that is tried once. */
+/** Maximum number of outcomes that are being stored; each further one gets a single attempt. */
 const OUTCOMES_OPEN_MAX = 1000;
 const FLUSH_MS = 2000;
-/** Ids come out of paths; a longer one is cut. */
+/** Maximum length of an id, which may come from a path; a longer one is truncated. */
 const TEXT_CHARS_MAX = 512;
 
 const cut = (text: string): string => text.slice(0, TEXT_CHARS_MAX);
@@ -80,7 +93,9 @@ export class AuditLog {
     this.#deps = deps;
   }
 
-  /** Stores the intent. @throws AuditUnavailable when it is not certain to be stored */
+  /**
+   * Stores the intent of a mutation. @throws AuditUnavailable when it is not certain to be stored
+   */
   async intend(mutation: Mutation): Promise<IntendedMutation> {
     const intent: AuditEntry = {
       audit_id: `aud_${randomUUID().replaceAll('-', '')}`,
@@ -100,7 +115,8 @@ export class AuditLog {
     try {
       await this.#publish(intent, INTENT_MS_MAX);
     } catch (cause) {
-      // It may be stored without our knowing, and would stand as a mutation of unknown outcome.
+      // The intent may be stored although the confirmation is missing; this closes it, so that it
+      // is not shown as unknown.
       if (!(cause instanceof JetStreamApiError)) void this.#conclude({ ...intent, phase: 'failed' });
       throw new AuditUnavailable('the intent of a mutation was not stored', { cause });
     }
@@ -116,7 +132,8 @@ export class AuditLog {
           changes: auditableChanges(changes),
         };
         const both = [this.#conclude(done)];
-        // The record stands under the org that the mutation named in the end; the intent under no org, or another, is closed.
+        // The outcome is stored under the organization that the mutation turned out to concern. An
+        // intent under no organization, or under another one, is closed.
         if (done.org_id !== intent.org_id) both.push(this.#conclude({ ...intent, phase: 'failed' }));
         await Promise.all(both);
       },
@@ -124,7 +141,7 @@ export class AuditLog {
     };
   }
 
-  /** Resolves when every outcome is stored, or after a bounded wait. */
+  /** Resolves once every outcome is stored, and after a bounded wait at the latest. */
   async flush(): Promise<void> {
     await Promise.race([Promise.all(this.#open), sleep(FLUSH_MS, undefined, { ref: false })]);
   }
@@ -168,14 +185,15 @@ export class AuditLog {
 
 /** A mutation that the service makes by itself. */
 export type SystemMutation = Pick<Mutation, 'org_id' | 'action' | 'target'> & {
-  /** What makes it: the name of a job. */
+  /** Name of the job that makes it. */
   by: string;
 };
 
 /**
- * Makes a mutation of the service's own between its intent and its outcome.
- * @param mutate resolves with what changed, or null when nothing did (no record is kept). When it throws, the mutation may
- * have happened: it stands as unknown, and the error passes on.
+ * Makes a mutation of the service itself between its intent and its outcome.
+ * @param mutate resolves with the changes, or with null when nothing changed, which records
+ * nothing. When it throws, the mutation may have happened: its outcome is unknown, and the error is
+ * passed on.
  * @throws AuditUnavailable when the intent cannot be stored; nothing was tried
  */
 export async function recordSystemMutation(

@@ -1,11 +1,12 @@
-// Values whose data is to be erased, sealed, from the request until the work is done: the API leaves them, a worker takes them.
+// Holds the values whose data is to be erased, sealed, from the request until the erasure is done:
+// the API writes them, a worker reads them.
 import { randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { eraseAsk, eraseAskContext, eraseAskKey, type EraseAsk } from '../../schemas/records/erasure.ts';
 import type { Sealer } from '../platform/sealing.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 
-/** A value to look for, or what came of it. */
+/** The value to look for, or the result of the erasure. */
 export type EraseAskState = { value: string; result: null } | { value: null; result: Record<string, unknown> };
 
 export class EraseAsks {
@@ -21,7 +22,7 @@ export class EraseAsks {
     return new EraseAsks(await log.bucket('erase_asks'), sealer);
   }
 
-  /** @returns the id under which the value waits */
+  /** Stores a value. @returns the id of the request, under which a worker reads the value */
   async create(org_id: string, value: string): Promise<string> {
     const ask_id = randomBytes(16).toString('hex');
     await this.#kv.create(
@@ -31,7 +32,10 @@ export class EraseAsks {
     return ask_id;
   }
 
-  /** null when it has waited for too long. @throws SealBroken when the key is another one by now */
+  /**
+   * Returns a request's value or result; null when it has expired. @throws SealBroken when the
+   * encryption key has changed
+   */
   async read(org_id: string, ask_id: string): Promise<EraseAskState | null> {
     const entry = await this.#kv.get(eraseAskKey(org_id, ask_id));
     if (entry?.operation !== 'PUT') return null;
@@ -40,7 +44,7 @@ export class EraseAsks {
     return sealed === null ? null : { value: this.#sealer.open(sealed, eraseAskContext(org_id)), result: null };
   }
 
-  /** Writes what was done in the place of the value: who begins the work again finds that it is done. */
+  /** Replaces the value by the result, so that a worker which repeats the work finds it done. */
   async settle(org_id: string, ask_id: string, result: Record<string, unknown>): Promise<void> {
     await this.#kv.put(eraseAskKey(org_id, ask_id), encoded({ sealed: null, result }));
   }

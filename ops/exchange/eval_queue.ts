@@ -1,6 +1,7 @@
-// The way of evals into their queue: a message for each chunk that is to be worked on. Used by the API that takes an eval, and by
-// workers that go on with it. Guarantees: the same chunk sent twice within the stream's window is one message; what is lost all the
-// same is found by a worker, as the eval's record says which chunks are open.
+// Enqueues evals: one message for each chunk to work on. The API that accepts an eval uses it, and
+// so do the workers that continue it. Guarantees: the same chunk sent twice within the stream's
+// deduplication window is one message. A worker finds a lost chunk, because the eval's record lists
+// the open ones.
 import { judgingTaskCodec } from '../../schemas/codec.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import { publishRecord } from '../platform/nats/publish_record.ts';
@@ -9,11 +10,17 @@ import { judgingSubject } from '../../schemas/streams.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
-/** What reads rules takes milliseconds, what calls models takes minutes: each has its own readers. */
+/**
+ * Returns the lane of an eval. Judging by rules takes milliseconds and model calls take minutes, so
+ * each lane has its own consumers.
+ */
 export const laneOf = ({ calls_model }: Pick<EvalRecord, 'calls_model'>): 'eval' | 'dataset' =>
   calls_model ? 'dataset' : 'eval';
 
-/** Puts chunks of an eval into the queue: all open ones unless given. @throws Error when JetStream does not confirm one in time */
+/**
+ * Enqueues chunks of an eval: all open ones by default. @throws Error when JetStream does not
+ * confirm one in time
+ */
 export async function queueChunks(log: Log, record: EvalRecord, chunks = record.progress.open): Promise<void> {
   const { org_id, eval_id, judge_id, judge_version, dataset } = record;
   await Promise.all(

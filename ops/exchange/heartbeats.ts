@@ -1,6 +1,6 @@
-// Heartbeats of pipeline workers: plain NATS messages, kept by nobody, heard by every process that listens.
-// They are not stored on purpose: two writes a second for each worker would be most of what an idle service writes to disk,
-// and a heartbeat that is older than two seconds says nothing.
+// Heartbeats of pipeline workers: plain NATS messages that nobody stores and every listening
+// process hears. Storing two of them per second and worker would be most of what an idle service
+// writes to the disk, and a heartbeat older than two seconds is worthless.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 
@@ -8,28 +8,31 @@ const SUBJECT = 'workers.beat';
 
 const beatShape = z.object({
   worker_id: z.string(),
-  /** Where the worker's own metrics are read. */
+  /** URL of the worker's own metrics. */
   metrics_url: z.string(),
-  /** True for the last one: the worker ends in order. */
+  /** True for the last heartbeat of a worker that ends in order. */
   ended: z.boolean(),
-  /** Whether the worker has started all of its parts, and takes calls to run jobs. Unset by workers of an older version. */
+  /**
+   * True once the worker has started all its parts and takes job calls. Unset by workers of an
+   * older version.
+   */
   up: z.boolean().optional(),
 });
 export type Beat = z.infer<typeof beatShape>;
 
-/** Sends one. While the connection is down it is lost, as it should be. */
+/** Sends a heartbeat. While the connection is down it is lost, as intended. */
 export function sendBeat(nc: NatsConnection, beat: Beat): void {
   if (!nc.isClosed()) nc.publish(SUBJECT, JSON.stringify(beat));
 }
 
 interface Heard {
-  /** On this process's monotonic clock, milliseconds. */
+  /** Time of the last heartbeat on this process's monotonic clock, in milliseconds. */
   at: number;
   metrics_url: string;
   up: boolean;
 }
 
-/** Who was heard, and when. Survives reconnects. */
+/** The workers that were heard, and when. It survives reconnects. */
 export class HeartbeatListener {
   readonly #heard = new Map<string, Heard>();
   readonly #stop: () => void;
@@ -48,7 +51,7 @@ export class HeartbeatListener {
     };
   }
 
-  /** Workers heard within the time, by id in order. */
+  /** Returns the ids of the workers heard within the time, sorted. */
   live(now: number, withinMs: number): string[] {
     return [...this.#heard]
       .filter(([, { at }]) => now - at <= withinMs)
@@ -56,12 +59,12 @@ export class HeartbeatListener {
       .sort();
   }
 
-  /** When a worker was heard last; undefined when never. */
+  /** Returns when a worker was heard last; undefined for never. */
   heardAt(worker: string): number | undefined {
     return this.#heard.get(worker)?.at;
   }
 
-  /** Whether a worker that was heard takes calls to run jobs. */
+  /** Returns true when a worker that was heard takes job calls. */
   isUp(worker: string): boolean {
     return this.#heard.get(worker)?.up ?? false;
   }
@@ -70,7 +73,10 @@ export class HeartbeatListener {
     return this.#heard.get(worker)?.metrics_url;
   }
 
-  /** Counts everybody as heard just now: nothing could be heard for a while, so silence says nothing. */
+  /**
+   * Counts every worker as heard now: after a time in which nothing could be heard, silence proves
+   * nothing.
+   */
   excuseAll(now: number): void {
     for (const heard of this.#heard.values()) heard.at = now;
   }

@@ -1,12 +1,13 @@
-// Running a job on demand: a call from a process that was asked for it to a worker that runs jobs, as plain NATS messages.
-// The worker says at once whether it runs the job, then beats until it is over and tells the result: a caller whose worker
-// dies hears of it in seconds. Nothing is stored; a call that nobody takes is not run later.
+// Runs a job on demand: a process calls a worker that runs jobs, in plain NATS messages. The worker
+// answers at once whether it runs the job, then sends heartbeats until the job is over and reports
+// its result, so a caller learns within seconds that its worker died. Nothing is stored; a call
+// that no worker takes is not run later.
 import { createInbox, type Msg, type NatsConnection, NoRespondersError, RequestError } from '@nats-io/transport-node';
 import { z } from 'zod';
 
 const SUBJECT = 'jobs.run';
 const QUEUE = 'jobs';
-/** A worker takes or refuses a call within this. */
+/** Maximum time for a worker to take or refuse a call. */
 const TAKEN_MS_MAX = 5000;
 const BEAT_MS = 1000;
 /** A worker that was silent for this long is dead or cut off. */
@@ -31,26 +32,35 @@ const progressShape = z.discriminatedUnion('state', [
   z.object({ state: z.literal('failed'), unavailable: z.boolean(), detail: z.string() }),
 ]);
 
-/** A run that has ended, well or not. Times are milliseconds since the epoch; `now` is the instant as of which it ran. */
+/**
+ * The end of a run, successful or not. Times are milliseconds since the epoch; `now` is the instant
+ * as of which the job ran.
+ */
 export type JobEnd = Exclude<z.infer<typeof progressShape>, { state: 'running' }>;
 
-/** What came of a call. `unheard`: no worker took it, or the one that did fell silent, or it takes longer than the caller waits. */
+/**
+ * Result of a call. `unheard`: no worker took it, the worker that did fell silent, or the job takes
+ * longer than the caller waits.
+ */
 export type JobCallResult = JobEnd | { state: 'unknown' } | { state: 'running' } | { state: 'unheard'; detail: string };
 
 export interface JobCall {
   name: string;
-  /** The instant as of which to run, milliseconds since the epoch; null: the time at which it starts. */
+  /**
+   * Instant as of which to run, in milliseconds since the epoch; null: the time at which the run
+   * starts.
+   */
   now: number | null;
-  /** What the job is to do, for a job that takes it; JSON. */
+  /** JSON arguments, for a job that takes any. */
   args?: unknown;
 }
 
-/** How a worker takes a call: a run that has begun, or why it does not run. */
+/** A worker's answer to a call: a run that has begun, or the reason for not running it. */
 export type TakenCall = { end: Promise<JobEnd> } | 'unknown' | 'running' | 'unavailable';
 
 /**
- * Has a worker run a job, and waits for its end.
- * @param options.waitMs longest wait for the end; the run itself goes on after it
+ * Has a worker run a job and waits for its end.
+ * @param options.waitMs maximum wait for the end; the run itself continues after it
  */
 export async function callJob(
   nc: NatsConnection,
@@ -62,12 +72,12 @@ export async function callJob(
     end.resolve({ state: 'unheard', detail });
   };
   const silence = (): void => {
-    unheard('The worker that ran the job has fallen silent.');
+    unheard('The worker that ran the job stopped responding.');
   };
   let silent: NodeJS.Timeout | undefined;
-  const late = setTimeout(unheard, options.waitMs, 'The job takes longer than a request waits; it goes on.');
+  const late = setTimeout(unheard, options.waitMs, 'The job takes longer than a request waits. It continues to run.');
   const left = (): void => {
-    unheard('The caller has gone.');
+    unheard('The caller closed the connection.');
   };
   options.signal?.addEventListener('abort', left);
   const inbox = createInbox();
@@ -90,7 +100,7 @@ export async function callJob(
   } catch (error) {
     return {
       state: 'unheard',
-      detail: isUnanswered(error) ? 'No worker is there to run the job.' : 'The workers cannot be reached.',
+      detail: isUnanswered(error) ? 'No pipeline worker is available to run the job.' : 'The workers cannot be reached.',
     };
   } finally {
     subscription.unsubscribe();
@@ -105,9 +115,9 @@ function isUnanswered(error: unknown): boolean {
 }
 
 /**
- * Takes calls; of the workers that do, one gets each.
- * @param take must not throw for long: the caller waits for it
- * @returns what stops it
+ * Takes job calls; each call goes to one of the workers that do.
+ * @param take decides on a call. The caller waits for it, so it must settle soon.
+ * @returns a function that stops taking calls
  */
 export function answerJobCalls(nc: NatsConnection, take: (call: JobCall) => Promise<TakenCall>): () => void {
   const answer = async (message: Msg): Promise<void> => {

@@ -1,4 +1,5 @@
-// Records of long work in KV, held in memory: the API makes and shows them, workers take them and write how far they are.
+// The records of long jobs, watched into memory: the API creates and shows them, workers take them
+// and record their progress.
 import type { KV } from '@nats-io/kv';
 import type { ReportProblem } from '../platform/report_problem.ts';
 import { type LongJob, longJobKey, parseLongJob } from '../../schemas/records/job_record.ts';
@@ -6,11 +7,13 @@ import type { Log } from '../platform/nats/open_log.ts';
 import { watch } from '../platform/nats/watch.ts';
 import { type Held, RevisionConflict, type WatchedBucket } from '../platform/nats/watched_bucket.ts';
 
-/** Jobs of an org that are not over; beyond it none is taken. */
+/** Maximum number of an organization's jobs that are not over; further ones are rejected. */
 export const OPEN_JOBS_MAX = 20;
-/** Jobs of an org that are kept once they are over; for more the oldest make room. */
+/**
+ * Maximum number of an organization's ended jobs that are kept; the oldest are deleted beyond it.
+ */
 export const ENDED_JOBS_MAX = 1000;
-/** Jobs that are forgotten at most for one that is new. */
+/** Maximum number of jobs that are deleted when one is created. */
 const FORGOTTEN_MAX = 10;
 
 export class JobRecords {
@@ -22,12 +25,15 @@ export class JobRecords {
     this.#kv = kv;
   }
 
-  /** Resolves when every record there is has been loaded. */
+  /** Opens the records. Resolves once every present one is loaded. */
   static async open(log: Log, onProblem: ReportProblem): Promise<JobRecords> {
     return new JobRecords(await watch(log, 'job_records', onProblem), await log.bucket('job_records'));
   }
 
-  /** Of one that was made by another process a moment ago too. */
+  /**
+   * Returns a job, including one that another process created a moment ago; null where there is
+   * none.
+   */
   async find(org_id: string, job_id: string): Promise<LongJob | null> {
     const key = longJobKey(org_id, job_id);
     const held = this.#bucket.get(key);
@@ -36,12 +42,12 @@ export class JobRecords {
     return entry?.operation === 'PUT' ? parseLongJob(entry.string()) : null;
   }
 
-  /** Every job, or those of an org. */
+  /** Returns every job, or those of one organization. */
   all(org_id?: string): LongJob[] {
     return [...this.#bucket.values()].filter((job) => org_id === undefined || job.org_id === org_id);
   }
 
-  /** Every job with its revision. */
+  /** Yields every job with its revision. */
   *held(): Iterable<Held<LongJob>> {
     for (const [, held] of this.#bucket.entries()) yield held;
   }
@@ -50,7 +56,10 @@ export class JobRecords {
     await this.#bucket.create(longJobKey(job.org_id, job.job_id), job);
   }
 
-  /** Forgets the oldest of an org's jobs that are over, a few at a time, until ENDED_JOBS_MAX are left. */
+  /**
+   * Deletes the oldest of an organization's ended jobs, a few at a time, until ENDED_JOBS_MAX are
+   * left.
+   */
   async forgetOldest(org_id: string): Promise<void> {
     const ended = this.all(org_id).filter(({ status }) => status === 'complete' || status === 'failed');
     if (ended.length <= ENDED_JOBS_MAX) return;
@@ -62,20 +71,23 @@ export class JobRecords {
       const held = this.#bucket.held(key);
       if (held === undefined) continue;
       await this.#bucket.delete(key, held.revision).catch((error: unknown) => {
-        // Another process has forgotten it.
+        // Another process has deleted it.
         if (!(error instanceof RevisionConflict)) throw error;
       });
     }
   }
 
-  /** Writes over a revision. @returns the new one @throws RevisionConflict when another write came first */
+  /**
+   * Replaces a revision of a job. @returns the new revision @throws RevisionConflict when another
+   * write came first
+   */
   async update(job: LongJob, revision: number): Promise<number> {
     const key = longJobKey(job.org_id, job.job_id);
     await this.#bucket.update(key, job, revision);
     return this.#bucket.held(key)?.revision ?? 0;
   }
 
-  /** Calls back on every change. Returns what stops it. */
+  /** Calls back on every change. @returns a function that ends the subscription */
   onChange(listener: () => void): () => void {
     return this.#bucket.onChange(listener);
   }

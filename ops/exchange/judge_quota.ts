@@ -1,28 +1,35 @@
-// How many calls of LLM judges an org has made in its period. Used by workers, that count each call before they make it, and by the API,
-// that refuses what could not be judged. Guarantees: counted in one KV record an org by CAS, so exactly over all processes; a call that
-// was counted when its process died stays counted: never more calls than the quota are made.
+// Counts the calls of LLM judges that an organization makes in its period. Workers count each call
+// before they make it; the API rejects evals that could not be judged. Guarantees: one KV record
+// per organization is changed by compare-and-swap, so the count is exact over all processes. A
+// counted call stays counted when its process dies, so no more calls than the quota are made.
 import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { orgKey } from '../../schemas/records/org.ts';
 import { isLostWrite, waitAfterLostWrite } from '../platform/nats/conflict.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 
-/** Other processes may be faster so often, each time one of them has counted. */
+/**
+ * Maximum tries against other processes; each lost try means that another process has counted a
+ * call.
+ */
 const TRIES_MAX = 50;
 
 const quotaUse = z.object({ period_start: z.int(), used: z.int().min(0) });
 type QuotaUse = z.infer<typeof quotaUse>;
 
-/** An org's quota and the period that it counts in. */
+/** An organization's quota, and the period that it applies to. */
 export interface JudgeQuota {
   org_id: string;
-  /** policy.judge_quota_calls; null: as many as it takes. */
+  /** policy.judge_quota_calls; null: unlimited. */
   limit: number | null;
-  /** First instant of the org's period, milliseconds since the epoch; another one begins at 0. */
+  /**
+   * First instant of the organization's period, in milliseconds since the epoch; the count of
+   * another period starts at 0.
+   */
   period_start: number;
 }
 
-/** The quota of an org's period is used up. */
+/** The quota of an organization's period is used up. */
 export class JudgeQuotaExceeded extends Error {
   readonly limit: number;
 
@@ -33,19 +40,22 @@ export class JudgeQuotaExceeded extends Error {
   }
 }
 
-/** Calls that were made in the period. @throws Error when NATS does not answer */
+/** Returns the number of calls made in the period. @throws Error when NATS does not answer */
 export async function judgeCallsUsed(log: Log, { org_id, period_start }: Omit<JudgeQuota, 'limit'>): Promise<number> {
   const kv = await log.bucket('judge_quotas');
   const { use } = await readUse(kv, org_id);
   return use?.period_start === period_start ? use.used : 0;
 }
 
-/** Whether an LLM judge of the org can make no call now. */
+/** Returns true when no LLM judge of the organization can make a call now. */
 export async function isJudgeQuotaUsedUp(log: Log, quota: JudgeQuota): Promise<boolean> {
   return quota.limit !== null && (await judgeCallsUsed(log, quota)) >= quota.limit;
 }
 
-/** Counts calls of one process; those of an org one after the other, so that only other processes can be in its way. */
+/**
+ * Counts the calls of one process. The calls of one organization are counted one after another, so
+ * only other processes can win a write against them.
+ */
 export class JudgeQuotas {
   readonly #log: Log;
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -54,7 +64,10 @@ export class JudgeQuotas {
     this.#log = log;
   }
 
-  /** Counts one call. Without a limit it is counted too: a limit that is set later counts from the period's start. @throws JudgeQuotaExceeded */
+  /**
+   * Counts one call, also without a limit, so that a limit which is set later applies from the
+   * start of the period. @throws JudgeQuotaExceeded
+   */
   async take({ org_id, limit, period_start }: JudgeQuota): Promise<void> {
     await this.#inTurn(org_id, () =>
       this.#change(org_id, (use) => {
@@ -65,7 +78,7 @@ export class JudgeQuotas {
     );
   }
 
-  /** Takes the count of a call back that was never answered. */
+  /** Takes back the count of a call that was never answered. */
   async giveBack({ org_id, period_start }: JudgeQuota): Promise<void> {
     await this.#inTurn(org_id, () =>
       this.#change(org_id, (use) =>

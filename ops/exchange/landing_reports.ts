@@ -1,23 +1,24 @@
-// Reports of landings, from the workers to whoever keeps accounts or counts what waits in the log, as plain NATS messages: not stored, as
-// what was missed is read from the store, and what decides anything for good is the checkpoint. In: how far each partition is, and what a
-// landing wrote for orgs with a budget.
+// Reports of landings, from the workers to the processes that keep accounts or measure the backlog,
+// as plain NATS messages. They are not stored: a process reads from the store what it missed, and
+// only the checkpoint is decisive. A report says how far a partition has landed, and what the
+// landing wrote for organizations with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import type { ReportProblem } from '../platform/report_problem.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 
 const SUBJECT = 'workers.landings';
-/** Rows of one message and its bytes; a landing with more sends several. */
+/** Maximum rows and bytes of one message; a landing with more sends several. */
 const ROWS_MAX = 2000;
 const BYTES_MAX = 1024 * 1024;
-/** What a list takes beside its items. */
+/** Bytes of a list besides its items. */
 const FRAME_BYTES = 16;
 
 const count = z.number();
 const row = z.object({
   org_id: z.string(),
   agent_id: z.string(),
-  /** Start of the hour of receipt, milliseconds. */
+  /** Start of the hour of receipt, in milliseconds. */
   hour: count,
   tokens: count,
   storage_bytes: count,
@@ -26,28 +27,35 @@ const row = z.object({
 });
 const report = z.object({
   partition: z.int(),
-  /** Of the ownership under which it landed. */
+  /** Epoch of the ownership under which the rows landed. */
   epoch: count,
   /** JetStream sequence up to which the partition has landed. */
   landed_through: count,
-  /** JetStream sequence up to which the log was read for the partition, and all that was its has landed; 0 from who does not say. */
+  /**
+   * JetStream sequence up to which the owner has read the log, with everything of its partition
+   * landed; 0 from workers that do not report it.
+   */
   read_through: count.default(0),
-  /** Whether the log holds anything of the partition that has not landed, as far as its owner can tell. */
+  /**
+   * True when the log holds something of the partition that has not landed, as far as its owner
+   * knows.
+   */
   behind: z.boolean().default(true),
-  /** Place of the rows of the report before this one. */
+  /** Position of the rows of the previous report. */
   after: count,
-  /** Place of the rows in the store. */
+  /** Position of the rows in the store. */
   log_seq: count,
   rows: z.array(row),
 });
 const message = z.array(report);
 
-/** A landing in one partition, with the rows of the orgs that have a budget. */
+/** A landing in one partition, with the rows of the organizations that have a budget. */
 export type Landing = z.output<typeof report>;
 
 /**
- * Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. So are the rows of a
- * report that no message holds: it is told without them, as after one that was lost.
+ * Publishes reports of landings. Nothing waits for them; without a connection they are lost, and
+ * their readers read the store instead. The same holds for the rows of a report that exceeds the
+ * maximum message size: the report is sent without them.
  */
 export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): void {
   const largest = Math.min(MESSAGE_BYTES_MAX, nc.info?.max_payload ?? MESSAGE_BYTES_MAX);
@@ -59,7 +67,7 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
     [rows, bytes] = [0, 0];
   };
   for (const one of reports) {
-    // The rows of one place in the log stay together: they are recognised by it.
+    // The rows of one log position stay together, because the position identifies them.
     const whole = textOf(one);
     const fits = Buffer.byteLength(whole) + FRAME_BYTES <= largest;
     const text = fits ? whole : textOf({ ...one, after: one.log_seq, log_seq: 0, rows: [] });
@@ -79,7 +87,7 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
 const textOf = (report: Landing): string =>
   JSON.stringify(report, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
-/** Hears of landings until it is stopped. */
+/** Calls back with reports of landings. @returns a function that stops it */
 export function hearLanded(
   nc: NatsConnection,
   take: (reports: readonly Landing[]) => void,

@@ -1,5 +1,6 @@
-// Keeps a ledger of usage right: reads an org's sums from the store when its account is opened, hears of every landing, and
-// reads again when a report was lost, after a lost connection, and now and then. The store away: accounts stand still.
+// Keeps a usage ledger correct: it reads an organization's sums from the store when its account is
+// opened, counts every landing report, and reads the sums again after a lost report, after a lost
+// connection, and at intervals. While the store is unavailable, accounts stand still.
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { ReportProblem } from '../platform/report_problem.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
@@ -7,17 +8,20 @@ import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
 import { hearLanded, type Landing } from './landing_reports.ts';
 
-/** Every account is read again after this, whatever was heard. */
+/** Maximum age of an account's sums; they are read again after this time, whatever was reported. */
 const REREAD_MS = 300_000;
-/** Who reports landings begins to report an org's a moment after its limit was set: it is read again when that is past. */
+/**
+ * Delay of the second read. Workers begin to report an organization's landings a moment after its
+ * limit is set; the second read covers that moment.
+ */
 const SECOND_READ_MS = 1000;
-/** Reads of the store at a time. */
+/** Maximum number of concurrent reads of the store. */
 const READS_MAX = 4;
 const TICK_MS = 250;
-/** After a read that failed. */
+/** Pause after a failed read. */
 const RETRY_MS = 1000;
 
-/** The period in which an org's budget counts now, milliseconds. */
+/** The current period of an organization's budget, in milliseconds. */
 export interface AccountPeriod {
   start: number;
   end: number;
@@ -27,33 +31,36 @@ export interface FollowerDeps {
   nc: NatsConnection;
   clickhouse: ClickHouse;
   ledger: UsageLedger;
-  /** Decimal USD to pico-USD. */
+  /** Converts decimal USD to pico-USD. */
   toPico: (usd: string) => bigint;
   now: () => number;
-  /** What the store adds to JetStream sequences of the log; null while no worker has settled it, and no row has landed. */
+  /**
+   * Returns the number that the store adds to JetStream sequences of the log; null until a worker
+   * has written it, and no row has landed before that.
+   */
   logBase: () => Promise<number | null>;
   periodOf: (org_id: string) => AccountPeriod;
-  /** Told of the orgs whose totals have moved, or have just been read. */
+  /** Called with the organizations whose totals have changed or have just been read. */
   onMoved: (orgs: readonly string[]) => void;
-  /** Told after every read how many accounts could not be read when they were due. */
+  /** Called after every read with the number of accounts whose due read failed. */
   onUnread?: (accounts: number) => void;
   onProblem: ReportProblem;
 }
 
 interface Followed {
   scope: AccountScope;
-  /** When the account is read next, on the monotonic clock. */
+  /** Time of the account's next read, on the monotonic clock. */
   due: number;
   reading: boolean;
-  /** What is being read now is to be read once more. */
+  /** True: the running read has to be repeated. */
   again: boolean;
-  /** Not read since it is followed. */
+  /** True until the first complete read. */
   fresh: boolean;
-  /** When the last read that succeeded began, on the monotonic clock; -Infinity before the first. */
+  /** Start of the last successful read on the monotonic clock; -Infinity before the first. */
   read_at: number;
-  /** The last try to read it failed. */
+  /** True when the last read failed. */
   failed: boolean;
-  /** Who waits for the next read that succeeds. */
+  /** Callers that wait for the next successful read. */
   waiting: (() => void)[];
 }
 
@@ -63,13 +70,16 @@ export class UsageFollower {
   readonly #reportListeners: ((reports: readonly Landing[]) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timer: NodeJS.Timeout;
-  /** Resolves when the server has the subscription: what is read after that misses no report. */
+  /** Resolves once the server has the subscription; a later read misses no report. */
   readonly #heard: Promise<void>;
   #reading = 0;
-  /** Orgs whose account is read as soon as another read has ended; those for which a caller waits come first. */
+  /**
+   * Organizations whose account is read as soon as another read has ended. Those in #urgent, for
+   * which a caller waits, come first.
+   */
   readonly #urgent = new Set<string>();
   readonly #waiting = new Set<string>();
-  /** Said once until a read works again. */
+  /** True while reads fail, so that the problem is reported once. */
   #failing = false;
   #closed = false;
 
@@ -98,7 +108,10 @@ export class UsageFollower {
     this.#reportListeners.push(listener);
   }
 
-  /** Keeps the org's account from now on, with the tokens of these agents apart; called again when they change. */
+  /**
+   * Keeps the organization's account from now on, counting the tokens of these agents separately.
+   * It is called again when the agents change.
+   */
   follow(org_id: string, agents: readonly string[]): void {
     const known = this.#followed.get(org_id);
     const { start, end } = this.#deps.periodOf(org_id);
@@ -122,7 +135,10 @@ export class UsageFollower {
     this.#readDue();
   }
 
-  /** Resolves when the account counts what was used, as it was followed last, or after `withinMs` milliseconds if that takes longer. */
+  /**
+   * Resolves once the account counts everything that was used, with the agents given last, and
+   * after `withinMs` milliseconds at the latest.
+   */
   async whenRead(org_id: string, withinMs: number): Promise<void> {
     const followed = this.#followed.get(org_id);
     if (followed === undefined || (!followed.fresh && followed.due > 0)) return;
@@ -136,7 +152,10 @@ export class UsageFollower {
     clearTimeout(timer);
   }
 
-  /** When the last read of the org's sums that succeeded began, on the monotonic clock; -Infinity before the first. */
+  /**
+   * Returns the start of the last successful read of the organization's sums on the monotonic
+   * clock; -Infinity before the first.
+   */
   readAt(org_id: string): number {
     return this.#followed.get(org_id)?.read_at ?? -Infinity;
   }
@@ -146,7 +165,10 @@ export class UsageFollower {
     this.#deps.ledger.close(org_id);
   }
 
-  /** The org's period as of now, which its account counts from this call on: a new one begins at its first instant. */
+  /**
+   * Returns the organization's current period. The account counts this period from the call on, so
+   * a new period begins at its first instant.
+   */
   period(org_id: string): AccountPeriod {
     const period = this.#deps.periodOf(org_id);
     const followed = this.#followed.get(org_id);
@@ -199,7 +221,7 @@ export class UsageFollower {
       ledger.beginRead(org_id);
       const rows = await readPeriodSums(clickhouse, { org_id, from, until, agents: [...scope.agents] });
       const sums = rows.map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: toPico(cost_usd) }));
-      // After the read: while there is no base, none of the rows can be of this log.
+      // Read after the sums: while the number is unknown, none of the rows can come from this log.
       const done = ledger.endRead(org_id, scope, sums, await this.#deps.logBase());
       const whole = done && !followed.again;
       followed.due = whole ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
@@ -214,7 +236,7 @@ export class UsageFollower {
       followed.due = performance.now() + RETRY_MS;
       followed.failed = true;
       if (!this.#failing && !this.#closed)
-        this.#deps.onProblem('usage of orgs cannot be read; their accounts stand still', cause);
+        this.#deps.onProblem('the usage of organizations cannot be read; their accounts stand still', cause);
       this.#failing = true;
     } finally {
       followed.reading = false;
@@ -224,7 +246,7 @@ export class UsageFollower {
     }
   }
 
-  /** Every account is read again as soon as may be. */
+  /** Reads every account again as soon as possible. */
   rereadAll(): void {
     for (const followed of this.#followed.values()) {
       followed.due = 0;

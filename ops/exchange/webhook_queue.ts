@@ -1,5 +1,6 @@
-// Deliveries on their way, and deliveries that were given up, as JetStream keeps them. Who sends them is the pipeline's; the
-// API puts in tests and replays. Everything of one receiver lies under a subject of its own.
+// Webhook deliveries that wait in the queue, and those that were dead-lettered, as JetStream stores
+// them. The pipeline sends them; the API enqueues tests and replays. Everything of one receiver has
+// a subject of its own.
 import type { KV } from '@nats-io/kv';
 import { type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
 import { type DeadDelivery, deadDelivery, tokenOf } from '../../schemas/records/webhook.ts';
@@ -9,17 +10,21 @@ import { WEBHOOKS_STREAM, webhookSubject } from '../../schemas/streams.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 const BUCKET = 'webhook_dead_letters';
-/** Of one org; beyond, its oldest make room. */
+/** Maximum dead letters of one organization; the oldest are evicted beyond it. */
 export const DEAD_LETTERS_ORG_MAX = 10_000;
-/** The org of every so many-th letter is trimmed: the revision decides, so it holds across processes without a count. */
+/**
+ * The dead letters of an organization are trimmed when the revision of a write is a multiple of
+ * this, so no process needs a count.
+ */
 const TRIM_EVERY = 97;
 
 type Receiver = Pick<WebhookDelivery, 'org_id' | 'target_id'>;
 
 /**
- * Puts a delivery into the queue; resolves when it is stored.
- * @param tag tells tries of the same event to the same receiver apart; the same one within two minutes is stored once
- * @throws Error when it was not confirmed in time
+ * Enqueues a delivery. Resolves once it is stored.
+ * @param tag distinguishes attempts of the same event to the same receiver; the same tag within two
+ * minutes is stored once
+ * @throws Error when the server did not confirm it in time
  */
 export async function publishDelivery(log: Log, delivery: WebhookDelivery, tag: string): Promise<void> {
   const { org_id, target_id, event_id } = delivery;
@@ -30,19 +35,19 @@ export async function publishDelivery(log: Log, delivery: WebhookDelivery, tag: 
   });
 }
 
-/** Takes away all that waits for a receiver. */
+/** Deletes every waiting delivery of a receiver. */
 export async function dropDeliveries(log: Log, { org_id, target_id }: Receiver): Promise<void> {
   await log.jsm.streams.purge(WEBHOOKS_STREAM, { filter: webhookSubject(tokenOf(org_id), target_id) });
 }
 
-/** A first try of what a receiver has never been sent. */
+/** Returns the first attempt of a delivery. */
 export function freshDelivery(
   fields: Omit<WebhookDelivery, 'attempt' | 'first_attempt_at' | 'not_before'>,
 ): WebhookDelivery {
   return { ...fields, attempt: 0, first_attempt_at: 0, not_before: 0 };
 }
 
-/** What is kept of a delivery that is given up. @param now milliseconds since the epoch */
+/** Returns the dead letter of a delivery. @param now milliseconds since the epoch */
 export function letterOf(
   { event_id, event, org_id, target_kind, target_id, body, created_at }: WebhookDelivery,
   end: Pick<DeadDelivery, 'reason' | 'attempts' | 'status_code' | 'error'>,
@@ -80,7 +85,10 @@ export class WebhookDeadLetters {
     return new WebhookDeadLetters(log, await log.bucket(BUCKET));
   }
 
-  /** Keeps a letter; one of the same event and receiver is replaced. Resolves when it is stored. */
+  /**
+   * Stores a dead letter, which replaces one of the same event and receiver. Resolves once it is
+   * stored.
+   */
   async put(letter: DeadDelivery): Promise<void> {
     const org = tokenOf(letter.org_id);
     const revision = await this.#kv.put(`${org}.${letter.target_id}.${letter.event_id}`, JSON.stringify(letter));
@@ -91,12 +99,12 @@ export class WebhookDeadLetters {
       });
   }
 
-  /** Keys of an org's letters, the newest first. */
+  /** Returns the keys of an organization's dead letters, newest first. */
   async keys(org_id: string): Promise<string[]> {
     return this.#keys(`${tokenOf(org_id)}.*.*`);
   }
 
-  /** The letters of these keys that are still there. */
+  /** Returns the dead letters of these keys that still exist. */
   async read(keys: readonly string[]): Promise<StoredLetter[]> {
     const entries = await Promise.all(keys.map((key) => this.#kv.get(key)));
     return entries.flatMap((entry) =>
@@ -106,17 +114,17 @@ export class WebhookDeadLetters {
     );
   }
 
-  /** All letters of one event of an org: one a receiver. */
+  /** Returns the dead letters of one event of an organization: one per receiver. */
   async ofEvent(org_id: string, event_id: string): Promise<StoredLetter[]> {
     return this.read(await this.#keys(`${tokenOf(org_id)}.*.${event_id}`));
   }
 
-  /** Takes a letter away unless a newer one has taken its place. */
+  /** Deletes a dead letter unless a newer one has replaced it. */
   async remove({ key, revision }: StoredLetter): Promise<void> {
     await this.#kv.delete(key, { previousSeq: revision }).catch(() => undefined);
   }
 
-  /** Forgets all letters of a receiver. */
+  /** Deletes every dead letter of a receiver. */
   async drop({ org_id, target_id }: Receiver): Promise<void> {
     await this.#log.jsm.streams.purge(`KV_${BUCKET}`, { filter: `$KV.${BUCKET}.${tokenOf(org_id)}.${target_id}.>` });
   }

@@ -1,29 +1,38 @@
-// A worker thread for work that must not hold up its process, and that a deadline ends. In: jobs. Out: the parts of each job as the
-// thread finishes them, and how the job ended. Guarantees: run never rejects; a job that is not done in its time is ended with its
-// thread, and the next job gets a new one; jobs that wait are bounded in number and bytes.
-// A deadline is CPU time of the thread, so that a busy machine ends no job that does little; the wall clock ends what takes many times as long.
-// The thread's module says { ready: true } once, answers each { job } with any number of { part }, and ends it with { done: true }.
+// A worker thread for work that must not block its process, under a deadline for each job. Takes
+// jobs; calls back with the parts of each job as the thread produces them, and resolves with how
+// the job ended. Guarantees: run never rejects; a job that exceeds its deadline is ended together
+// with its thread, and the next job gets a new thread. The queue of waiting jobs is bounded in
+// number and bytes.
+//
+// A deadline is CPU time of the thread, so a busy machine ends no job that does little work. A
+// wall-clock bound of many deadlines ends a job that makes no progress at all.
+//
+// The thread's module sends { ready: true } once, answers each { job } with any number of { part }
+// messages, and ends it with { done: true }.
 import { Worker } from 'node:worker_threads';
 
-/** Jobs that wait, and their size, before more are refused. */
+/** Maximum number of waiting jobs, and of their bytes; further jobs are refused. */
 const WAITING_MAX = 1000;
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-/** How long a thread may take until it is ready. Loading its modules takes a fraction of a second. */
+/** Maximum start-up time of a thread. Loading its modules takes a fraction of a second. */
 const START_MS = 10_000;
 const HEAP_MB_MAX = 256;
-/** A job that has not used up its time is ended after this many times its deadline by the wall clock. */
+/** Wall-clock bound of a job, in deadlines, for a job that has not used up its CPU time. */
 const WALL_DEADLINES = 20;
-/** The thread's CPU time is looked at no more often than this. */
+/** Minimum interval between two reads of the thread's CPU time. */
 const LOOK_MS_MIN = 5;
 
-/** late: ended by its deadline. refused: too much waits. failed: the thread died or did not start. */
+/**
+ * late: the deadline ended it. refused: the queue was full. failed: the thread died or did not
+ * start.
+ */
 export type JobEnd = 'done' | 'late' | 'refused' | 'failed';
 
 export interface DeadlineJob<Job, Part> {
   job: Job;
-  /** What the job weighs while it waits, bytes. */
+  /** Bytes that count against the bound of the queue while the job waits. */
   bytes: number;
-  /** CPU time that it may take, milliseconds; the wait before it is not counted. */
+  /** Maximum CPU time of the job, in milliseconds, without its wait in the queue. */
   deadlineMs: number;
   onPart: (part: Part) => void;
 }
@@ -46,12 +55,15 @@ export class DeadlineThread<Job, Part> {
   #worker: Worker | null = null;
   #isClosed = false;
 
-  /** @param module of the thread; it is started with the first job */
+  /** @param module the thread's module; the first job starts it */
   constructor(module: URL) {
     this.#module = module;
   }
 
-  /** Resolves when the job has ended; `ms` is the time that it took, of the CPU where it is known. */
+  /**
+   * Runs a job. Resolves once it has ended, with its time in milliseconds: CPU time where that is
+   * known.
+   */
   run(job: DeadlineJob<Job, Part>): Promise<{ how: JobEnd; ms: number }> {
     if (this.#isClosed || this.#waiting.length >= WAITING_MAX || this.#waitingBytes + job.bytes > WAITING_BYTES_MAX)
       return Promise.resolve({ how: 'refused', ms: 0 });
@@ -67,7 +79,7 @@ export class DeadlineThread<Job, Part> {
     });
   }
 
-  /** Ends the thread; jobs that run or wait have failed. */
+  /** Ends the thread. Running and waiting jobs end as failed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const left = [...(this.#running === null ? [] : [this.#running]), ...this.#waiting.splice(0)];
@@ -130,7 +142,7 @@ export class DeadlineThread<Job, Part> {
       worker.off('exit', exit);
       this.#end(worker, job, how, Math.min(cpuMs, performance.now() - began));
     };
-    // A thread answers nothing while it is in code of the engine itself.
+    // A thread inside native engine code answers no question, so the wall clock bounds it.
     const wall = setTimeout(() => {
       finish('late');
     }, WALL_DEADLINES * job.deadlineMs);
@@ -143,7 +155,7 @@ export class DeadlineThread<Job, Part> {
     const lookAfter = (ms: number): void => {
       timer = setTimeout(
         () => {
-          // A thread that cannot be asked any more has ended.
+          // A thread that no longer answers has ended.
           look().catch(exit);
         },
         Math.max(LOOK_MS_MIN, ms),
@@ -180,7 +192,7 @@ export class DeadlineThread<Job, Part> {
     );
   }
 
-  /** Ends a job once. A thread whose job is not done is ended too. */
+  /** Ends a job once, and its thread with it unless the job is done. */
   #end(worker: Worker, job: Waiting<Job, Part>, how: JobEnd, ms: number): void {
     if (how !== 'done') {
       if (this.#worker === worker) this.#worker = null;

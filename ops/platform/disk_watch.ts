@@ -1,47 +1,50 @@
-// How much room a disk has left: looked at every second, so that writers can be turned away before anything runs out of it. In: a
-// folder. Out: whether its disk is low, and the calls of whoever wants to know when that changes.
+// Watches the free space of a disk every second, so that ingest can be rejected before anything
+// runs out of space. Takes a folder; says whether its disk is low and calls back when that changes.
 import type { ReportProblem } from './report_problem.ts';
 import { statfs } from 'node:fs/promises';
 
 /**
- * A disk is low when less than this part of it is free, or less than FREE_BYTES_MIN where that is less. What was let in before still has
- * to land, be merged and be checkpointed in the rest.
+ * A disk is low when less than this share of it is free, or less than FREE_BYTES_MIN where that is
+ * smaller. What was accepted before must still be landed, merged and checkpointed in the rest.
  */
 const FREE_SHARE_MIN = 0.1;
 const FREE_BYTES_MIN = 2 * 1024 ** 3;
-/** It is low until this much more is free, so that a disk at the bound does not flicker. */
+/**
+ * A low disk stays low until the free space exceeds the bound by this factor, so that it does not
+ * flicker at the bound.
+ */
 const RECOVERED_FACTOR = 1.1;
 const LOOK_MS = 1000;
 
 export interface DiskRoom {
-  /** What a process may still write, bytes. */
+  /** Bytes that the process may still write. */
   free: number;
   total: number;
 }
 
-/** Bytes that have to stay free on a disk of this size. */
+/** Returns the bytes that must stay free on a disk of this size. */
 export function reserveOf(total: number): number {
   return Math.min(total * FREE_SHARE_MIN, FREE_BYTES_MIN);
 }
 
-/** Whether the disk is low now; `was` is what it was at the last look. */
+/** Returns whether the disk is low now. @param was whether it was low at the last look */
 export function isLow({ free, total }: DiskRoom, was: boolean): boolean {
   const reserve = reserveOf(total);
   return free < (was ? reserve * RECOVERED_FACTOR : reserve);
 }
 
-/** What is free on the disk of a folder. @throws when it cannot be asked */
+/** Reads the free space of a folder's disk. @throws Error when the system does not answer */
 export async function roomOf(folder: string): Promise<DiskRoom> {
   const { bsize, blocks, bavail } = await statfs(folder);
   return { free: bsize * bavail, total: bsize * blocks };
 }
 
 export interface DiskWatchOptions {
-  /** The disk that holds this folder is watched; null: none, and it is never low. */
+  /** The folder whose disk is watched; null: no disk is watched, and it is never low. */
   folder: string | null;
-  /** Told when it becomes low, and when it has room again. */
+  /** Called when the disk becomes low, and when it has room again. */
   onChange: (low: boolean, room: DiskRoom) => void;
-  /** Told of every look. */
+  /** Called at every look. */
   onLook?: (room: DiskRoom) => void;
   onProblem: ReportProblem;
 }
@@ -56,7 +59,7 @@ export class DiskWatch {
     this.#options = options;
   }
 
-  /** Resolves after the first look. */
+  /** Starts watching. Resolves after the first look. */
   static async start(options: DiskWatchOptions): Promise<DiskWatch> {
     const watch = new DiskWatch(options);
     const { folder } = options;
@@ -85,7 +88,8 @@ export class DiskWatch {
       this.#low = low;
       this.#options.onChange(low, room);
     } catch (error) {
-      // What cannot be asked is not low: nothing is refused for want of an answer.
+      // A disk whose space cannot be read does not count as low: nothing is rejected because an
+      // answer is missing.
       if (!this.#failed) this.#options.onProblem('the free space of the disk cannot be read', error);
       this.#failed = true;
       this.#low = false;

@@ -1,4 +1,5 @@
-// Every setting of the service: parsed once by each process, frozen, passed down in parts. Nothing else reads process.env.
+// The settings of the service: each process parses them once, freezes them and passes them on in
+// parts. No other module reads process.env.
 import { z } from 'zod';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
@@ -18,14 +19,17 @@ const natsUrls = z
     error: 'takes nats://host:port, comma-separated for a cluster',
   });
 
-/** The 32 bytes of a key written in hex or base64; null when it is none. */
+/** Returns the 32 bytes of a key written in hex or base64; null when the text is no key. */
 export function decodeKey(text: string): Buffer | null {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
   const bytes = /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
   return bytes.length === 32 ? bytes : null;
 }
 
-/** Whether a text is an origin of a web page exactly as browsers write it in their Origin header. */
+/**
+ * Returns true for an origin of a web page, written exactly as browsers write it in the Origin
+ * header.
+ */
 function isOrigin(text: string): boolean {
   const parsed = URL.parse(text);
   return (
@@ -36,7 +40,7 @@ function isOrigin(text: string): boolean {
   );
 }
 
-/** What a store of objects may be asked beside its place. */
+/** Query parameters that the URL of an object store may have. */
 const STORE_PARAMS = new Set(['endpoint', 'region']);
 
 function isObjectStore(text: string): boolean {
@@ -52,14 +56,17 @@ function isObjectStore(text: string): boolean {
   );
 }
 
-/** Settings that have their names from elsewhere. */
+/** Settings whose names another system defines. */
 const FOREIGN = new Set(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
 
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
   SERVICE_PORT: integer(0, 65535).default(8080),
-  /** Where a worker shows /metrics, /healthz and /readyz. Beyond the loopback, API processes do not show its metrics with their own. */
+  /**
+   * Address at which a worker serves /metrics, /healthz and /readyz. API processes include its
+   * metrics in theirs only when it is the loopback.
+   */
   SERVICE_PIPELINE_HOST: z.string().min(1).default('127.0.0.1'),
   SERVICE_PIPELINE_PORT: integer(0, 65535).default(0),
   SERVICE_DATA_DIR: z.string().min(1).default('./data'),
@@ -73,16 +80,25 @@ const schema = z.object({
   SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
   SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
   SERVICE_CLICKHOUSE_PORT: integer(0, 65535).default(8123),
-  /** Folder of an embedded ClickHouse on this machine: rows are then synced once a checkpoint, not file by file. npm start sets it. */
+  /**
+   * Folder of an embedded ClickHouse on this machine; npm start sets it. Rows are then synced once
+   * per checkpoint, not file by file.
+   */
   SERVICE_CLICKHOUSE_DATA_DIR: z.string().min(1).optional(),
   SERVICE_CLICKHOUSE_CLUSTER: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })
     .optional(),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
-  /** While the disk that holds this folder is low, ingest answers 429. npm start sets it to its data folder. */
+  /**
+   * Ingest answers 429 while the disk that holds this folder is low. npm start sets it to its data
+   * folder.
+   */
   SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
-  /** How much the pipeline and the embedded engine give way to the API on a busy machine: their nice value. */
+  /**
+   * The nice value of the pipeline and the embedded engine: how far their CPU priority is below the
+   * API's.
+   */
   SERVICE_LANDING_NICE: integer(0, 19).default(5),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
@@ -98,7 +114,7 @@ const schema = z.object({
     .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' })
     .optional(),
   SERVICE_JWT_SECRET: z.string().min(32, { error: 'takes at least 32 characters' }).optional(),
-  /** Key set of an OIDC provider; takes the place of the secret. */
+  /** URL of the key set of an OIDC provider; it replaces SERVICE_JWT_SECRET. */
   SERVICE_JWT_JWKS_URL: url('https', 'http')
     .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user, as a key set is public' })
     .optional(),
@@ -111,7 +127,10 @@ const schema = z.object({
       error: 'takes an address: name@host or Name <name@host>',
     })
     .default('Millrace <millrace@localhost>'),
-  /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs, replay and the gateway. */
+  /**
+   * URL of an OpenAI-compatible API, including /v1, for judges, dataset runs, replay and the
+   * gateway.
+   */
   SERVICE_LLM_BASE_URL: url('http', 'https')
     .refine((text) => URL.parse(text)?.username === '', {
       error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY',
@@ -121,16 +140,25 @@ const schema = z.object({
     .string()
     .regex(/^[\x21-\x7e]+$/, { error: 'takes printable characters without spaces' })
     .optional(),
-  /** JSON file: which upstreams the gateway asks for which models; see ops/platform/llm/routes.ts. */
+  /**
+   * Path of a JSON file that routes models to upstreams of the gateway; see
+   * ops/platform/llm/routes.ts.
+   */
   SERVICE_GATEWAY_ROUTES: z.string().min(1).optional(),
-  /** Calls through the gateway that one organization may have under way in one API process; one more is answered 429. */
+  /**
+   * Maximum number of gateway calls that one organization may have in progress in one API process;
+   * further calls get a 429.
+   */
   SERVICE_GATEWAY_CALLS_PER_ORG: integer(1, 10_000).default(256),
-  /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
+  /**
+   * Key that seals the secrets which have to be read again, such as webhook secrets. Every process
+   * takes the same key; npm start generates and stores one.
+   */
   SERVICE_ENCRYPTION_KEY: z
     .string()
     .refine((text) => decodeKey(text) !== null, { error: 'takes 32 bytes as base64 or as 64 hex digits' })
     .optional(),
-  /** Cold storage. Unset: a folder of SERVICE_DATA_DIR. */
+  /** URL of cold storage. Unset: a folder of SERVICE_DATA_DIR. */
   SERVICE_OBJECT_STORE: z
     .string()
     .refine((text) => isObjectStore(text), { error: 'takes file:///dir or s3://bucket/prefix?endpoint=…&region=…' })
@@ -145,7 +173,10 @@ const schema = z.object({
   SERVICE_TRACE_GRACE_MS: integer(1, 3_600_000).default(1000),
   SERVICE_TRACE_IDLE_MS: integer(1, 86_400_000).default(30_000),
   SERVICE_MAX_BODY_BYTES: integer(1024, 7 * 1024 * 1024).default(5_242_880),
-  /** Origins whose pages may call every path; ingest/app and OTLP answer pages of any origin. Unset: none. */
+  /**
+   * Origins whose pages may call every path. Unset: none. Pages of any origin may call ingest/app
+   * and OTLP.
+   */
   SERVICE_CORS_ORIGINS: z
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
@@ -159,22 +190,29 @@ const schema = z.object({
 
 export type Env = Readonly<z.infer<typeof schema>>;
 
-/** A setting that cannot be used; message has one line a problem, each naming the variable, what it got and what it takes. */
+/**
+ * Settings that cannot be used. The message has one line per problem, which names the variable,
+ * what it got and what it takes.
+ */
 export class EnvError extends Error {}
 
-/** Values whose text must not be printed when they are wrong. */
+/** Settings whose text must not be printed when it is wrong. */
 const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
 
-/** What stands in examples where a secret of one's own belongs. Whether another secret is a good one is its owner's to judge. */
+/**
+ * Placeholders that examples have where a secret belongs. Whether another secret is strong enough
+ * is for its owner to judge.
+ */
 const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
 
-/** Addresses that only this machine reaches. */
+/** Host names and addresses that only this machine reaches. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
 
 /**
- * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV, a SERVICE_HOST that other machines
- * reach counts as production, so that no service with generated secrets is exposed by a variable that was forgotten.
- * @throws EnvError with every problem at once.
+ * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV,
+ * a SERVICE_HOST that other machines reach counts as production, so that a forgotten variable
+ * exposes no service with generated secrets.
+ * @throws EnvError with every problem at once
  */
 export function parseEnv(source: Record<string, string | undefined>): Env {
   const given = Object.fromEntries(
@@ -205,7 +243,7 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
   return Object.freeze(schema.parse(given));
 }
 
-/** Returns what keeps these settings from production, one line a problem. */
+/** Returns what these settings lack for production, one line per problem. */
 function problemsInProduction(settings: z.infer<typeof schema>): string[] {
   const problems: string[] = [];
   for (const name of [
@@ -214,7 +252,7 @@ function problemsInProduction(settings: z.infer<typeof schema>): string[] {
     'SERVICE_JWT_SECRET',
     'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
   ] as const) {
-    // With a provider's key set no secret signs tokens.
+    // With a provider's key set, no secret signs tokens.
     if (name === 'SERVICE_JWT_SECRET' && settings.SERVICE_JWT_JWKS_URL !== undefined) continue;
     const value = settings[name];
     if (value === undefined)

@@ -1,17 +1,19 @@
-// Places for slow work, shared out fairly. In: who wants one. Out: a place, and what gives it back. Guarantees: no org holds more than its
-// share, all together no more than the whole; of those that wait, orgs take turns, and within an org the first comes first, so that
-// an org with ten thousand waiting delays another by one turn. Whoever waits can be aborted.
+// Shares out slots for slow work fairly between organizations. A caller waits for a slot, runs its
+// task in it and gives it back. Guarantees: no organization holds more slots than its bound, and
+// all together no more than the total. Waiting organizations take turns, and within one the first
+// to ask is the first served, so ten thousand waiting tasks of one organization delay another by
+// one turn. A wait can be aborted.
 
 export interface SlotBounds {
-  /** Places of all orgs together. */
+  /** Slots of all organizations together. */
   totalMax: number;
-  /** Places of one org. */
+  /** Slots of one organization. */
   orgMax: number;
 }
 
 export class FairSlots {
   readonly #bounds: SlotBounds;
-  /** In the order of their turns. */
+  /** Waiting tasks by organization, in the order of their turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #taken = new Map<string, number>();
   #total = 0;
@@ -20,12 +22,15 @@ export class FairSlots {
     this.#bounds = bounds;
   }
 
-  /** Places that are taken. */
+  /** Number of slots in use. */
   get taken(): number {
     return this.#total;
   }
 
-  /** Runs a task in a place of the org. @throws the signal's reason when it is aborted before a place was free */
+  /**
+   * Runs a task in a slot of the organization. @throws the signal's reason when it is aborted
+   * before a slot was free
+   */
   async run<T>(org_id: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     await this.#take(org_id, signal);
     try {
@@ -70,7 +75,7 @@ export class FairSlots {
       if (own >= this.#bounds.orgMax) continue;
       const line = this.#waiting.get(org_id) ?? [];
       const next = line.shift();
-      // Its next turn is after all others'.
+      // The next turn of this organization comes after all others'.
       this.#waiting.delete(org_id);
       if (line.length > 0) this.#waiting.set(org_id, line);
       if (next === undefined) continue;
@@ -78,7 +83,7 @@ export class FairSlots {
       this.#total++;
       next();
     }
-    // An org may have room for more than one.
+    // An organization may have room for more than one task.
     if (this.#total < this.#bounds.totalMax && this.#servable()) this.#serve();
   }
 

@@ -1,11 +1,12 @@
-// Every metric of the service, as data. Each process keeps its own registry; the API's /metrics joins those of all.
-// Labels are closed sets: no org, key, id or text ever becomes one.
+// Every metric of the service, declared as data. Each process has its own registry; /metrics of the
+// API joins those of all processes. Labels are closed sets: no organization, key, id or text
+// becomes a label.
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** What this process exposes. */
+/** The metrics that this process exposes. */
 export const registry = new Registry();
 
-/** The part of the service that a metric belongs to; `shared` ones are written by both kinds of process. */
+/** The kind of process that writes a metric; both kinds write `shared` ones. */
 type Role = 'api' | 'pipeline' | 'shared';
 const roleOf = new Map<string, Role>();
 
@@ -32,7 +33,7 @@ const SLOW_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 3
 export const httpRequestDurationSeconds = histogram(
   {
     name: 'http_request_duration_seconds',
-    help: 'Time from a request to the end of its answer',
+    help: 'Time from receiving a request to the end of its response',
     role: 'api',
     labels: ['route', 'method', 'status'],
   },
@@ -40,13 +41,13 @@ export const httpRequestDurationSeconds = histogram(
 );
 export const ingestRequestsTotal = counter({
   name: 'millrace_ingest_requests_total',
-  help: 'Ingest requests answered',
+  help: 'Ingest requests by format and response status',
   role: 'api',
   labels: ['format', 'status'],
 });
 export const ingestEventsTotal = counter({
   name: 'millrace_ingest_events_total',
-  help: 'Events accepted into the log',
+  help: 'Events accepted into the ingest log',
   role: 'api',
   labels: ['format'],
 });
@@ -57,64 +58,64 @@ export const ingestBytesTotal = counter({
 });
 export const diskFreeBytes = gauge({
   name: 'millrace_disk_free_bytes',
-  help: 'Room on the disk that holds the data folder',
+  help: 'Free bytes on the disk that holds the data folder',
   role: 'api',
 });
 export const diskLow = gauge({
   name: 'millrace_disk_low',
-  help: '1 while the disk is nearly full and ingest is refused',
+  help: '1 while the disk is nearly full and ingest is rejected',
   role: 'api',
 });
 export const checkOk = gauge({
   name: 'millrace_check_ok',
-  help: 'What /readyz says, looked at every few seconds: 1 where NATS or ClickHouse answers, every partition has a live worker, or hard limits can be decided',
+  help: 'Checks of /readyz, read every few seconds: 1 when NATS or ClickHouse answers, every partition has a live worker, or hard limits can be decided',
   role: 'api',
   labels: ['check'],
 });
 export const partitionsUnowned = gauge({
   name: 'millrace_partitions_unowned',
-  help: 'Partitions of the log that no live worker owns, or that one has owned for half a minute and does not read yet',
+  help: 'Partitions of the ingest log that no live worker owns, or whose owner has not started reading them for half a minute',
   role: 'api',
 });
 export const streamMessages = gauge({
   name: 'millrace_stream_messages',
-  help: 'Messages that a stream of NATS holds',
+  help: 'Messages in a NATS stream',
   role: 'api',
   labels: ['stream'],
 });
 export const streamBytes = gauge({
   name: 'millrace_stream_bytes',
-  help: 'Bytes that a stream of NATS holds',
+  help: 'Bytes in a NATS stream',
   role: 'api',
   labels: ['stream'],
 });
 export const streamMaxBytes = gauge({
   name: 'millrace_stream_max_bytes',
-  help: 'Bytes that a stream of NATS may hold',
+  help: 'Maximum bytes of a NATS stream',
   role: 'api',
   labels: ['stream'],
 });
 export const budgetAccountsUnread = gauge({
   name: 'millrace_budget_accounts_unread',
-  help: 'Orgs with a hard limit whose usage could not be read from the store: their limits hold by what was read before',
+  help: 'Organizations with a hard limit whose use could not be read from the store; their limits apply to the use that was read before',
   role: 'api',
 });
 export const rateLimitedTotal = counter({
   name: 'millrace_rate_limited_total',
-  help: "Requests refused by a tenant's rate limit, share of the backlog, or bound of calls under way through the gateway",
+  help: "Requests rejected by an organization's rate limit, its share of the backlog, or its maximum of gateway calls in progress",
   role: 'api',
   labels: ['kind'],
 });
 export const logPublishSeconds = histogram(
   {
     name: 'millrace_log_publish_seconds',
-    help: 'Time from the publish of a log message to its confirmation',
+    help: 'Time from publishing a message to the ingest log to its confirmation',
     role: 'api',
   },
   FAST_SECONDS,
 );
 export const logPublishEvents = histogram(
-  { name: 'millrace_log_publish_events', help: 'Events that shared one log message', role: 'api' },
+  { name: 'millrace_log_publish_events', help: 'Events per message of the ingest log', role: 'api' },
   [1, 2, 5, 10, 25, 50, 100, 200, 500, 1000, 2000],
 );
 
@@ -140,47 +141,47 @@ export const clickhouseInsertRowsTotal = counter({
 
 export const pipelineEventsReceivedTotal = counter({
   name: 'millrace_pipeline_events_received_total',
-  help: 'Events that a stage took',
+  help: 'Events that entered a stage',
   role: 'pipeline',
   labels: ['stage'],
 });
 export const pipelineEventsEmittedTotal = counter({
   name: 'millrace_pipeline_events_emitted_total',
-  help: 'Events that a stage passed on',
+  help: 'Events that a stage emitted',
   role: 'pipeline',
   labels: ['stage'],
 });
 export const pipelineEventsDroppedTotal = counter({
   name: 'millrace_pipeline_events_dropped_total',
-  help: 'Events that a stage dropped on purpose',
+  help: 'Events that a stage dropped by design',
   role: 'pipeline',
   labels: ['stage', 'reason'],
 });
 export const pipelineEventsDeadTotal = counter({
   name: 'millrace_pipeline_events_dead_total',
-  help: 'Events that went to the dead letters',
+  help: 'Events that were dead-lettered',
   role: 'pipeline',
   labels: ['stage', 'reason'],
 });
 export const deadLettersLostTotal = counter({
   name: 'millrace_dead_letters_lost_total',
-  help: 'Dead letters that were not kept, as there was no room for them',
+  help: 'Dead letters that were lost because DEAD_LETTERS had no room for them',
   role: 'pipeline',
 });
 export const pipelineLagMessages = gauge({
   name: 'millrace_pipeline_lag_messages',
-  help: 'Log messages not landed yet',
+  help: 'Messages of the ingest log that have not landed yet',
   role: 'pipeline',
 });
 export const pipelineLagSeconds = gauge({
   name: 'millrace_pipeline_lag_seconds',
-  help: 'Age of the oldest log message not landed yet',
+  help: 'Age of the oldest message of the ingest log that has not landed yet',
   role: 'pipeline',
 });
 export const pipelineBatchSeconds = histogram(
   {
     name: 'millrace_pipeline_batch_seconds',
-    help: 'Time of a stage over one batch',
+    help: 'Time of one stage over one batch',
     role: 'pipeline',
     labels: ['stage'],
   },
@@ -188,23 +189,23 @@ export const pipelineBatchSeconds = histogram(
 );
 export const samplingEventsTotal = counter({
   name: 'millrace_sampling_events_total',
-  help: 'Events by how much of them is stored (full, summary) and why: a keep rule, the profile, their trace, or no room to wait for it',
+  help: 'Events by how much of them is stored (full, summary) and by the reason: a keep rule, the profile, their trace, or a full tail buffer',
   role: 'pipeline',
   labels: ['retain', 'reason'],
 });
 export const samplingHeldTraces = gauge({
   name: 'millrace_sampling_held_traces',
-  help: 'Traces that tail sampling holds',
+  help: 'Traces in the tail buffer',
   role: 'pipeline',
 });
 export const samplingHeldBytes = gauge({
   name: 'millrace_sampling_held_bytes',
-  help: 'Memory of the traces that tail sampling holds, estimated',
+  help: 'Estimated memory of the traces in the tail buffer',
   role: 'pipeline',
 });
 export const pipelineOpenTraces = gauge({
   name: 'millrace_pipeline_open_traces',
-  help: 'Traces that are not complete yet',
+  help: 'Open traces: traces that are not complete yet',
   role: 'pipeline',
 });
 export const pipelinePartitionsOwned = gauge({
@@ -214,17 +215,17 @@ export const pipelinePartitionsOwned = gauge({
 });
 export const pipelineDedupeIds = gauge({
   name: 'millrace_pipeline_dedupe_ids',
-  help: 'Event ids that repeats are recognised by',
+  help: 'Event ids in memory that recognize repeated events',
   role: 'pipeline',
 });
 export const pipelineDedupeBytes = gauge({
   name: 'millrace_pipeline_dedupe_bytes',
-  help: 'Memory of what repeats are recognised by: tables of ids, and filters in place of older ones',
+  help: 'Memory of what recognizes repeated events: tables of ids, and filters in place of older tables',
   role: 'pipeline',
 });
 export const pipelineTextsWaiting = gauge({
   name: 'millrace_pipeline_texts_waiting',
-  help: 'Texts landed but not searchable yet',
+  help: 'Texts that have landed and are not indexed for search yet',
   role: 'pipeline',
 });
 export const serviceEventsPublishedTotal = counter({
@@ -236,7 +237,7 @@ export const serviceEventsPublishedTotal = counter({
 
 export const queueMessagesTotal = counter({
   name: 'millrace_queue_messages_total',
-  help: 'Tries at messages of work queues that have ended, by how: done, retried, dead',
+  help: 'Ended attempts at messages of work queues, by result: done, retried, dead',
   role: 'pipeline',
   labels: ['queue', 'result'],
 });
@@ -244,7 +245,7 @@ export const queueMessagesTotal = counter({
 export const jobSeconds = histogram(
   {
     name: 'millrace_job_seconds',
-    help: 'Time of a run of a scheduled job, by how it ended: done, failed',
+    help: 'Time of a run of a scheduled job, by outcome: done, failed',
     role: 'pipeline',
     labels: ['job', 'outcome'],
   },
@@ -252,102 +253,102 @@ export const jobSeconds = histogram(
 );
 export const jobOverdueSeconds = gauge({
   name: 'millrace_job_overdue_seconds',
-  help: 'How long the newest slot of a scheduled job has been waiting to be run to its end',
+  help: 'Time for which the newest due slot of a scheduled job has been waiting for a completed run',
   role: 'pipeline',
   labels: ['job'],
 });
 export const clickhousePartsMax = gauge({
   name: 'millrace_clickhouse_parts_max',
-  help: 'Parts of the partition that has most of them; the leader shows it',
+  help: 'Parts of the ClickHouse partition with the most parts; reported by the leader',
   role: 'pipeline',
 });
 export const clickhouseDiskFreeBytes = gauge({
   name: 'millrace_clickhouse_disk_free_bytes',
-  help: "Free bytes of ClickHouse's disk that is fullest, as it says itself; the leader shows it",
+  help: "Free bytes of ClickHouse's fullest disk, as ClickHouse reports them; reported by the leader",
   role: 'pipeline',
 });
 export const clickhouseDiskBytes = gauge({
   name: 'millrace_clickhouse_disk_bytes',
-  help: 'Bytes of that disk in all; the leader shows it',
+  help: "Total bytes of ClickHouse's fullest disk; reported by the leader",
   role: 'pipeline',
 });
 export const webhookQueuedTotal = counter({
   name: 'millrace_webhook_queued_total',
-  help: 'Deliveries put into the queue, one an event and endpoint',
+  help: 'Deliveries enqueued, one per event and endpoint',
   role: 'pipeline',
 });
 export const webhookDeliveriesTotal = counter({
   name: 'millrace_webhook_deliveries_total',
-  help: 'Ends of webhook tries: delivered, failed, retrying, dead-lettered; dropped with their receiver; overflown into the dead letters',
+  help: 'Ended webhook attempts by outcome: delivered, failed, retrying, dead-lettered; dropped with their endpoint; overflown into the dead letters',
   role: 'pipeline',
   labels: ['outcome'],
 });
-// From zero on, so that the first one is an increase to whoever asks for increases.
+// Exposed as zero from the start, so that a query for increases sees the first one.
 for (const outcome of ['dead-lettered', 'overflown']) webhookDeliveriesTotal.inc({ outcome }, 0);
 export const webhookAttemptSeconds = histogram(
-  { name: 'millrace_webhook_attempt_seconds', help: 'Time of one webhook try', role: 'pipeline' },
+  { name: 'millrace_webhook_attempt_seconds', help: 'Time of one webhook attempt', role: 'pipeline' },
   SLOW_SECONDS,
 );
 export const webhookInFlight = gauge({
   name: 'millrace_webhook_in_flight',
-  help: 'Webhook tries under way',
+  help: 'Webhook attempts in progress',
   role: 'pipeline',
 });
 export const webhookBacklog = gauge({
   name: 'millrace_webhook_backlog',
-  help: 'Deliveries that wait, those for their next try included',
+  help: 'Waiting deliveries, including those that wait for their next attempt',
   role: 'pipeline',
 });
 export const webhookLogDroppedTotal = counter({
   name: 'millrace_webhook_log_dropped_total',
-  help: 'Rows of the log of webhook tries that were never written',
+  help: 'Rows of the webhook attempt log that were never written',
   role: 'pipeline',
 });
 
 export const llmCallsTotal = counter({
   name: 'millrace_llm_calls_total',
-  help: 'Tries of calls to the upstream for models, by how they ended',
+  help: 'Attempts of calls to the model upstream, by result',
   role: 'shared',
   labels: ['result'],
 });
 export const llmCallSeconds = histogram(
-  { name: 'millrace_llm_call_seconds', help: 'Time of one try of a call to the upstream for models', role: 'shared' },
+  { name: 'millrace_llm_call_seconds', help: 'Time of one attempt of a call to the model upstream', role: 'shared' },
   [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60],
 );
 export const gatewayCallsTotal = counter({
   name: 'millrace_gateway_calls_total',
-  help: 'Calls of models through the gateway, by how they ended',
+  help: 'Model calls through the gateway, by outcome',
   role: 'api',
   labels: ['operation', 'outcome'],
 });
 export const gatewayRecordsLostTotal = counter({
   name: 'millrace_gateway_records_lost_total',
-  help: 'Calls through the gateway that were answered and never recorded',
+  help: 'Gateway calls that were answered and whose record was lost',
   role: 'api',
   labels: ['reason'],
 });
 for (const reason of ['no_room', 'given_up']) gatewayRecordsLostTotal.inc({ reason }, 0);
 export const judgingTokensTotal = counter({
   name: 'millrace_judging_tokens_total',
-  help: 'Tokens of calls that judges and dataset runs made',
+  help: 'Tokens of the model calls of judges and dataset runs',
   role: 'pipeline',
   labels: ['direction'],
 });
 export const judgingTasksTotal = counter({
   name: 'millrace_judging_tasks_total',
-  help: 'Live traces for LLM judges, by how they ended',
+  help: 'Tasks of LLM judges on live traces, by outcome',
   role: 'pipeline',
   labels: ['outcome'],
 });
 export const patternJobsTotal = counter({
   name: 'millrace_pattern_jobs_total',
-  help: 'Jobs of patterns and rules of organizations that ran in a thread of their own, by how they ended: done, late (its deadline), refused (too many waited), failed, spent (its organization had had its share of time)',
+  help: 'Jobs of patterns and rules of organizations in the pattern thread, by outcome: done, late (its deadline passed), refused (the queue was full), failed, spent (its organization had used up its share of time)',
   role: 'shared',
   labels: ['result'],
 });
 export const evalsRunning = gauge({
   name: 'millrace_evals_running',
-  help: 'Evals and dataset runs that are running; the leader shows them',
+  help: 'Evals and dataset runs in progress; reported by the leader',
   role: 'pipeline',
 });
 export const evalScoresTotal = counter({
@@ -358,9 +359,9 @@ export const evalScoresTotal = counter({
 });
 
 /**
- * Makes the registry this process's own: starts the process and Node metrics, labels every series with `process`, and
- * leaves out the metrics that only the other kind of process writes, so that none shows a zero that nobody measured.
- * Call once, first thing in a main.
+ * Prepares the registry for this process: starts the metrics of the process and of Node, labels
+ * every series with `process`, and removes the metrics that only the other kind of process writes,
+ * which would show zeros that nobody measured. Call it once, first in a main.
  */
 export function startMetrics(role: 'api' | 'pipeline', processLabel: string): void {
   for (const [name, owner] of roleOf) {
@@ -370,7 +371,10 @@ export function startMetrics(role: 'api' | 'pipeline', processLabel: string): vo
   collectDefaultMetrics({ register: registry });
 }
 
-/** Joins expositions of several processes into one: samples of a family stand together under one HELP and TYPE, as scrapers ask. */
+/**
+ * Joins the expositions of several processes into one, with the samples of a family together under
+ * one HELP and TYPE, as Prometheus requires.
+ */
 export function joinExpositions(texts: readonly string[]): string {
   const families = new Map<string, { head: string[]; samples: string[] }>();
   for (const text of texts) {

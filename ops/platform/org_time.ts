@@ -1,23 +1,27 @@
-// How much of a process's time each org has taken for its judges or patterns: an account that fills with time and is emptied by use, so
-// that what one org has written does not hold up the others. Times are milliseconds of a clock that only rises.
+// Accounts for the time of a process that each organization uses for its judges or patterns, so
+// that one organization's rules do not hold up the others. An account fills as time passes and is
+// drained by use. Times are milliseconds of a monotonic clock.
 
-/** What an org may take at once, and of every millisecond that passes unless its owner says otherwise. */
+/**
+ * Maximum time that an organization may use at once, and the share of each passing millisecond that
+ * refills its account by default.
+ */
 const BURST_MS = 2000;
 const SHARE = 0.5;
-/** Orgs with an account that is not full; the rest need none. */
+/** Maximum number of accounts. Only organizations whose account is not full need one. */
 const ACCOUNTS_MAX = 10_000;
 
 export class OrgTime {
-  /** What an org has taken, as of a time. */
+  /** Time that an organization has used, as of an instant. */
   readonly #taken = new Map<string, { ms: number; at: number }>();
   readonly #share: number;
 
-  /** @param share of every millisecond that an org may take, 0 to 1 */
+  /** @param share the part of every millisecond that refills an account, 0 to 1 */
   constructor(share = SHARE) {
     this.#share = share;
   }
 
-  /** Whether an org has nothing left now. */
+  /** Returns true when the organization has no time left now. */
   isSpent(org_id: string, now: number): boolean {
     const taken = this.#taken.get(org_id);
     return taken !== undefined && left(taken, now, this.#share) > BURST_MS;
@@ -35,6 +39,6 @@ export class OrgTime {
   }
 }
 
-/** What is left of what was taken, after so much time. */
+/** Returns what remains of the used time after the time that has passed since. */
 const left = ({ ms, at }: { ms: number; at: number }, now: number, share: number): number =>
   Math.max(0, ms - (now - at) * share);

@@ -1,5 +1,6 @@
-// Where patterns and rules of orgs run that may take long: one thread of the process, under a deadline each, and under an account of
-// each org's time, so that no org keeps the thread, or those who wait for it, busy. In: jobs of pipeline/domain/patterns/jobs.ts.
+// Runs the patterns and rules of organizations that may take long: in one thread of the process,
+// each under a deadline and under its organization's time account, so that no organization keeps
+// the thread busy for the others. Takes the jobs of pipeline/domain/patterns/jobs.ts.
 import type { PatternJob, PatternPart } from '../../pipeline/domain/patterns/jobs.ts';
 import type { RunnerJob } from '../../pipeline/domain/patterns/bounds.ts';
 import { DeadlineThread, type JobEnd } from './deadline_thread.ts';
@@ -7,10 +8,10 @@ import { OrgTime } from './org_time.ts';
 
 const MODULE = new URL('../../pipeline/domain/patterns/thread.ts', import.meta.url);
 
-/** What the patterns of an org may take of the time of a process. */
+/** Share of a process's time that the patterns of one organization may use. */
 const SHARE = 0.25;
 
-/** spent: the org has had its share of time, and nothing was run. */
+/** spent: the organization had used up its share of time, and nothing was run. */
 export type PatternJobEnd = JobEnd | 'spent';
 
 export class PatternRunner {
@@ -18,12 +19,12 @@ export class PatternRunner {
   readonly #time = new OrgTime(SHARE);
   readonly #onEnd: (how: PatternJobEnd) => void;
 
-  /** @param onEnd told of each job */
+  /** @param onEnd called for each job with how it ended */
   constructor(onEnd: (how: PatternJobEnd) => void = () => undefined) {
     this.#onEnd = onEnd;
   }
 
-  /** Resolves when a job has ended, whether or not all of it is done. */
+  /** Runs a job. Resolves once it has ended, whether or not all of it is done. */
   async run(org_id: string, job: RunnerJob): Promise<PatternJobEnd> {
     if (this.isSpent(org_id)) {
       this.#onEnd('spent');
@@ -35,12 +36,14 @@ export class PatternRunner {
     return how;
   }
 
-  /** Whether an org has had its share of time, in place and in the thread. */
+  /**
+   * Returns true when the organization has used up its share of time, in the thread and outside it.
+   */
   isSpent(org_id: string): boolean {
     return this.#time.isSpent(org_id, performance.now());
   }
 
-  /** Takes down time of an org, milliseconds. */
+  /** Charges time to an organization's account, in milliseconds. */
   took(org_id: string, ms: number): void {
     this.#time.spend(org_id, ms, performance.now());
   }

@@ -1,5 +1,6 @@
-// Secrets at rest: AES-256-GCM under SERVICE_ENCRYPTION_KEY, bound to what they belong to, so that what is copied elsewhere
-// does not open there. Guarantees: every process of one NATS seals with the same key, or does not start.
+// Seals secrets at rest with AES-256-GCM under SERVICE_ENCRYPTION_KEY. A sealed text is bound to
+// the record it belongs to and opens nowhere else. Guarantees: every process of one NATS seals with
+// the same key, or does not start.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { decodeKey, EnvError } from './env.ts';
 import { type Log, settle } from './nats/open_log.ts';
@@ -8,10 +9,10 @@ const ALGORITHM = 'aes-256-gcm';
 export const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** What sealed texts begin with: tells a later way of sealing from this one. */
+/** Prefix of sealed texts, which tells a later format from this one. */
 const VERSION = 'v1.';
 
-/** What was sealed was sealed with another key, for something else, or was changed. */
+/** A sealed text was sealed with another key or for another record, or was changed. */
 export class SealBroken extends Error {}
 
 export class Sealer {
@@ -22,7 +23,10 @@ export class Sealer {
     this.#key = key;
   }
 
-  /** @param context what it belongs to; the same has to be given to open it */
+  /**
+   * Seals a text. @param context names the record that the text belongs to; opening takes the same
+   * context
+   */
   seal(text: string, context: string): string {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.#key, iv).setAAD(Buffer.from(context));
@@ -30,7 +34,7 @@ export class Sealer {
     return VERSION + Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
-  /** @throws SealBroken */
+  /** Opens a sealed text. @throws SealBroken */
   open(sealed: string, context: string): string {
     try {
       if (!sealed.startsWith(VERSION)) throw new SealBroken('sealed in an unknown way');
@@ -48,20 +52,25 @@ export class Sealer {
   }
 }
 
-/** What of the key is written down for all to see: tells keys apart, opens nothing. */
+/** Returns the public name of a key: it tells keys apart and opens nothing. */
 const nameOf = (key: Buffer): string =>
   createHash('sha256').update('name of an encryption key\n').update(key).digest('hex').slice(0, 16);
 
-/** The fact that all processes share: which key it is; without a setting also the key itself. */
+/**
+ * The fact that all processes share: the name of the key, and the key itself where no setting gives
+ * one.
+ */
 interface Settled {
   name: string;
   key?: string;
 }
 
 /**
- * The sealer of this process. Without a setting the processes of one NATS share a key that the first of them makes; it lies
- * beside what it seals, so whoever keeps NATS apart from its backups sets one.
- * @throws EnvError when the key is missing, or is another one than the secrets in this NATS are sealed with
+ * Returns the sealer of this process. Without a setting, the processes of one NATS share a key that
+ * the first of them generates. That key lies beside what it seals, so an operator who stores
+ * backups of NATS elsewhere sets one.
+ * @throws EnvError when the key is missing, or differs from the key that sealed the secrets in this
+ * NATS
  */
 export async function openSealer(log: Log, setting: string | undefined): Promise<Sealer> {
   const own = setting === undefined ? null : decodeKey(setting);

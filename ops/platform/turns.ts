@@ -1,14 +1,17 @@
-// Work on one key, one after the other: writers of one process that each need the revision of the one before wait here
-// instead of losing against each other.
+// Runs the work on one key in turns: writers in one process that each need the previous writer's
+// revision wait here instead of losing against each other.
 
-/** Work that waits for one key; more is refused. */
+/** Maximum number of waiting tasks for one key; further ones are refused. */
 const WAITING_MAX = 500;
 
 export class Turns {
-  /** Per key: when the last work that was given ends, and how much of it has not ended. */
+  /** By key: when its newest task ends, and how many of its tasks have not ended. */
   readonly #last = new Map<string, { ended: Promise<unknown>; waiting: number }>();
 
-  /** Runs work when all that was given before for this key has ended, however that went. @throws what the work throws; Error when too much waits */
+  /**
+   * Runs work once all earlier work for this key has ended, whatever its outcome.
+   * @throws what the work throws; Error when too many tasks wait for the key
+   */
   async take<R>(key: string, work: () => Promise<R>): Promise<R> {
     const line = this.#last.get(key) ?? { ended: Promise.resolve<unknown>(undefined), waiting: 0 };
     if (line.waiting >= WAITING_MAX) throw new Error('too many changes of one record wait in this process');

@@ -1,6 +1,7 @@
-// What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
-// Guarantees: a policy that is on is never taken for one that is off. A pattern that cannot be used is reported, and texts that it
-// may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
+// The redactors of organizations, as decode uses them: compiled once for each version of a PII
+// policy, and kept current by a watch. Guarantees: an enabled policy never counts as disabled. A
+// pattern that cannot be used is reported, and texts that it may match are replaced as a whole. A
+// key that cannot be used is reported, and findings are replaced by their label alone.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -11,18 +12,18 @@ import { PiiRedactor } from '../domain/pii/pii.ts';
 import { IN_PLACE, type OwnBounds } from '../domain/pii/own_patterns.ts';
 
 export interface PiiPolicies {
-  /** What holds for an org now; null where nothing is redacted. */
+  /** Returns the current redactor of an organization; null where nothing is redacted. */
   of: (org_id: string) => PiiRedactor | null;
   close: () => void;
 }
 
 export interface RedactorDeps {
   onProblem: ReportProblem;
-  /** What bounds the own patterns of an org; IN_PLACE unless given. */
+  /** Returns the bounds on an organization's own patterns; IN_PLACE by default. */
   boundsOf?: (org_id: string) => OwnBounds;
 }
 
-/** Resolves when every policy there is has been loaded. */
+/** Opens the policies. Resolves once every present one is loaded. */
 export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDeps): Promise<PiiPolicies> {
   const { onProblem, boundsOf = () => IN_PLACE } = deps;
   const bucket = await watch(log, 'pii_policies', onProblem);
@@ -57,7 +58,7 @@ function redactorOf(
   });
   for (const label of redactor.own.unusable)
     onProblem(
-      `a pattern of the PII policy of ${org_id} cannot be used, so texts that it may match are replaced: ${label}`,
+      `a pattern of the PII policy of ${org_id} cannot be used; texts that it may match are replaced as a whole: ${label}`,
       undefined,
     );
   return redactor;
@@ -74,7 +75,7 @@ function hashKeyOf(
     return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
   } catch (cause) {
     onProblem(
-      `the hash key of the PII policy of ${org_id} does not open; finds are replaced by their label alone`,
+      `the hash key of the PII policy of ${org_id} cannot be opened; findings are replaced by their label alone`,
       cause,
     );
     return null;

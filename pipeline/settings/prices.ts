@@ -1,4 +1,5 @@
-// Orgs' own prices as the pipeline asks for them: read from memory for every event, kept current by a watch.
+// Model prices of organizations as the pipeline reads them: from memory for every event, kept
+// current by a watch.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -7,12 +8,12 @@ import { NO_PRICES } from '../../schemas/records/prices.ts';
 import type { OrgPrices } from '../domain/pricing/pricing.ts';
 
 export interface Prices {
-  /** What holds for an org now; the same array for as long as it holds. */
+  /** Returns an organization's own prices: the same array until they change. */
   of: OrgPrices;
   close: () => void;
 }
 
-/** Resolves when all prices there are have been loaded. */
+/** Opens the prices. Resolves once all present ones are loaded. */
 export async function openPrices(log: Log, onProblem: ReportProblem): Promise<Prices> {
   const bucket = await watch(log, 'prices', onProblem);
   return {

@@ -1,4 +1,5 @@
-// Retention policies of orgs: from memory for what lands, and from the bucket itself for a run of the job.
+// Retention policies of organizations: from memory for landings, and from the bucket itself for a
+// run of the retention job.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -8,12 +9,12 @@ import { DEFAULT_POLICY } from '../../schemas/records/policy.ts';
 import type { OrgPolicy } from '../domain/traces/retention.ts';
 
 export interface RetentionPolicies {
-  /** What holds for an org now. */
+  /** Returns the current policy of an organization. */
   of: (org_id: string) => RetentionPolicy;
   close: () => void;
 }
 
-/** Resolves when every policy there is has been loaded. */
+/** Opens the policies. Resolves once every present one is loaded. */
 export async function openRetentionPolicies(log: Log, onProblem: ReportProblem): Promise<RetentionPolicies> {
   const bucket = await watch(log, 'retention_policies', onProblem);
   return {
@@ -24,7 +25,10 @@ export async function openRetentionPolicies(log: Log, onProblem: ReportProblem):
   };
 }
 
-/** All policies, with the periods of budgets, as the buckets hold them now. @throws Error when one cannot be read: what it says must not be guessed */
+/**
+ * Reads all retention policies, with the period rules of budgets, as the buckets hold them now.
+ * @throws Error when a policy cannot be read, because its retention must not be guessed
+ */
 export async function readRetentionPolicies(log: Log): Promise<OrgPolicy[]> {
   const problems: unknown[] = [];
   const onProblem = (_problem: string, cause: unknown) => problems.push(cause);

@@ -1,15 +1,19 @@
-// Makes what the embedded ClickHouse has written survive power loss: one sync of its file system, on demand.
-// An insert is some eighty small files; an fsync of each keeps the disk's journal busy and made the log's own syncs, which
-// every answer to ingest waits for, six times slower. The log holds everything until a checkpoint, so it is enough that
-// rows are on the disk before the checkpoint passes them.
+// Makes what the embedded ClickHouse has written survive power loss, by one sync of its file system
+// on demand. An insert is some eighty small files. An fsync of each keeps the disk's journal busy,
+// and made the syncs of the ingest log, which every answer to ingest waits for, six times slower.
+// The ingest log holds everything until a checkpoint, so it suffices that rows are on the disk
+// before the checkpoint passes them.
 import { execFile } from 'node:child_process';
 
 export interface Syncer {
-  /** Resolves when all that was written before the call is on the disk. Calls made meanwhile share the next sync. */
+  /**
+   * Resolves once everything written before the call is on the disk. Calls made while a sync runs
+   * share the next one.
+   */
   sync(): Promise<void>;
 }
 
-/** Longest that one sync may take before it counts as failed and is tried again with the next checkpoint. */
+/** Maximum time of one sync. A longer one counts as failed, and the next checkpoint tries again. */
 const SYNC_MS_MAX = 30_000;
 
 const COMMAND: Partial<Record<NodeJS.Platform, (dir: string) => [string, string[]]>> = {
@@ -18,8 +22,9 @@ const COMMAND: Partial<Record<NodeJS.Platform, (dir: string) => [string, string[
 };
 
 /**
+ * Returns the syncer of a folder.
  * @param dir folder of the engine on this machine
- * @returns null where the system has no such command; inserts have to be synced one by one then
+ * @returns null where the system has no such command; every insert has to be synced then
  */
 export async function createSyncer(dir: string): Promise<Syncer | null> {
   const command = COMMAND[process.platform]?.(dir);
@@ -46,7 +51,7 @@ export async function createSyncer(dir: string): Promise<Syncer | null> {
   };
   return {
     sync() {
-      // What is running may have begun before the caller's write: only the next one covers it.
+      // The running sync may have begun before the caller's write; only the next one covers it.
       if (running === null) return begin();
       next ??= running
         .catch(() => undefined)

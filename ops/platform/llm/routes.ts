@@ -1,25 +1,32 @@
-// Which upstreams a model's calls go to: the routing table of SERVICE_GATEWAY_ROUTES and the one upstream of SERVICE_LLM_BASE_URL.
-// In: the text of the file and the environment that holds its keys. Out: targets in the order in which they are tried. A file that
-// cannot be used stops the start with a message that names the place; no key is ever in it.
+// Routes models to upstreams: the routing table of SERVICE_GATEWAY_ROUTES and the one upstream of
+// SERVICE_LLM_BASE_URL. Takes the text of the file and the environment that holds its keys; returns
+// targets in the order in which they are tried. A file that cannot be used stops the start with a
+// message that names the place and contains no key.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Until the first byte of an answer, and between two of them, unless the table says otherwise: as long as OpenAI's clients wait. */
+/**
+ * Default maximum time until the first byte of an answer, and between two bytes: as long as
+ * OpenAI's clients wait.
+ */
 const TIMEOUT_MS = 600_000;
 const TIMEOUT_MS_MAX = 3_600_000;
 const ROUTES_MAX = 1000;
-/** A name beyond this matches nothing: matching takes time that grows with it. */
+/**
+ * Maximum length of a model name that is matched, because matching takes time that grows with it.
+ * Longer names match nothing.
+ */
 const NAME_LENGTH_MAX = 1024;
 const UPSTREAMS_MAX = 16;
 
-/** One upstream, as a call needs it. */
+/** An upstream, as a call uses it. */
 export interface GatewayTarget {
-  /** Of the API, as /v1 stands in it, without a slash at its end. */
+  /** Base URL of the API, including /v1, without a slash at its end. */
   base_url: URL;
-  /** null: nothing is sent, as local upstreams take it. */
+  /** API key; null sends none, as local upstreams accept. */
   api_key: string | null;
   timeout_ms: number;
-  /** The model that this upstream is asked for in the place of the caller's; null for the caller's. */
+  /** Model that is requested from this upstream instead of the caller's; null: the caller's. */
   model: string | null;
 }
 
@@ -29,13 +36,16 @@ export interface GatewayRoute {
 }
 
 export interface GatewayRoutes {
-  /** For a model, in the order in which they are tried; empty where none is configured. */
+  /**
+   * Returns the targets of a model in the order in which they are tried; empty where none is
+   * configured.
+   */
   targetsOf: (model: string) => readonly GatewayTarget[];
-  /** For what names no model. */
+  /** Targets of requests that name no model. */
   readonly standard: readonly GatewayTarget[];
 }
 
-/** The table cannot be used. */
+/** The routing table cannot be used. */
 export class RoutesError extends Error {}
 
 const baseUrl = z.string().refine(
@@ -75,8 +85,9 @@ const table = z
   .max(ROUTES_MAX);
 
 /**
- * Returns a test of whole names against a glob: * stands for any characters, ? for one. A mismatch returns to the last * alone, so
- * the time is at most the length of the name times that of the glob.
+ * Returns a test of whole names against a glob: * stands for any characters, ? for one. A mismatch
+ * returns to the last * alone, so the time is at most the length of the name times that of the
+ * glob.
  */
 export function globOf(pattern: string): (name: string) => boolean {
   const glob = Array.from(pattern);
@@ -85,7 +96,10 @@ export function globOf(pattern: string): (name: string) => boolean {
 
 function matchesGlob(glob: readonly string[], name: readonly string[]): boolean {
   let [at, in_name] = [0, 0];
-  /** Place of the last * in the glob, and up to where in the name it stands for characters. */
+  /**
+   * Position of the last * in the glob, and the end of the characters in the name that it stands
+   * for.
+   */
   let [star, star_end] = [-1, 0];
   while (in_name < name.length) {
     if (glob[at] === '*') {
@@ -105,7 +119,7 @@ function matchesGlob(glob: readonly string[], name: readonly string[]): boolean 
 
 /**
  * Reads a routing table.
- * @param keys where api_key_env is looked up
+ * @param keys the environment in which api_key_env is looked up
  * @throws RoutesError
  */
 export function parseRoutes(text: string, keys: Readonly<Record<string, string | undefined>>): GatewayRoute[] {
@@ -153,8 +167,8 @@ export interface RoutesSettings {
 }
 
 /**
- * Puts the table and the one upstream of the settings together: the first route that matches a model has it, the settings' upstream
- * has what no route matches.
+ * Combines the table with the one upstream of the settings: the first route that matches a model
+ * takes it, and the settings' upstream takes what no route matches.
  * @throws RoutesError when the file cannot be read or used
  */
 export function openRoutes(

@@ -1,37 +1,38 @@
-// The one client of the OpenAI-compatible upstream, over the official openai package: for judges, dataset runs and replay.
-// In: a chat completion request. Out: its answer, or a failure that says whether a later try can work.
-// Guarantees: every try is bounded in time and its answer in bytes; tries are few, and spaced by what the upstream asks for or
-// by a growing, random wait; whoever aborts gets the abort at once; nothing is read from the environment, nothing is logged.
+// The client of the OpenAI-compatible upstream, over the official openai package, for judges,
+// dataset runs and replay. Takes a chat completion request; returns its answer, or a failure that
+// says whether a later try can succeed. Guarantees: every attempt is bounded in time and its answer
+// in bytes. Attempts are few, and spaced by what the upstream asks for or by a growing random wait.
+// An abort takes effect at once. The client reads nothing from the environment and logs nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI, { APIError } from 'openai';
 
-/** As the vendor's API has it; never a stream. */
+/** A request as the vendor's API defines it, never streamed. */
 export type ChatRequest = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>;
 export type ChatMessage = OpenAI.ChatCompletionMessageParam;
 
-/** What an upstream answered. */
+/** The answer of an upstream. */
 export interface Completion {
   /** Text of the first choice; empty where it has none. */
   text: string;
-  /** null where the upstream did not say. */
+  /** Null where the upstream does not report it. */
   usage: { input_tokens: number; output_tokens: number } | null;
-  /** The model that answered, as the upstream names it; else the one that was asked. */
+  /** Model that answered, as the upstream names it; otherwise the requested model. */
   model: string;
   finish_reason: string | null;
-  /** The answer as it came. */
+  /** The unchanged answer. */
   raw: Readonly<Record<string, unknown>>;
 }
 
 export interface ChatAnswer extends Completion {
-  /** When the try that was answered began and ended, milliseconds since the epoch. */
+  /** Start and end of the attempt that was answered, in milliseconds since the epoch. */
   started_at: number;
   ended_at: number;
 }
 
 export interface ChatOptions {
-  /** Ends the call, its waits too; what was given as the reason is thrown. */
+  /** Ends the call and its waits; the call rejects with the signal's reason. */
   signal: AbortSignal;
-  /** Of each try, milliseconds. */
+  /** Maximum time of each attempt, in milliseconds. */
   timeoutMs: number;
 }
 
@@ -41,16 +42,17 @@ export interface Upstream {
 }
 
 /**
- * Why there is no answer. unavailable: a later try may work. refused: the request never works as it was made. unreadable: the upstream
- * answered with success and something that is no chat completion; one more try was made, and a third would cost as much again.
+ * Why there is no answer. unavailable: a later call may succeed. refused: this request never
+ * succeeds. unreadable: the upstream answered with success and something that is no chat
+ * completion; one more attempt was made, and a third would cost as much again.
  */
 export type UpstreamFailure = 'unavailable' | 'refused' | 'unreadable';
 
 export class UpstreamFailed extends Error {
   readonly kind: UpstreamFailure;
-  /** HTTP status of the last try; null where none came. */
+  /** HTTP status of the last attempt; null where there was none. */
   readonly status: number | null;
-  /** How long the upstream asks to be left alone, milliseconds; null where it does not say. */
+  /** Time that the upstream asks callers to wait, in milliseconds; null where it does not say. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -67,40 +69,46 @@ export class UpstreamFailed extends Error {
 }
 
 export interface UpstreamSettings {
-  /** Of the API, as /v1 stands in it; unset: there is no upstream. */
+  /** Base URL of the API, including /v1. Unset: there is no upstream. */
   base_url: string | undefined;
-  /** Unset: nothing is sent, as local upstreams take it. */
+  /** API key. Unset: none is sent, as local upstreams accept. */
   api_key: string | undefined;
-  /** Tries after the first one; RETRIES_MAX unless given. */
+  /** Maximum number of retries; RETRIES_MAX by default. */
   retriesMax?: number;
-  /** Told how each try ended. */
+  /** Called with the result of each attempt. */
   observe?: (result: TryResult, seconds: number) => void;
-  /** 0 to 1, for the waits. */
+  /** Returns a number from 0 to 1 for the random waits. */
   random?: () => number;
 }
 
-/** How a try ended, for metrics. */
+/** Result of an attempt, for metrics. */
 export type TryResult = 'answered' | 'rate_limited' | 'server_error' | 'no_answer' | 'refused' | 'aborted';
 
 const RETRIES_MAX = 3;
-/** Tries after an answer that is no chat completion: the upstream has done its work and charges for it. */
+/**
+ * Maximum number of retries after an answer that is no chat completion: the upstream did its work
+ * and charges for it.
+ */
 const UNREADABLE_RETRIES_MAX = 1;
 const FIRST_WAIT_MS = 500;
-/** Longest wait between two tries; an upstream that asks for more is tried later, by whoever has a queue. */
+/**
+ * Maximum wait between two attempts. When an upstream asks for more, the call fails and its
+ * caller's queue retries later.
+ */
 const WAIT_MS_MAX = 10_000;
-/** An answer beyond this is none: the largest completions are far below. */
+/** Maximum size of an answer; the largest completions are far smaller. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** What a refusal says is shown to people, up to here. */
+/** Maximum characters of an upstream's error that are shown to people. */
 const DETAIL_CHARS_MAX = 500;
 
-/** The client for a base URL; null where none is set. */
+/** Returns the client of the settings' upstream; null where none is set. */
 export function openUpstream(settings: UpstreamSettings): Upstream | null {
   const { base_url, api_key, retriesMax = RETRIES_MAX, observe = () => undefined, random = Math.random } = settings;
   if (base_url === undefined) return null;
   const client = new OpenAI({
     baseURL: base_url,
     apiKey: api_key ?? 'none',
-    // All that the package would take from the environment, which is not ours to be steered by.
+    // Set explicitly, because the package would read them from the environment.
     organization: null,
     project: null,
     adminAPIKey: null,
@@ -129,7 +137,10 @@ export function openUpstream(settings: UpstreamSettings): Upstream | null {
   };
 }
 
-/** Milliseconds until the next try; null where there is none: it cannot work, or the upstream asks for more time than a call waits. */
+/**
+ * Returns the milliseconds until the next attempt. Null: there is none, because it cannot succeed
+ * or the upstream asks for a longer wait than a call makes.
+ */
 function waitMs({ kind, retryAfterMs }: UpstreamFailed, retry: number, random: () => number): number | null {
   if (kind === 'refused') return null;
   const ceiling = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** retry);
@@ -152,7 +163,7 @@ async function tryOnce(
   try {
     const completion = await client.chat.completions.create(
       { ...request, stream: false },
-      // The package's own timeout ends with the headers; the signal holds for the body too.
+      // The package's own timeout covers the headers only; the signal covers the body too.
       { signal: AbortSignal.any([signal, timeout]), timeout: timeoutMs + 1000 },
     );
     const answer = { ...readCompletion(completion, request.model), started_at, ended_at: Date.now() };
@@ -174,9 +185,9 @@ async function tryOnce(
 }
 
 /**
- * What a chat completion says.
- * @param asked the model that was asked
- * @throws UpstreamFailed when it is none
+ * Reads a chat completion.
+ * @param asked the requested model
+ * @throws UpstreamFailed when the value is no chat completion
  */
 export function readCompletion(completion: unknown, asked: string): Completion {
   if (!isFields(completion) || !Array.isArray(completion['choices']))
@@ -201,7 +212,8 @@ export function readCompletion(completion: unknown, asked: string): Completion {
 
 function failureOf(error: unknown): UpstreamFailed {
   if (error instanceof UpstreamFailed) return error;
-  // The package parses a body that is declared as JSON only after it has looked at the status.
+  // The package checks the status before it parses a body that is declared as JSON, so this answer
+  // had a success status.
   if (error instanceof SyntaxError)
     return new UpstreamFailed('unreadable', 'the upstream answered with something that is no JSON', {
       status: 200,
@@ -211,7 +223,8 @@ function failureOf(error: unknown): UpstreamFailed {
   const status: unknown = error instanceof APIError ? error.status : undefined;
   if (typeof status !== 'number')
     return new UpstreamFailed('unavailable', `the upstream cannot be reached: ${message}`, { cause: error });
-  // What it says then is about the operator's key, and this goes to those whose traces are judged.
+  // The upstream's own text is about the operator's key, and this message goes to the organization
+  // whose traces are judged.
   if (status === 401 || status === 403)
     return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, {
       status,
@@ -235,7 +248,10 @@ function failureOf(error: unknown): UpstreamFailed {
   });
 }
 
-/** Seconds or a date, as RFC 9110 has it; null where there is none that can be read. */
+/**
+ * Returns the wait of a Retry-After header, which RFC 9110 allows as seconds or as a date; null
+ * where none can be read.
+ */
 function retryAfter(headers: Headers | undefined): number | null {
   const text = headers?.get('retry-after') ?? null;
   if (text === null) return null;
@@ -250,7 +266,7 @@ function resultOf({ kind, status }: UpstreamFailed): TryResult {
   return status !== null && status >= 400 ? 'server_error' : 'no_answer';
 }
 
-/** A wait that was aborted rejects with what the signal was given, as a try does. */
+/** Makes an aborted wait reject with the signal's reason, as an attempt does. */
 async function abortable(wait: Promise<unknown>, signal: AbortSignal): Promise<void> {
   try {
     await wait;
@@ -261,8 +277,9 @@ async function abortable(wait: Promise<unknown>, signal: AbortSignal): Promise<v
 }
 
 /**
- * fetch with two bounds: an answer that is too large ends in an error, and a redirect is an answer of its own. Following one would
- * send the operator's key and an organization's texts to an address that no setting names.
+ * fetch with two bounds: an answer that is too large ends in an error, and a redirect is not
+ * followed. Following one would send the operator's key and an organization's texts to an address
+ * that no setting names.
  */
 const boundedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, redirect: 'manual' });
@@ -274,7 +291,7 @@ const boundedFetch: typeof fetch = async (input, init) => {
         bytes += chunk.byteLength;
         if (bytes > ANSWER_BYTES_MAX)
           controller.error(
-            new UpstreamFailed('refused', `the upstream's answer is beyond ${String(ANSWER_BYTES_MAX)} bytes`),
+            new UpstreamFailed('refused', `the upstream's answer exceeds ${String(ANSWER_BYTES_MAX)} bytes`),
           );
         else controller.enqueue(chunk);
       },

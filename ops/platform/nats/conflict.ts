@@ -1,20 +1,28 @@
-// Writes of KV buckets that lost against another one of the same key, and how long to wait before the next try.
+// Recognizes a write to a KV bucket that lost against another write to the same key, and paces the
+// retries.
 import { JetStreamApiError } from '@nats-io/jetstream';
 
 /**
- * JetStream's error codes of a write whose key stands at another revision. A cluster has two of them: the second one, without the
- * revision, while the write that won is still being agreed upon and cannot be read yet.
+ * JetStream's error codes for a write that expected another revision of its key. A cluster has two:
+ * it answers the second, which carries no revision, while it still agrees on the write that won, so
+ * that write cannot be read yet.
  */
 const WRONG_LAST_REVISION = new Set([10071, 10164]);
 
 const WAIT_STEP_MS = 5;
 const WAIT_MS_MAX = 100;
 
-/** Whether a write was refused because another one came first. */
+/**
+ * Returns true for the error of a write that was refused because another write to the key came
+ * first.
+ */
 export const isLostWrite = (error: unknown): boolean =>
   error instanceof JetStreamApiError && WRONG_LAST_REVISION.has(error.code);
 
-/** A pause before the next try, longer with each: what won may not be readable yet. */
+/**
+ * Resolves after a pause that grows with the number of tries, because the winning write may not be
+ * readable yet.
+ */
 export const waitAfterLostWrite = (tries: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, Math.min(WAIT_STEP_MS * tries, WAIT_MS_MAX));

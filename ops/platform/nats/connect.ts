@@ -1,29 +1,39 @@
-// The one way to connect to NATS: never gives up once connected, notices a hung server within seconds, says clearly when there is none.
+// Connects a process to NATS. The connection reconnects for ever once it was up, notices a hung
+// server within seconds, and reports clearly that no server was found.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { connect } from '@nats-io/transport-node';
 
 const RECONNECT_MS = 250;
-/** Two pings without an answer make a connection stale: a hung server is noticed in 3 s. */
+/**
+ * Interval of pings. Two unanswered pings make a connection stale, so a hung server is noticed
+ * within 3 seconds.
+ */
 const PING_MS = 1000;
-/** A server of a cluster that knows no leader in so many looks in a row is cut off from the others, and left for another one. */
+/**
+ * A server that knows no cluster leader in this many looks in a row is cut off from the cluster;
+ * the client leaves it for another server.
+ */
 const LOOKS_WITHOUT_LEADER_MAX = 3;
 const LOOK_MS = 2000;
 const LOOK_MS_MAX = 1500;
 
 export interface ConnectOptions {
-  /** nats://token@host:port, comma-separated for a cluster. Userinfo: a token, or user:password; that of the first holds for all. */
+  /**
+   * Addresses as nats://token@host:port, comma-separated for a cluster. The user part is a token or
+   * user:password; the one of the first server applies to all.
+   */
   url: string;
-  /** Name of the connection, as nats-server shows it. */
+  /** Name of the connection, which nats-server shows. */
   name: string;
-  /** How long to wait for a server that is not there yet. */
+  /** Maximum wait for the first server, in milliseconds. */
   waitMs: number;
 }
 
 /**
- * Connects, waiting up to waitMs for the first server.
- * @throws Error with one line naming the address (never its secret) and the cause.
+ * Connects to NATS, waiting up to waitMs for the first server.
+ * @throws Error with one line that names the address, never its secret, and the cause
  */
 export async function connectNats({ url, name, waitMs }: ConnectOptions): Promise<NatsConnection> {
   const servers = url.split(',').map((part) => parseServer(part.trim()));
@@ -65,7 +75,10 @@ export async function connectNats({ url, name, waitMs }: ConnectOptions): Promis
   }
 }
 
-/** The connection to a server stays up when that server loses the others; nothing that is stored could be written or read through it any more. */
+/**
+ * Moves the connection to another server when its own is cut off from the cluster. Such a server
+ * keeps its connections, but nothing that is stored can be written or read through it.
+ */
 async function leaveWhenCutOff(nc: NatsConnection): Promise<void> {
   for (let without = 0; !nc.isClosed();) {
     await sleep(LOOK_MS, undefined, { ref: false });
@@ -105,7 +118,10 @@ function causeOf(error: unknown): string {
   return [...new Set(causes)].join(': ').replaceAll('\n', ' ') || String(error);
 }
 
-/** Whether the connection is up now. Publishes made while it is down are thrown away by the client without a word. */
+/**
+ * Returns an object that says whether the connection is up now. The client silently discards what
+ * is published while it is down.
+ */
 export function trackConnected(nc: NatsConnection): { readonly connected: boolean } {
   const state = { connected: !nc.isClosed() };
   void (async () => {

@@ -1,5 +1,6 @@
-// Makes the streams and buckets of schemas/streams.ts in NATS, and hands a process its way to them. Guarantees: whoever has a Log finds every
-// stream and bucket there with the bounds that they are to have, in a cluster that is just forming too.
+// Creates the streams of schemas/streams.ts and the buckets of schemas/buckets.ts in NATS, and
+// gives a process its handles on them. Guarantees: once a process has a Log, every stream and
+// bucket exists with its declared bounds, also in a cluster that is still forming.
 import { isDeepStrictEqual } from 'node:util';
 import {
   DiscardPolicy,
@@ -17,7 +18,7 @@ import { type BucketName, BUCKETS, type BucketSpec } from '../../../schemas/buck
 import { streamConfigs, type StreamLimits } from '../../../schemas/streams.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
-/** Handles on JetStream that a process needs. */
+/** The handles of a process on JetStream. */
 export interface Log {
   nc: NatsConnection;
   js: JetStreamClient;
@@ -25,14 +26,19 @@ export interface Log {
   bucket(name: BucketName): Promise<KV>;
 }
 
-/** How long a cluster may take until it has a leader and all of its nodes, and another process until it has made what this one needs too. */
+/**
+ * Maximum time for a cluster to elect a leader and gather its nodes, and for another process to
+ * finish creating what this one also needs.
+ */
 const OPEN_MS_MAX = 60_000;
 const OPEN_RETRY_MS = 250;
 
 /**
- * Makes or updates every stream and bucket, and checks that the server kept what was asked (servers before 2.10 drop
- * unknown fields without a word). Waits up to OPEN_MS_MAX for a cluster that is not ready to make them.
- * @throws Error naming the stream and the field that the server did not keep, or what did not become ready.
+ * Creates or updates every stream and bucket, and checks that the server kept the settings: servers
+ * before 2.10 silently drop fields that they do not know. Waits up to OPEN_MS_MAX for a cluster
+ * that is not ready.
+ * @throws Error naming the stream and the field that the server did not keep, or what did not
+ * become ready
  */
 export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise<Log> {
   if (nc.info?.jetstream !== true)
@@ -58,14 +64,15 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
 }
 
 /**
- * Takes streams and buckets as they are, for an operator's command: whose shell knows nothing of the service's replicas and bounds.
- * @throws Error where no process of the service has made them yet
+ * Opens streams and buckets without creating or updating them: for an operator's command, which
+ * does not know the replicas and bounds of the service.
+ * @throws Error when no process of the service has created them yet
  */
 export async function attachLog(nc: NatsConnection): Promise<Log> {
   const jsm = await jetstreamManager(nc);
   const streams = new Set<string>();
   for await (const name of jsm.streams.names()) streams.add(name);
-  // The bounds are of no consequence here: only names are looked at.
+  // Only the names are used here, so the limits do not matter.
   const missing = streamConfigs({ replicas: 1, logBytesMax: 1 }).find(({ name }) => !streams.has(name));
   if (missing !== undefined)
     throw new Error(
@@ -76,18 +83,25 @@ export async function attachLog(nc: NatsConnection): Promise<Log> {
 }
 
 const STREAM_NOT_FOUND = 10059;
-/** JetStream's error codes of a cluster that is not ready: no leader, too few nodes, a stream that another process is making just now. */
+/**
+ * JetStream's error codes of a cluster that is not ready: it has no leader or too few nodes, or
+ * another process is creating the stream just now.
+ */
 const NOT_READY = new Set([10004, 10005, 10008, 10009, 10058, STREAM_NOT_FOUND, 10118]);
 
 function isNotReady(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return NOT_READY.has(error.code);
-  // Nobody answers, as there is no leader yet; an account without JetStream has an answer of the server as its cause.
+  // No answer: there is no leader yet. For an account without JetStream, the cause is an answer of
+  // the server.
   if (error instanceof Error && error.name === 'JetStreamNotEnabled')
     return !(error.cause instanceof JetStreamApiError);
   return error instanceof errors.TimeoutError || error instanceof errors.RequestError;
 }
 
-/** @throws what the last try threw, with the name of what was tried */
+/**
+ * Repeats an attempt until the cluster is ready or the deadline has passed.
+ * @throws what the last attempt threw, with the name of what was attempted
+ */
 async function untilReady<T>(what: string, deadline: number, attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -102,7 +116,10 @@ async function untilReady<T>(what: string, deadline: number, attempt: () => Prom
   }
 }
 
-/** An update is a decision of the whole cluster: it is asked for only where something differs. */
+/**
+ * Creates a stream, or updates it where its settings differ: an update is a decision of the whole
+ * cluster.
+ */
 async function makeStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   const existing = await jsm.streams.info(config.name).catch((error: unknown) => {
     if (error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND) return null;
@@ -125,12 +142,15 @@ async function makeStream(jsm: JetStreamManager, config: Partial<StreamConfig> &
 
 const REMAKE_RETRY_MS = 100;
 
-/** A nats-server that starts again has forgotten its streams in memory altogether: they are made anew whenever the connection is back. */
+/**
+ * Creates the in-memory buckets again after every reconnect: a restarted nats-server has lost them.
+ */
 async function remakeInMemory(nc: NatsConnection, make: (name: BucketName) => Promise<KV>): Promise<void> {
   const names = (Object.keys(BUCKETS) as BucketName[]).filter((name) => 'inMemory' in BUCKETS[name]);
   for await (const status of nc.status()) {
     if (status.type !== 'reconnect') continue;
-    // JetStream comes up a little later than the connection; a connection that is lost again is begun with anew.
+    // JetStream starts a little later than the connection. The loop ends when the connection
+    // closes.
     for (let made = false; !made && !nc.isClosed();) {
       made = await Promise.all(names.map(make)).then(
         () => true,
@@ -141,10 +161,10 @@ async function remakeInMemory(nc: NatsConnection, make: (name: BucketName) => Pr
   }
 }
 
-/** Revisions of a key that a bucket keeps: the newest alone. */
+/** Number of revisions that a bucket keeps of a key: the newest alone. */
 const REVISIONS_KEPT = 1;
 
-/** Makes a bucket, or brings the bounds of one that exists to what they are now. */
+/** Creates a bucket, or updates the bounds of an existing one. */
 async function openBucket(
   name: string,
   { ttlHours, bytesMax, whenFull, inMemory }: BucketSpec,
@@ -154,7 +174,8 @@ async function openBucket(
     history: REVISIONS_KEPT,
     replicas,
     storage: inMemory === true ? StorageType.Memory : StorageType.File,
-    // Direct reads are answered by any replica, also by one that is behind: whoever lost a write must read what won.
+    // Any replica answers a direct read, also one that lags; a writer that lost must read the write
+    // that won.
     allow_direct: replicas === 1,
     ...(ttlHours === undefined ? {} : { ttl: ttlHours * 3_600_000 }),
     ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
@@ -172,12 +193,16 @@ async function openBucket(
   return kv;
 }
 
-/** How often is looked for what was decided, once it is known that it was: some seconds in all. */
+/**
+ * Maximum number of reads for a value that another process has decided; they take some seconds in
+ * all.
+ */
 const SETTLE_TRIES_MAX = 100;
 
 /**
- * Writes a fact of the cluster once and for all: whoever comes first decides, the others take what was decided.
- * @returns the value that holds
+ * Decides a fact of the cluster once: the first process writes its proposal, and every other
+ * process takes that value.
+ * @returns the decided value
  */
 export async function settle<T>(log: Log, key: string, propose: () => Promise<T>): Promise<T> {
   const kv = await log.bucket('service');
@@ -197,17 +222,23 @@ export async function settle<T>(log: Log, key: string, propose: () => Promise<T>
   }
 }
 
-/** The number of partitions of the ingest log: fixed by the first process that asks, for as long as the log exists. */
+/**
+ * Returns the number of partitions of the ingest log. The first process that asks fixes it for as
+ * long as the log exists.
+ */
 export async function fixedPartitions(log: Log, wanted: number): Promise<number> {
   return (await settle(log, 'config', () => Promise.resolve({ partitions: wanted }))).partitions;
 }
 
-/** Where a worker settles what the store adds to JetStream sequences of this log. */
+/**
+ * Key of the number that the store adds to the JetStream sequences of this log; a worker writes it.
+ */
 export const LOG_PLACE_KEY = 'log';
 
 /**
- * Returns a reader of what the store adds to JetStream sequences of this log. The reader gives null while no worker has settled it;
- * once settled it never changes, and is not read again.
+ * Returns a reader of the number that the store adds to the JetStream sequences of this log. The
+ * reader returns null until a worker has written the number, which never changes afterwards and is
+ * not read again.
  */
 export function logBaseReader(log: Pick<Log, 'bucket'>): () => Promise<number | null> {
   let base: number | null = null;

@@ -1,15 +1,23 @@
-// Puts one record into a JetStream stream, named by its schema. Resolves when the server has stored it.
+// Publishes one record to a JetStream stream with the fingerprint of its schema. Resolves once the
+// server has stored it.
 import { headers } from '@nats-io/transport-node';
 import { type Codec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import type { Log } from './open_log.ts';
 
 export interface RecordOptions {
-  /** The same for the same record: within the stream's window a second one is not stored. */
+  /**
+   * Identifies the record: within the stream's deduplication window, a second message with this id
+   * is not stored.
+   */
   msgID: string;
   timeoutMs: number;
 }
 
-/** @throws Error when it was not confirmed in time, in which case it may or may not be stored */
+/**
+ * Publishes one record.
+ * @throws Error when the server did not confirm it in time; the record may or may not be stored
+ * then
+ */
 export async function publishRecord<T>(
   log: Log,
   subject: string,

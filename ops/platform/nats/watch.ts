@@ -1,4 +1,5 @@
-// Opens KV buckets of schemas/buckets.ts by name, with the record type that the table gives each of them.
+// Opens the KV buckets of schemas/buckets.ts by name, with the record type that the table declares
+// for each of them.
 import type { ReportProblem } from '../report_problem.ts';
 import { BUCKETS, type RecordBucket, type RecordOf } from '../../../schemas/buckets.ts';
 import type { Log } from './open_log.ts';

@@ -1,6 +1,7 @@
-// A KV bucket held in memory: every key is loaded at open and kept current by a watch, so that reads never leave the
-// process. Writes go to the bucket with CAS on the revision and are visible here at once. After a lost connection the
-// whole bucket is loaded again, so that a change made meanwhile (a deletion too) cannot be missed.
+// A KV bucket held in memory: every key is loaded when the bucket is opened and kept current by a
+// watch, so reads never leave the process. Writes are compare-and-swap on the revision and visible
+// in this process at once. After a lost connection the whole bucket is loaded again, so no change
+// made meanwhile, including a deletion, is missed.
 import { isDeepStrictEqual } from 'node:util';
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -8,29 +9,41 @@ import type { ReportProblem } from '../report_problem.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
 const RETRY_MS = 250;
-/** Longest key. It is part of a subject, and nats-server ends the connection of whoever sends a line of more than 4,096 bytes. */
+/**
+ * Maximum length of a key. The key is part of a subject, and nats-server ends a connection that
+ * sends a protocol line of more than 4,096 bytes.
+ */
 export const KEY_CHARS_MAX = 1024;
-/** How often a change is tried against other writers of the same key. */
+/** Maximum number of tries of a change against other writers of the same key. */
 const CHANGE_TRIES_MAX = 20;
 
-/** A write that lost against another one of the same key: read again and decide anew. */
+/**
+ * A write lost against another write to the same key: the caller reads the key again and decides on
+ * its new value.
+ */
 export class RevisionConflict extends Error {}
 
 export interface Held<T> {
   value: T;
   revision: number;
-  /** performance.now() of when the value moved, as far as this process can tell: what lay in the bucket already counts from its write. */
+  /**
+   * performance.now() of the last change, as far as this process knows. For an entry that was
+   * loaded from the bucket it is the time at which the entry was written.
+   */
   moved_at: number;
 }
 
 type Listener<T> = (key: string, held: Held<T> | null) => void;
 
 export interface WatchedBucketOptions<T> {
-  /** For messages. */
+  /** Name of the bucket, for messages. */
   name: string;
-  /** Text of a stored value to its type. A value that throws is reported and left out; it takes no neighbour with it. */
+  /**
+   * Turns the text of a value into its type. A value for which it throws is reported and left out;
+   * other values are not affected.
+   */
   parse: (text: string) => T;
-  /** Told of values that parse refused, and of watches that broke and are being made anew. */
+  /** Reports values that parse refused, and watches that broke and are opened again. */
   onProblem: ReportProblem;
 }
 
@@ -40,9 +53,15 @@ export class WatchedBucket<T> {
   readonly #options: WatchedBucketOptions<T>;
   readonly #listeners = new Set<Listener<T>>();
   #held = new Map<string, Held<T>>();
-  /** What a load has seen so far; it takes the place of what is held when the load is through. Null says deleted. */
+  /**
+   * What the load under way has read; it replaces #held once the load is complete. Null marks a
+   * deleted key.
+   */
   #loading: Map<string, Held<T> | null> | null = null;
-  /** Revisions of own deletions that the watch has not shown yet, so that an older value cannot come back in between. */
+  /**
+   * Revisions of this process's own deletions that the watch has not delivered yet, so that an
+   * older value cannot come back.
+   */
   readonly #deleted = new Map<string, number>();
   #generation = 0;
   #stopWatch: (() => void) | undefined;
@@ -55,7 +74,7 @@ export class WatchedBucket<T> {
     this.#options = options;
   }
 
-  /** Opens the watch and resolves when every key that the bucket holds now is loaded. */
+  /** Opens the watch. Resolves once every present key is loaded. */
   static async open<T>(nc: NatsConnection, kv: KV, options: WatchedBucketOptions<T>): Promise<WatchedBucket<T>> {
     const bucket = new WatchedBucket<T>(nc, kv, options);
     await bucket.#load();
@@ -71,12 +90,15 @@ export class WatchedBucket<T> {
     return this.#held.get(key)?.value;
   }
 
-  /** Whether the bucket itself holds this key, or keeps the mark of its deletion. */
+  /**
+   * Returns true when the bucket has ever held this key: it holds a value or the delete marker of
+   * one.
+   */
   async hasEverHeld(key: string): Promise<boolean> {
     return (await this.#kv.get(key)) !== null;
   }
 
-  /** The value with its revision, for a CAS write. */
+  /** Returns the value with its revision, for a compare-and-swap write. */
   held(key: string): Held<T> | undefined {
     return this.#held.get(key);
   }
@@ -89,28 +111,34 @@ export class WatchedBucket<T> {
     for (const { value } of this.#held.values()) yield value;
   }
 
-  /** Calls back on every change, after it is visible here; null says that the key is gone. Returns what stops it. */
+  /**
+   * Calls back on every change once it is visible here; null means that the key was deleted.
+   * @returns a function that ends the subscription
+   */
   onChange(listener: Listener<T>): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Writes a key that must not exist. @throws RevisionConflict when it does. */
+  /** Writes a key that must not exist. @throws RevisionConflict when it exists */
   async create(key: string, value: T): Promise<void> {
     this.#checkKey(key);
     this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.create(key, JSON.stringify(value))));
   }
 
-  /** Writes a key that the bucket has never held: what was deleted stays deleted. @throws RevisionConflict when it has */
+  /**
+   * Writes a key that the bucket has never held, so that a deleted key stays deleted. @throws
+   * RevisionConflict when it has held the key
+   */
   async createOnce(key: string, value: T): Promise<void> {
     this.#checkKey(key);
     this.#checkConnected();
-    // Revision 0 also loses against the mark that a deletion leaves; create() of the client writes over it.
+    // Revision 0 also loses against a delete marker, which create() of the client would overwrite.
     this.#apply(key, value, await conflictAware(this.#kv.put(key, JSON.stringify(value), { previousSeq: 0 })));
   }
 
-  /** Writes over the revision that was read. @throws RevisionConflict when another write came first. */
+  /** Replaces the revision that was read. @throws RevisionConflict when another write came first */
   async update(key: string, value: T, revision: number): Promise<void> {
     this.#checkKey(key);
     this.#checkConnected();
@@ -118,10 +146,11 @@ export class WatchedBucket<T> {
   }
 
   /**
-   * Applies a change to the newest value, and again when another write came first. `apply` gets undefined where there is no
-   * value; what it throws ends the change, null leaves all as it is, and so does a value that equals the one there is.
-   * @returns what stands now: what was written, or the value that was left
-   * @throws RevisionConflict when others were faster every time
+   * Applies a change to the newest value, and again when another write came first. `apply` gets
+   * undefined where there is no value. What it throws ends the change. Null, or a value that equals
+   * the present one, writes nothing.
+   * @returns the value after the change: the written one, or the present one that was left
+   * @throws RevisionConflict when other writers were faster in every try
    */
   async change(key: string, apply: (value: T | undefined) => T | null): Promise<T | undefined> {
     for (let tries = 1; ; tries++) {
@@ -139,7 +168,10 @@ export class WatchedBucket<T> {
     }
   }
 
-  /** Reads what won from the bucket itself: the watch of a busy process may show it too late for the next try. */
+  /**
+   * Reads the winning value from the bucket itself: in a busy process the watch may deliver it too
+   * late for the next try.
+   */
   async #readNow(key: string): Promise<void> {
     const entry = await this.#kv.get(key);
     if (entry === null) return;
@@ -147,12 +179,15 @@ export class WatchedBucket<T> {
       this.#take(entry);
       return;
     }
-    // Older values that the watch has not shown yet must not come back.
+    // Older values that the watch has not delivered yet must not come back.
     this.#deleted.set(key, entry.revision);
     this.#remove(key, entry.revision);
   }
 
-  /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */
+  /**
+   * Deletes a key at the revision that was read. @throws RevisionConflict when another write came
+   * first
+   */
   async delete(key: string, revision: number): Promise<void> {
     this.#checkKey(key);
     this.#checkConnected();
@@ -161,13 +196,16 @@ export class WatchedBucket<T> {
     this.#remove(key, revision);
   }
 
-  /** Stops watching; what is held stays readable. */
+  /** Stops watching. The values in memory stay readable. */
   close(): void {
     this.#closed = true;
     this.#stopWatch?.();
   }
 
-  /** Loads everything anew and goes on watching. What is held stays as it is until the load is through. */
+  /**
+   * Loads the whole bucket again and keeps watching. The values in memory stay as they are until
+   * the load is complete.
+   */
   async #load(): Promise<void> {
     const generation = ++this.#generation;
     this.#stopWatch?.();
@@ -206,7 +244,9 @@ export class WatchedBucket<T> {
     await loaded.promise;
   }
 
-  /** Loads until it works, a newer load begins, or the bucket or the connection is closed for good. */
+  /**
+   * Loads until a load succeeds, a newer load starts, or the bucket or the connection is closed.
+   */
   async #reload(): Promise<void> {
     while (!this.#closed && !this.#nc.isClosed()) {
       const generation = this.#generation + 1;
@@ -240,7 +280,7 @@ export class WatchedBucket<T> {
       );
   }
 
-  /** While the connection is down the client throws writes away without a word: better to say so at once. */
+  /** Rejects a write while the connection is down: the client would discard it silently. */
   #checkConnected(): void {
     if (!this.#connected) throw new Error(`bucket ${this.#options.name}: not connected`);
   }
@@ -255,10 +295,10 @@ export class WatchedBucket<T> {
     try {
       value = this.#options.parse(entry.string());
     } catch (cause) {
-      this.#options.onProblem(`bucket ${this.#options.name}: the value of a key is not what it should be`, cause);
+      this.#options.onProblem(`bucket ${this.#options.name}: a stored value could not be parsed and is left out`, cause);
       return;
     }
-    // During a load the value may have lain there for long; afterwards it has just been written.
+    // An entry read during a load may be old; any other entry was written just now.
     const age = this.#loading === null ? 0 : Math.max(0, Date.now() - entry.created.getTime());
     this.#apply(entry.key, value, entry.revision, performance.now() - age);
   }
@@ -279,7 +319,10 @@ export class WatchedBucket<T> {
     this.#tell(key, null);
   }
 
-  /** Puts what a load found in the place of what is held, whatever the revisions say: what lies in the bucket is the truth. */
+  /**
+   * Replaces the values in memory by those of a load, whatever their revisions are: the bucket is
+   * authoritative.
+   */
   #swap(loaded: Map<string, Held<T> | null>): void {
     const before = this.#held;
     this.#held = new Map();

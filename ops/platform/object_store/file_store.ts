@@ -1,10 +1,11 @@
-// Objects as files of a folder. A file is written beside its place, synced and renamed, so that its name always has all of it.
+// Stores objects as files of a folder. A file is written beside its place, synced and renamed, so a
+// file under its final name is always complete.
 import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type ObjectFailure, type ObjectStore, ObjectStoreError, type StoredObject } from './object_store.ts';
 
-/** Of a file that is being written; none of its own kind is ever listed or read. */
+/** Suffix of a file that is being written; such files are never listed or read. */
 const PARTIAL = '.partial';
 const READ_BYTES = 256 * 1024;
 const REFUSED = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EFBIG']);
@@ -73,7 +74,7 @@ export class FileStore implements ObjectStore {
   }
 
   async *list(prefix: string, signal: AbortSignal): AsyncIterable<StoredObject> {
-    // The folder that holds everything with the prefix.
+    // The folder that holds every object with the prefix.
     const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
     let entries;
     try {
@@ -93,7 +94,7 @@ export class FileStore implements ObjectStore {
   }
 
   close(): void {
-    // Nothing is held between two calls.
+    // No resource is held between two calls.
   }
 
   #fileOf(key: string): string {
@@ -104,7 +105,10 @@ export class FileStore implements ObjectStore {
   }
 }
 
-/** Makes the names of new files and folders last, from the folder up to the store's own. */
+/**
+ * Syncs the folders from the given one up to the store's own, so that the names of new files and
+ * folders survive power loss.
+ */
 async function syncFolders(folder: string, top: string): Promise<void> {
   for (let at = folder; at.startsWith(top); at = path.dirname(at)) {
     const handle = await open(at, 'r');

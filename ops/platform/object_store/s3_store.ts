@@ -1,5 +1,5 @@
-// Objects in a bucket of S3, or of a server that speaks its language. Uploads go in parts, a few in memory at a time; an object
-// appears when its upload is completed.
+// Stores objects in a bucket of S3 or of a compatible server. Uploads go in parts, of which a few
+// are in memory at a time; an object appears once its upload is complete.
 import { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
@@ -12,17 +12,17 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { type ObjectFailure, type ObjectStore, ObjectStoreError, type StoredObject } from './object_store.ts';
 
-/** 10,000 parts are the most that an upload can have: 80 GiB an object. */
+/** Size of a part. An upload has at most 10,000 parts, so an object has at most 80 GiB. */
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_AT_ONCE = 2;
-/** Tries of a request, with growing pauses, before it counts as unavailable. */
+/** Maximum attempts of a request, with growing pauses, before it counts as unavailable. */
 const TRIES_MAX = 4;
 const CONNECT_MS_MAX = 5000;
 const SILENT_MS_MAX = 60_000;
 
 export interface S3Options {
   bucket: string;
-  /** Before every key; empty for none. */
+  /** Prefix of every key; empty for none. */
   prefix: string;
   endpoint: string | undefined;
   region: string;
@@ -43,7 +43,8 @@ export class S3Store implements ObjectStore {
       region,
       maxAttempts: TRIES_MAX,
       requestHandler: { connectionTimeout: CONNECT_MS_MAX, requestTimeout: SILENT_MS_MAX, throwOnRequestTimeout: true },
-      // Servers that are not Amazon's know no checksums in trailers; what is written is read back and compared anyway.
+      // Servers other than Amazon's do not support checksums in trailers; written objects are read
+      // back and compared anyway.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
@@ -52,7 +53,8 @@ export class S3Store implements ObjectStore {
   }
 
   async put(key: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    // What the content fails of is the caller's own, and must not be taken for a failure of the bucket.
+    // An error of the content is the caller's own, and must not be mistaken for a failure of the
+    // bucket.
     const own: { failure: Error | null } = { failure: null };
     const watched = async function* (): AsyncGenerator<Uint8Array> {
       try {
@@ -164,7 +166,7 @@ function failureOf(error: unknown, what: string): ObjectStoreError {
   const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
   const name = error instanceof Error ? error.name : '';
   const reason = reasonOf(error, status);
-  // A bucket that is not there answers 404 too, and is no missing object.
+  // A missing bucket also answers 404, but is no missing object.
   if (name === 'NoSuchKey' || name === 'NotFound')
     return new ObjectStoreError('missing', `${what}: there is no such object`, error);
   const failure: ObjectFailure =
@@ -172,7 +174,7 @@ function failureOf(error: unknown, what: string): ObjectStoreError {
   return new ObjectStoreError(failure, `${what}: ${reason}`, error);
 }
 
-/** The SDK found nothing to sign requests with. */
+/** The SDK found no credentials to sign requests with. */
 const isUnsigned = (name: string): boolean => name === 'CredentialsProviderError';
 
 function reasonOf(error: unknown, status: number): string {

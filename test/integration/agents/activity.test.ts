@@ -383,6 +383,6 @@ describe('the whole way', () => {
     await worker.exited;
     const answer = await drift();
     expect([answer.status, answer.json?.['code']]).toEqual([502, 'upstream_unavailable']);
-    expect(answer.json?.['detail']).toContain('No worker');
+    expect(answer.json?.['detail']).toContain('No pipeline worker');
   });
 });

@@ -109,7 +109,10 @@ describe('a call', () => {
   });
 
   it('a job call reports an unknown job, a failed job, and that no worker is available', async () => {
-    expect(await call('echo')).toEqual({ state: 'unheard', detail: expect.stringContaining('No worker') as string });
+    expect(await call('echo')).toEqual({
+      state: 'unheard',
+      detail: expect.stringContaining('No pipeline worker') as string,
+    });
     const leases = await aRunner('w1', [aJob('bad', () => Promise.reject(new Error('the moon is full\nat line 1')))]);
     expect(await call('none')).toEqual({ state: 'unknown' });
     expect(await call('bad')).toEqual({ state: 'failed', unavailable: false, detail: 'the moon is full' });
@@ -203,7 +206,7 @@ describe('a worker', () => {
     child.process.kill('SIGKILL');
     await eventually(async () => (await call('endless')).state === 'ended', { what: 'the run by the other worker' });
     expect(leases.record('endless')).toMatchObject({ holder: '', last_outcome: 'done' });
-    expect(await called).toEqual({ state: 'unheard', detail: expect.stringContaining('silent') as string });
+    expect(await called).toEqual({ state: 'unheard', detail: expect.stringContaining('stopped responding') as string });
   });
 
   it('a worker paused beyond its lease stops its run when it wakes', async () => {

@@ -93,7 +93,9 @@ describe('the document', () => {
     ).schemas.TestThing;
     expect(things.properties['old_name']).toMatchObject(MARK);
     expect(things.properties['new_name']).not.toHaveProperty('deprecated');
-    expect(operation?.description).toContain('The query parameter `page_no` goes on 2027-01-31. Use new_name.');
+    expect(operation?.description).toContain(
+      'The query parameter `page_no` will be removed on 2027-01-31. Use new_name.',
+    );
   });
 
   test.each([
