@@ -1,6 +1,7 @@
-// Admission: the ordered list of checks that a request has to pass before its events are stored or its model is called. Every 429 and
-// 402 of the intakes is decided by a check of this list, except that of a full ingest log (api/intake/ingest/publisher.ts).
-// admission_request.ts takes a request through the list and turns the first rejection into the answer.
+// Admission: the ordered list of checks that a request has to pass before its events are stored or
+// its model is called. Every 429 and 402 of the intakes is decided by a check of this list, except
+// that of a full ingest log (api/intake/ingest/publisher.ts). admission_request.ts takes a request
+// through the list and turns the first rejection into the answer.
 import type { OrgSlots } from '../http/org_slots.ts';
 import type { RateLimits } from '../http/rate_limit.ts';
 import { AdmissionRequest, type HeaderSink, type Steps, stepsOf } from './admission_request.ts';
@@ -37,7 +38,10 @@ const STORED: readonly Intake[] = [...EVENTS, 'record'];
 const RECORDED: readonly Intake[] = [...STORED, 'record_preflight'];
 const METERED: readonly Intake[] = [...RECORDED, 'gateway'];
 
-/** Returns every check in the order in which requests meet them. A request meets the checks of its intake. */
+/**
+ * Returns every check in the order in which requests meet them. A request meets the checks of its
+ * intake.
+ */
 export function checksOf(parts: AdmissionParts): readonly Check[] {
   const { limits, calls, slots, backlog, turns, disk, isDeleted, budgets } = parts;
   const events = new InFlight();

@@ -1,5 +1,6 @@
-// The outcome of an admission check: admit, reject, or wait for one of the two. Checks return decisions and throw nothing;
-// admission.ts alone turns a rejection into the error that the client receives, by errorOf.
+// The outcome of an admission check: admit, reject, or wait for one of the two. Checks return
+// decisions and throw nothing; admission.ts alone turns a rejection into the error that the client
+// receives, by errorOf.
 import { ApiError, type ErrorCode } from '../http/errors.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -7,8 +8,10 @@ type Headers = Readonly<Record<string, string>>;
 /** What an admitting check reserved for a request. */
 export interface Reservation {
   /**
-   * Reports that the ingest log holds the request's events: what is reserved for them stays until they have landed.
-   * @param positions JetStream sequence of the last message with events of the request, by partition
+   * Reports that the ingest log holds the request's events: what is reserved for them stays until
+   * they have landed.
+   * @param positions JetStream sequence of the last message with events of the request, by
+   * partition
    */
   confirm?: (positions: ReadonlyMap<number, number>) => void;
   /** Releases what is reserved and not confirmed. Further calls do nothing. */

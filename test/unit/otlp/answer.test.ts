@@ -29,7 +29,7 @@ function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
   return createOtlpHandler(deps);
 }
 
-it('answers a body that is no OTLP with 400 and a Status, a token without an org with 422 as on every path', async () => {
+it('answers a body that is not OTLP with 400 and a Status, a token without an org with 422 as on every path', async () => {
   const statuses: number[] = [];
   const handler = aHandler(statuses);
   await listening(
