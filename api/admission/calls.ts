@@ -9,7 +9,11 @@ import { ADMIT, admitWith, reject, type Settled } from './decision.ts';
 const CALLS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 
-const PROCESS_FULL = reject('rate_limited', 'Too many calls are in progress in this process. Retry after the number of seconds in Retry-After.', RETRY_AFTER_SECONDS);
+const PROCESS_FULL = reject(
+  'rate_limited',
+  'Too many calls are in progress in this process. Retry after the number of seconds in Retry-After.',
+  RETRY_AFTER_SECONDS,
+);
 const ORGANIZATION_FULL = reject(
   'rate_limited',
   'This organization has too many calls under way. Retry after the number of seconds in Retry-After.',

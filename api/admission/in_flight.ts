@@ -95,5 +95,9 @@ function add(count: Count, bytes: number, events: number): void {
 }
 
 function tooMany(of: 'bytes' | 'events') {
-  return reject('rate_limited', `Too many ${of} are in flight. Retry after the number of seconds in Retry-After.`, RETRY_AFTER_SECONDS);
+  return reject(
+    'rate_limited',
+    `Too many ${of} are in flight. Retry after the number of seconds in Retry-After.`,
+    RETRY_AFTER_SECONDS,
+  );
 }

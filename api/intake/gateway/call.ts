@@ -185,7 +185,10 @@ export function checkQuery(path: string, headers: IncomingHttpHeaders): void {
   const query = path.slice(at);
   const text = decoded(query) ?? query;
   if (credentialsOf(headers).some((credential) => query.includes(credential) || text.includes(credential)))
-    throw new ApiError('invalid_request', 'query: must not hold a credential; send the key in Authorization or X-Org-Api-Key');
+    throw new ApiError(
+      'invalid_request',
+      'query: must not hold a credential; send the key in Authorization or X-Org-Api-Key',
+    );
 }
 
 /** Shorter credentials are not searched for in other headers: an ordinary word would match. */

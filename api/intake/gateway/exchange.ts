@@ -135,7 +135,10 @@ export interface Relayed {
   begun: boolean;
 }
 
-/** Passes an answer on. Resolves when the answer has ended and all of it has been written to the connection of the caller. */
+/**
+ * Passes an answer on. Resolves when the answer has ended and all of it has been written to the
+ * connection of the caller.
+ */
 export function relay(
   answer: IncomingMessage,
   request: ClientRequest,
@@ -151,7 +154,10 @@ class Relay {
   readonly #res: ServerResponse;
   readonly #options: RelayOptions;
   readonly #ended = Promise.withResolvers<Relayed>();
-  /** Ends the relay: the upstream is silent for its timeout, or the caller reads nothing for STALL_MS. */
+  /**
+   * Ends the relay: the upstream is silent for its timeout, or the caller reads nothing for
+   * STALL_MS.
+   */
   #timer: NodeJS.Timeout;
   #begun = false;
   #done = false;

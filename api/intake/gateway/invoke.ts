@@ -18,7 +18,10 @@ import type { Estimate, Estimates } from './reserve.ts';
 const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 export interface InvokeDeps {
-  /** Reserves the use of an event, whatever the limits are. Null: no hard limit applies to the organization. */
+  /**
+   * Reserves the use of an event, whatever the limits are. Null: no hard limit applies to the
+   * organization.
+   */
   countUse: (org_id: string, event: RecordedEvent) => RecordReservation | null;
   recorder: { add: (event: RecordedEvent, reservation: RecordReservation | null) => void };
   estimates: Estimates;
@@ -207,7 +210,10 @@ interface Settling {
   took: number;
   /** Start of the call, on the clock of firstTokenAt. */
   began: number;
-  /** What the budget has reserved; null: no hard limit applied to the organization when the call began. */
+  /**
+   * What the budget has reserved; null: no hard limit applied to the organization when the call
+   * began.
+   */
   estimate: Estimate | null;
 }
 

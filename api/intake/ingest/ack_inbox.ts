@@ -113,7 +113,8 @@ export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stor
   } catch {
     return { kind: 'failed', detail: 'the acknowledgement is not JSON' };
   }
-  if (typeof ack !== 'object' || ack === null) return { kind: 'failed', detail: 'the acknowledgement is not an object' };
+  if (typeof ack !== 'object' || ack === null)
+    return { kind: 'failed', detail: 'the acknowledgement is not an object' };
   if ('error' in ack) return readAckError(ack.error);
   if ('stream' in ack && ack.stream === INGEST_STREAM && 'seq' in ack && typeof ack.seq === 'number' && ack.seq > 0)
     return { kind: 'stored', seq: ack.seq };

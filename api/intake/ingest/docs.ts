@@ -91,10 +91,7 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     description:
       'Accepts requests of pages of any origin, without browser credentials. For navigator.sendBeacon, which cannot set headers, the body may be sent as text/plain and the key in api_key.',
     query: z.object({
-      api_key: z
-        .string()
-        .optional()
-        .describe('An API key whose only scope is ingest:write, in place of X-Org-Api-Key'),
+      api_key: z.string().optional().describe('An API key whose only scope is ingest:write, in place of X-Org-Api-Key'),
     }),
     pages: true,
     body: batchOf(EVENT_SCHEMAS.app),

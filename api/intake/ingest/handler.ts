@@ -186,7 +186,8 @@ async function accept(
 ): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
-  if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is not a known source_format.`);
+  if (format === null)
+    throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is not a known source_format.`);
   for (const [name, value] of ANNOUNCED.get(format) ?? []) attempt.res.setHeader(name, value);
   if (attempt.query !== null) checkQueryNames(QUERIES.get(format) ?? NO_QUERY, attempt.query);
   const key = idempotencyKey(req.headers['idempotency-key']);

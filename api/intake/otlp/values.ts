@@ -37,7 +37,8 @@ export function isFields(value: unknown): value is Fields {
 const emptyMap = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>;
 
 function checkCount(count: number, where: string): void {
-  if (count > ITEMS_MAX) throw new SpanRejected(`${where}: may hold at most ${String(ITEMS_MAX)}, got ${String(count)}`);
+  if (count > ITEMS_MAX)
+    throw new SpanRejected(`${where}: may hold at most ${String(ITEMS_MAX)}, got ${String(count)}`);
 }
 
 function checkDepth(depth: number, where: string): void {

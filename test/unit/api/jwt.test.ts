@@ -155,7 +155,7 @@ describe('a token under the secret', () => {
   });
 
   it('takes none where there is neither a secret nor a provider', async () => {
-    expect(await refusal(verifierOf({}), hs256(good))).toContain('takes no tokens');
+    expect(await refusal(verifierOf({}), hs256(good))).toContain('accepts no tokens');
   });
 });
 
