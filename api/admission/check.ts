@@ -33,7 +33,7 @@ export type Phase = (typeof PHASES)[number];
 /** Phases whose checks may wait. */
 export type WaitingPhase = 'parsing' | 'committing';
 
-/** What checks know of a request: filled in phase by phase. */
+/** Facts of a request that checks may use, filled in phase by phase. */
 export interface RequestFacts {
   readonly intake: Intake;
   /** Empty until the caller is known. */
@@ -47,7 +47,7 @@ export interface RequestFacts {
    * limit.
    */
   readonly eventsOf: () => readonly EnteringEvent[];
-  /** What the request has reserved of the bounds in flight; set by in_flight.ts. */
+  /** Bytes and events in flight that the request has reserved; set by in_flight.ts. */
   in_flight: InFlightReservation | null;
   /**
    * True once the app events of the request have been charged to the rate limit; set by

@@ -29,7 +29,7 @@ interface OrganizationCount extends Count {
   requests: number;
 }
 
-/** What one request has reserved. */
+/** Bytes and events that one request has reserved. */
 export interface InFlightReservation extends Reservation {
   readonly organization: OrganizationCount;
   readonly reserved: Count;

@@ -134,9 +134,9 @@ export function permit(access: Access, credential: Credential, request: AuthRequ
   const { headers, pathOrg } = request;
   const named = headers['x-org-id'];
   if (named !== undefined && named !== credential.org_id)
-    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
+    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's organization.");
   if (pathOrg !== undefined && pathOrg !== credential.org_id)
-    throw new ApiError('cross_org_access', "The path's org is not the credential's.");
+    throw new ApiError('cross_org_access', "The path's organization is not the credential's.");
   checkPermission(access, credential, request, deps);
 }
 
@@ -199,7 +199,7 @@ function memberOf(person: PersonCredential, { headers, pathOrg }: AuthRequest, d
   const org_id = pathOrg ?? (named === undefined ? undefined : String(named));
   if (org_id === undefined || org_id === '') throw new ApiError('invalid_request', 'X-Org-Id: is needed with a token');
   if (named !== undefined && named !== org_id)
-    throw new ApiError('cross_org_access', "X-Org-Id is not the path's org.");
+    throw new ApiError('cross_org_access', "X-Org-Id is not the path's organization.");
   const role = deps.memberships.roleOf(org_id, person.user_id);
   if (role === null) throw new ApiError('forbidden', 'The caller is no member of this org.');
   return { kind: 'user', org_id, user_id: person.user_id, email: person.email, role };
