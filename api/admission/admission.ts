@@ -1,6 +1,8 @@
-// Admission: the ordered list of checks that a request has to pass before its events are stored or its model is called. Every 429 and
-// 402 of the intakes is decided by a check of this list, except that of a full ingest log (api/intake/ingest/publisher.ts).
-// admission_request.ts takes a request through the list and turns the first rejection into the answer.
+// Admission: the ordered list of checks that a request has to pass before its events are stored or
+// its model is called. A check of this list decides every 429 and 402 of the intakes, except those
+// of a full ingest log (api/intake/ingest/publisher.ts) and of Idempotency-Keys
+// (api/http/keyed_store.ts). admission_request.ts takes a request through the list and turns the
+// first rejection into an error.
 import type { OrgSlots } from '../http/org_slots.ts';
 import type { RateLimits } from '../http/rate_limit.ts';
 import { AdmissionRequest, type HeaderSink, type Steps, stepsOf } from './admission_request.ts';
@@ -14,7 +16,7 @@ import { InFlight } from './in_flight.ts';
 import { checkExists } from './organization.ts';
 import { checkEventRate, checkFailure, checkRequestRate } from './rate/checks.ts';
 
-/** What the checks look at. */
+/** The state that the checks consult. */
 export interface AdmissionParts {
   limits: RateLimits;
   /** Calls through the gateway that are in progress in this process. */
@@ -37,7 +39,10 @@ const STORED: readonly Intake[] = [...EVENTS, 'record'];
 const RECORDED: readonly Intake[] = [...STORED, 'record_preflight'];
 const METERED: readonly Intake[] = [...RECORDED, 'gateway'];
 
-/** Returns every check in the order in which requests meet them. A request meets the checks of its intake. */
+/**
+ * Returns every check in the order in which requests meet them. A request meets the checks of its
+ * intake.
+ */
 export function checksOf(parts: AdmissionParts): readonly Check[] {
   const { limits, calls, slots, backlog, turns, disk, isDeleted, budgets } = parts;
   const events = new InFlight();

@@ -1,6 +1,7 @@
-// One request on its way through the list of checks (admission.ts). Takes what becomes known of it phase by phase; throws the error of
-// the first check that rejects, after which no further check is asked. Guarantees that release() gives back everything that checks have
-// reserved, in reverse order and once.
+// One request on its way through the list of checks (admission.ts). Takes what becomes known of it
+// phase by phase; throws the error of the first check that rejects, after which no further check is
+// asked. Guarantees that release() gives back everything that checks have reserved, in reverse
+// order and once.
 import type { ApiError } from '../http/errors.ts';
 import type { EnteringEvent } from './budget/uses.ts';
 import {
@@ -78,12 +79,18 @@ export class AdmissionRequest implements RequestFacts {
     this.#require('identified');
   }
 
-  /** Permission and headers are valid, and the body is about to be read. @throws ApiError rate_limited */
+  /**
+   * Permission and headers are valid, and the body is about to be read.
+   * @throws ApiError rate_limited
+   */
   validated(): void {
     this.#require('validated');
   }
 
-  /** Reserves bytes that are about to be kept in memory. Returns the error where there is no room for them. */
+  /**
+   * Reserves bytes that are about to be kept in memory. Returns the error where there is no room
+   * for them.
+   */
   readonly reserveBytes = (bytes: number): ApiError | null => {
     this.bytes = bytes;
     const rejection = this.#ask('reading');
@@ -93,7 +100,8 @@ export class AdmissionRequest implements RequestFacts {
   /**
    * Parses the body when it is the organization's turn on the event loop: at once, or later.
    * @param bytes size of the body
-   * @throws ApiError (or rejects with it) rate_limited when the turn does not come in time; what `parse` throws
+   * @throws ApiError (or rejects with it) rate_limited when the turn does not come in time; what
+   * `parse` throws
    */
   parsing<T>(bytes: number, parse: () => T): T | Promise<T> {
     const { turns } = this.#parts;
@@ -110,17 +118,21 @@ export class AdmissionRequest implements RequestFacts {
 
   /**
    * The events are about to be published, or the model is about to be called.
-   * @param eventsOf returns the events as the budget meters them; called only where a budget limits the organization
+   * @param eventsOf returns the events as the budget meters them; called only where a budget limits
+   * the organization
    * @returns null where nothing has to be waited for
-   * @throws ApiError (or rejects with it) rate_limited, payment_required, unauthenticated; upstream_unavailable where no process knows
-   *   yet what the organization has used
+   * @throws ApiError (or rejects with it) rate_limited, payment_required, unauthenticated;
+   * upstream_unavailable where no process knows yet what the organization has used
    */
   committing(eventsOf: () => readonly EnteringEvent[]): Promise<void> | null {
     this.eventsOf = eventsOf;
     return this.#requireWaiting('committing');
   }
 
-  /** Reports that the ingest log holds the events. @param positions sequence of the last message, by partition */
+  /**
+   * Reports that the ingest log holds the events.
+   * @param positions sequence of the last message, by partition
+   */
   confirm(positions: ReadonlyMap<number, number>): void {
     for (const { reservation } of this.#reservations) reservation.confirm?.(positions);
   }

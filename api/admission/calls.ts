@@ -1,5 +1,6 @@
-// Bounds on the calls of models in progress through the gateway: those of the process together, and those of each organization.
-// Each call keeps two connections open and the text of its answer in memory.
+// Bounds on the calls of models in progress through the gateway: those of the process together, and
+// those of each organization. Each call keeps two connections open and the text of its answer in
+// memory.
 import type { OrgSlots } from '../http/org_slots.ts';
 import type { RequestFacts } from './check.ts';
 import { ADMIT, admitWith, reject, type Settled } from './decision.ts';

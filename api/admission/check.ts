@@ -1,10 +1,13 @@
-// The contract of an admission check: when it is asked, for which requests, and what it knows of a request. Types only, but for the
-// order of the phases.
+// The contract of an admission check: when it is asked, for which requests, and what it knows of a
+// request. Types only, but for the order of the phases.
 import type { Decision, Settled } from './decision.ts';
 import type { EnteringEvent } from './budget/uses.ts';
 import type { InFlightReservation } from './in_flight.ts';
 
-/** The ways into the service. `record` stores what the API process itself made; `record_preflight` asks before it is made. */
+/**
+ * The ways into the service. `record` stores what the API process itself made; `record_preflight`
+ * asks before it is made.
+ */
 export type Intake = 'ingest' | 'app' | 'otlp' | 'gateway' | 'record' | 'record_preflight';
 
 /** Points of a request at which checks are asked, in their order. */
@@ -30,7 +33,7 @@ export type Phase = (typeof PHASES)[number];
 /** Phases whose checks may wait. */
 export type WaitingPhase = 'parsing' | 'committing';
 
-/** What checks know of a request: filled in phase by phase. */
+/** Facts of a request that checks may use, filled in phase by phase. */
 export interface RequestFacts {
   readonly intake: Intake;
   /** Empty until the caller is known. */
@@ -39,11 +42,17 @@ export interface RequestFacts {
   readonly bytes: number;
   /** Events of the body; 0 until it is parsed. */
   readonly event_count: number;
-  /** Returns the events as the budget meters them; called only for an organization with a hard limit. */
+  /**
+   * Returns the events as the budget meters them; called only for an organization with a hard
+   * limit.
+   */
   readonly eventsOf: () => readonly EnteringEvent[];
-  /** What the request has reserved of the bounds in flight; set by in_flight.ts. */
+  /** Bytes and events in flight that the request has reserved; set by in_flight.ts. */
   in_flight: InFlightReservation | null;
-  /** True once the app events of the request have been charged to the rate limit; set by rate/checks.ts. */
+  /**
+   * True once the app events of the request have been charged to the rate limit; set by
+   * rate/checks.ts.
+   */
   event_rate_charged: boolean;
 }
 

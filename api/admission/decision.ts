@@ -1,14 +1,17 @@
-// The outcome of an admission check: admit, reject, or wait for one of the two. Checks return decisions and throw nothing;
-// admission.ts alone turns a rejection into the error that the client receives, by errorOf.
+// The outcome of an admission check: admit, reject, or wait for one of the two. Checks return
+// decisions and throw nothing; admission_request.ts turns a rejection into the error that the
+// client receives.
 import { ApiError, type ErrorCode } from '../http/errors.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What an admitting check reserved for a request. */
+/** A reservation that an admitting check has made for a request. */
 export interface Reservation {
   /**
-   * Reports that the ingest log holds the request's events: what is reserved for them stays until they have landed.
-   * @param positions JetStream sequence of the last message with events of the request, by partition
+   * Reports that the ingest log holds the request's events: what is reserved for them stays until
+   * they have landed.
+   * @param positions JetStream sequence of the last message with events of the request, by
+   * partition
    */
   confirm?: (positions: ReadonlyMap<number, number>) => void;
   /** Releases what is reserved and not confirmed. Further calls do nothing. */
@@ -31,7 +34,7 @@ export interface Reject {
   retry_after_seconds: number | null;
   /** Further headers of the error. */
   headers: Headers;
-  /** As in Admit, with Retry-After where a rate limit rejects. */
+  /** The same as in Admit; Retry-After is among them where a rate limit rejects. */
   limit_headers: Headers;
 }
 

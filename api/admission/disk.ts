@@ -1,5 +1,5 @@
-// The disk check: while the disk of the ingest log is low, no new events are admitted, because storing what has been acknowledged
-// needs the rest of it.
+// The disk check: while the disk of the ingest log is low, no new events are admitted, because
+// storing what has been acknowledged needs the rest of it.
 import { ADMIT, reject, type Settled } from './decision.ts';
 
 const RETRY_AFTER_SECONDS = 10;

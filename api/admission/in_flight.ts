@@ -1,6 +1,7 @@
-// Bounds on the bytes and events in flight (being read, parsed or published), for all organizations together and for each, so that
-// one organization's flood neither fills the memory nor delays the events of another. Two checks share one count. A request has one
-// reservation, which grows with every piece of its body; nothing is allocated for a further piece.
+// Bounds on the bytes and events in flight (being read, parsed or published), for all organizations
+// together and for each, so that one organization's flood neither fills the memory nor delays the
+// events of another. Two checks share one count. A request has one reservation, which grows with
+// every piece of its body; nothing is allocated for a further piece.
 import type { RequestFacts } from './check.ts';
 import { ADMIT, admitWith, reject, type Reservation, type Settled } from './decision.ts';
 
@@ -28,7 +29,7 @@ interface OrganizationCount extends Count {
   requests: number;
 }
 
-/** What one request has reserved. */
+/** Bytes and events that one request has reserved. */
 export interface InFlightReservation extends Reservation {
   readonly organization: OrganizationCount;
   readonly reserved: Count;

@@ -1,4 +1,5 @@
-// The check that the organization still exists: a request may outlast the deletion of its organization.
+// The check that the organization still exists: a request may outlast the deletion of its
+// organization.
 import type { RequestFacts } from './check.ts';
 import { ADMIT, reject, type Settled } from './decision.ts';
 

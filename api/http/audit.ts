@@ -1,30 +1,42 @@
-// The audit trail as the edge sees it: what a route declares of its mutation, and what a handler adds to it. Who writes it
-// down, and where, is the audit slice's.
+// The audit trail as the edge uses it: what a route declares of its mutation, and what its handler
+// adds. api/telemetry/audit implements the trail.
 import type { AuditActor, AuditTarget } from '../../schemas/records/audit.ts';
 
-/** What a route that changes something says of it. */
+/** Audit declaration of a route that changes something. */
 export interface AuditDeclaration {
-  /** What is done, as noun.verb: member.role_change. */
+  /** Action as noun.verb, such as member.role_change. */
   action: string;
-  /** What it is done to. */
+  /** Type of the thing that changes. */
   target: AuditTarget['type'];
-  /** The path parameter that holds the target's id; left out where the handler names it (a thing that is made). */
+  /**
+   * Path parameter that holds the target's id; left out where the handler reports the id of
+   * something it creates.
+   */
   param?: string;
-  /** The record stands in the operator's own log, under no org, although the path names one: it outlives the org. */
+  /**
+   * The record belongs to the operator's log, to no organization, although the path names one: it
+   * outlives the organization.
+   */
   operators?: true;
-  /** The route sets fields, as every PUT and PATCH does: a request that notes no changes made none, and leaves no record. */
+  /**
+   * The route sets fields, as every PUT and PATCH does: a request that notes no changes changed
+   * nothing and leaves no record.
+   */
   sets?: true;
 }
 
-/** What a handler adds to the record of its mutation. */
+/** Receives what a handler adds to the record of its mutation. */
 export interface AuditNotes {
-  /** The id of what was made, where the path does not name it. */
+  /** Sets the id of what was created, where the path does not name it. */
   target: (id: string) => void;
-  /** What changed, field by field; never a secret. Later calls add to earlier ones. */
+  /** Adds changes, field by field; never a secret. */
   changes: (changes: Readonly<Record<string, unknown>>) => void;
-  /** The org that the mutation is about, where neither path nor credential names it. */
+  /** Sets the organization of the mutation, where neither path nor credential names it. */
   org: (org_id: string) => void;
-  /** Nothing was changed after all (an upsert that found all as it was): no record is kept. */
+  /**
+   * Reports that nothing changed after all (an upsert that found everything as it was): no record
+   * is kept.
+   */
   nothing: () => void;
 }
 
@@ -35,21 +47,25 @@ export interface AuditIntent {
   action: string;
   target: AuditTarget;
   request_id: string;
-  /** Of the caller; empty where unknown. */
+  /** Address of the caller; empty where unknown. */
   ip: string;
 }
 
-/** A mutation whose intent is durable. One of the two ends it; one that broke off is ended by neither and shows as of unknown outcome. */
+/**
+ * A mutation whose intent is durable. Exactly one method ends it; a mutation that broke off stays
+ * open and has an unknown outcome.
+ */
 export interface AuditEntry {
-  /** Fields that the handler changed its mind about go in `final`. */
+  /** Records the outcome. `final` holds the fields that the handler has set. */
   done: (final: Pick<AuditIntent, 'org_id' | 'target'> & { changes: Record<string, unknown> }) => Promise<void>;
-  /** The mutation did not happen. */
+  /** Records that the mutation did not happen. */
   failed: () => Promise<void>;
 }
 
 export interface AuditTrail {
   /**
-   * Writes down durably that a mutation is about to happen; it must not be tried when this fails.
+   * Records durably that a mutation is about to happen. The mutation must not be tried if this
+   * fails.
    * @throws ApiError upstream_unavailable
    */
   begin: (intent: AuditIntent) => Promise<AuditEntry>;

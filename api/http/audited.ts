@@ -1,12 +1,13 @@
-// Runs the handler of a mutation between its two audit records: the durable intent before it, and how it ended after it. Takes the
-// route's declaration and the request; returns the handler's result and whether the request changed anything.
+// Runs the handler of a mutation between its two audit records: the durable intent before it, and
+// its outcome after it. Takes the route's declaration and the request; returns the handler's result
+// and whether the request changed anything.
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import type { Credential } from './credential.ts';
 import { ApiError } from './errors.ts';
 import type { AnyContext, Route } from './route.ts';
 
-/** Notes of a route that keeps no record. */
+/** Notes for a route that keeps no record. */
 export const NO_NOTES: AuditNotes = {
   target: () => undefined,
   changes: () => undefined,
@@ -15,8 +16,8 @@ export const NO_NOTES: AuditNotes = {
 };
 
 /**
- * Runs the handler between the durable intent of its mutation and the record of how it ended. A process that dies in between
- * leaves the intent, which is then shown as a mutation of unknown outcome.
+ * Runs the handler between the durable intent of its mutation and the record of its outcome. A
+ * process that dies in between leaves the intent, which is shown as a mutation of unknown outcome.
  */
 export async function audited(
   route: Route,
@@ -58,11 +59,13 @@ export async function audited(
   try {
     result = await route.handler({ ...ctx, audit: notes });
   } catch (error) {
-    // What broke off may have happened; only a refusal is certain. Without an outcome it shows as unknown.
+    // An error with a status of 500 or more does not say whether the mutation happened: it keeps an
+    // unknown outcome.
     if (error instanceof ApiError && error.status < 500) await entry.failed();
     throw error;
   }
-  // A handler that sets fields notes those that differ: where none does, the request changed nothing and leaves no record.
+  // A handler that sets fields notes those that differ: without any, the request changed nothing
+  // and leaves no record.
   const changed = happened.anything && (!isSetter(route) || Object.keys(final.changes).length > 0);
   await (changed ? entry.done(final) : entry.failed());
   return { result, changed };

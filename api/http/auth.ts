@@ -1,6 +1,6 @@
-// From headers to a credential. API keys are looked up by their SHA-256 in memory, tokens are verified in this process;
-// nothing on this path reads a store. Guarantees: a wrong, missing, expired or revoked credential is 401, another org's 403,
-// a permission that is lacking 403 and named.
+// Authenticates and authorizes requests. API keys are looked up by their SHA-256 in memory and
+// tokens are verified in this process; nothing here reads a store. An invalid, missing, expired or
+// revoked credential is 401, another organization's 403, a missing permission 403 with its name.
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -14,32 +14,38 @@ import { ApiError } from './errors.ts';
 import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
 import { checkSameSite, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
 
-/** What auth needs to know of API keys. */
+/** Lookup of API keys. */
 export interface KeyLookup {
-  /** The key whose raw text has this SHA-256 (lower-case hex), while it is valid. */
+  /** Returns the valid key whose raw text has this SHA-256 (lower-case hex); null without one. */
   byHash(sha256Hex: string): { hash: string; credential: OrgCredential } | null;
 }
 
-/** Verifies the token of an identity provider. */
+/** Verifies tokens of an identity provider. */
 export interface TokenVerifier {
-  /** @throws ApiError unauthenticated, upstream_unavailable when the provider's keys cannot be had */
+  /**
+   * @throws ApiError unauthenticated; upstream_unavailable when the provider's keys cannot be
+   * fetched
+   */
   verify(jwt: string): PersonCredential | Promise<PersonCredential>;
 }
 
-/** What auth needs to know of who belongs to an org. */
+/** Lookup of members of organizations. */
 export interface Memberships {
-  /** Role of an active member; null where the user is none, or the org is not there. */
+  /**
+   * Returns the role of an active member; null where the user is no member, or the organization
+   * does not exist.
+   */
   roleOf(org_id: string, user_id: string): Role | null;
 }
 
-/** One thing that a grant can open to a member whose role alone does not. */
+/** A thing that a grant can open to a member whose role alone does not. */
 export interface Resource {
   type: 'trace' | 'agent' | 'judge' | 'dataset';
   id: string;
 }
 
 export interface GrantLookup {
-  /** Whether an unexpired grant gives the user this permission on this very thing. */
+  /** Returns true if an unexpired grant gives the user this permission on this resource. */
   allows(org_id: string, user_id: string, resource: Resource, permission: Permission): boolean;
 }
 
@@ -52,40 +58,46 @@ export interface AuthDeps {
   adminToken: string;
 }
 
-/** What of a request decides who may pass. */
+/** The parts of a request that authorization looks at. */
 export interface AuthRequest {
   method: string;
   headers: IncomingHttpHeaders;
-  /** The org that the path names, undefined where it names none. */
+  /** Organization that the path names; undefined without one. */
   pathOrg: string | undefined;
-  /** The things that the request names and that a grant may be for; a grant on any of them lets the caller in. */
+  /**
+   * Resources that the request names and that a grant may cover; a grant on any of them admits the
+   * caller.
+   */
   resources?: readonly Resource[];
 }
 
 export const KEY_PREFIX = 'sk_svc_';
 const WWW_AUTHENTICATE = { 'WWW-Authenticate': 'Bearer realm="service"' };
 
-/** SHA-256 of a raw key, lower-case hex: what is stored in its stead. */
+/** Returns the SHA-256 of a raw key in lower-case hex, which is stored in its place. */
 export const hashKey = (raw: string): string => hash('sha256', raw, 'hex');
 
 export function unauthenticated(detail: string, cause?: unknown): ApiError {
   return new ApiError('unauthenticated', detail, { headers: WWW_AUTHENTICATE, cause });
 }
 
-/** The token of an Authorization header, null where there is none of the Bearer kind. */
+/** Returns the Bearer token of the Authorization header; null without one. */
 function bearerOf(headers: IncomingHttpHeaders): string | null {
   const given = headers.authorization;
   if (given === undefined || given.length < 8 || given.slice(0, 7).toLowerCase() !== 'bearer ') return null;
   return given.slice(7).trim();
 }
 
-/** The raw credential of a request, whichever header carries it; null without one. */
+/** Returns the raw credential of a request, whichever header carries it; null without one. */
 export function rawCredentialOf(headers: IncomingHttpHeaders): string | null {
   const own = headers['x-org-api-key'];
   return own === undefined ? (bearerOf(headers) ?? sessionCookieOf(headers)) : String(own);
 }
 
-/** Who calls a route of this access. @throws ApiError unauthenticated, forbidden, invalid_request */
+/**
+ * Returns the caller of a route with this access.
+ * @throws ApiError unauthenticated, forbidden, invalid_request
+ */
 export function authenticate(access: Access, request: AuthRequest, deps: AuthDeps): Credential | Promise<Credential> {
   if (access === 'public') return { kind: 'anonymous' };
   if (access === 'operator') return authenticateOperator(request.headers, deps);
@@ -94,8 +106,9 @@ export function authenticate(access: Access, request: AuthRequest, deps: AuthDep
 }
 
 /**
- * Who calls for an org: at once for an API key, later for a token that has to be verified. What they may do is not asked yet,
- * so that whoever is known can be counted first.
+ * Returns the caller of an organization's route: at once for an API key, later for a token that has
+ * to be verified. Permissions are checked separately, so that an authenticated caller can be
+ * charged to the rate limit first.
  * @throws ApiError unauthenticated, cross_org_access, forbidden, invalid_request
  */
 export function authenticateOrg(request: AuthRequest, deps: AuthDeps): OrgCredential | Promise<OrgCredential> {
@@ -111,18 +124,19 @@ export function authenticateOrg(request: AuthRequest, deps: AuthDeps): OrgCreden
 }
 
 /**
- * Checks that the caller may do what a route of this access does, in the org that the request names.
+ * Checks that the caller has the permission of the route in the organization that the request
+ * names.
  * @throws ApiError cross_org_access, forbidden
  */
 export function permit(access: Access, credential: Credential, request: AuthRequest, deps: AuthDeps): void {
-  // Whoever came through as one of these may call every route of that access.
+  // A caller authenticated for one of these may call every route with that access.
   if (access === 'public' || access === 'operator' || access === 'person' || !('org_id' in credential)) return;
   const { headers, pathOrg } = request;
   const named = headers['x-org-id'];
   if (named !== undefined && named !== credential.org_id)
-    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
+    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's organization.");
   if (pathOrg !== undefined && pathOrg !== credential.org_id)
-    throw new ApiError('cross_org_access', "The path's org is not the credential's.");
+    throw new ApiError('cross_org_access', "The path's organization is not the credential's.");
   checkPermission(access, credential, request, deps);
 }
 
@@ -135,8 +149,9 @@ function keyOf(raw: string, deps: AuthDeps): OrgCredential {
 }
 
 /**
- * The key that a page gives in the query of its request, where it can set no header. It may do nothing but write, as URLs end up in
- * histories, in logs of proxies and in the source of the page.
+ * Authenticates the key in the query of a request, for pages that cannot set headers. The key must
+ * have no scope but ingest:write, because URLs end up in histories, in logs of proxies and in the
+ * source of pages.
  * @throws ApiError unauthenticated, forbidden
  */
 export function authenticateQueryKey(raw: string, deps: AuthDeps): OrgCredential {
@@ -145,7 +160,7 @@ export function authenticateQueryKey(raw: string, deps: AuthDeps): OrgCredential
     return credential;
   throw new ApiError(
     'forbidden',
-    'api_key: takes a key whose only scope is ingest:write; send any other key in X-Org-Api-Key.',
+    'api_key: must be a key whose only scope is ingest:write; send any other key in X-Org-Api-Key',
   );
 }
 
@@ -153,14 +168,17 @@ export function authenticateQueryKey(raw: string, deps: AuthDeps): OrgCredential
 export const hasCredentialHeader = ({ authorization, 'x-org-api-key': key }: IncomingHttpHeaders): boolean =>
   authorization !== undefined || key !== undefined;
 
-/** The person behind a token, from the header or the session cookie; by cookie, what changes something must come from our own site. */
+/**
+ * Authenticates a person by the token in the header or in the session cookie. With a cookie, a
+ * request that changes something must come from this service's own origin.
+ */
 async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise<PersonCredential> {
   const bearer = bearerOf(request.headers);
   const token = bearer ?? sessionCookieOf(request.headers);
   if (token === null || !TOKEN_SHAPE.test(token)) {
     const raw = rawCredentialOf(request.headers);
     if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null)
-      throw new ApiError('forbidden', 'This endpoint takes the token of a person, not an API key.');
+      throw new ApiError('forbidden', "This endpoint requires a person's token, not an API key.");
     throw unauthenticated(
       token === null || token === ''
         ? 'A token is needed: Authorization: Bearer, or a session.'
@@ -172,13 +190,16 @@ async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise
   return person;
 }
 
-/** What the person is in the org that the request names. The role is the member record's, never a claim of the token. */
+/**
+ * Returns the person as a member of the organization that the request names. The role comes from
+ * the member record, never from a claim of the token.
+ */
 function memberOf(person: PersonCredential, { headers, pathOrg }: AuthRequest, deps: AuthDeps): OrgCredential {
   const named = headers['x-org-id'];
   const org_id = pathOrg ?? (named === undefined ? undefined : String(named));
   if (org_id === undefined || org_id === '') throw new ApiError('invalid_request', 'X-Org-Id: is needed with a token');
   if (named !== undefined && named !== org_id)
-    throw new ApiError('cross_org_access', "X-Org-Id is not the path's org.");
+    throw new ApiError('cross_org_access', "X-Org-Id is not the path's organization.");
   const role = deps.memberships.roleOf(org_id, person.user_id);
   if (role === null) throw new ApiError('forbidden', 'The caller is no member of this org.');
   return { kind: 'user', org_id, user_id: person.user_id, email: person.email, role };
@@ -206,24 +227,25 @@ function checkPermission(
   throw new ApiError(
     'forbidden',
     scope === null
-      ? `The permission ${permission} is an owner's; no API key has it.`
+      ? `The permission ${permission} belongs to owners; no API key has it.`
       : `The API key lacks the scope ${scope} for the permission ${permission}.`,
   );
 }
 
 /**
  * Checks the admin token in constant time.
- * @throws ApiError unauthenticated; forbidden for an org's valid key, which no scope lets in here
+ * @throws ApiError unauthenticated; forbidden for a valid API key, since no scope opens these
+ * routes
  */
 function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): OperatorCredential {
   const token = bearerOf(headers);
   if (token !== null && token !== '') {
-    // Digests have one length, whatever was given.
+    // Digests have the same length, whatever the token.
     if (timingSafeEqual(Buffer.from(hashKey(token), 'latin1'), Buffer.from(hashKey(deps.adminToken), 'latin1')))
       return { kind: 'operator' };
   }
   const raw = rawCredentialOf(headers);
   if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null)
-    throw new ApiError('forbidden', 'This endpoint takes the operator token, not an API key.');
+    throw new ApiError('forbidden', 'This endpoint requires the operator token, not an API key.');
   throw unauthenticated('The operator token is needed: Authorization: Bearer.');
 }

@@ -1,6 +1,6 @@
-// Request bodies, read by hand: bounded while they arrive, decompressed under the same bound, strict about what they are.
-// In: a request whose body nobody has touched. Out: its bytes after decompression, or the refusal; never more memory than
-// the cap allows, whatever the sender claims.
+// Reads request bodies: bounded while they arrive, decompressed under the same bound, strict about
+// their type. Takes a request whose body has not been read; returns the decompressed bytes, or
+// rejects the request. Never uses more memory than the bound, whatever the sender claims.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
@@ -11,24 +11,24 @@ import { sendContinue } from './unread_body.ts';
 const unzip = { gzip: promisify(gunzip), br: promisify(brotliDecompress) } as const;
 type Encoding = keyof typeof unzip;
 
-/** Size of the steps in which a body is decompressed. */
+/** Chunk size of decompression. */
 const UNZIP_CHUNK_BYTES = 128 * 1024;
 
-/** A body that is not what its headers say; each kind of route has its own code for it. */
+/** A body that contradicts its headers; each kind of route has its own error code for it. */
 export class MalformedBody extends Error {}
 
-/** Counts bytes while they arrive. `false` stops the read. */
+/** Reserves bytes while they arrive. An error stops the read. */
 type Grow = (bytes: number) => ApiError | null;
 
 export interface BodyOptions {
   bytesMax: number;
-  /** Asked for every piece that is about to be held in memory, before and after decompression. */
+  /** Called for every piece before it is kept in memory, before and after decompression. */
   grow?: Grow;
 }
 
 /**
- * Refuses a content type other than JSON; a request that names none is taken at its word.
- * @param plain whether text/plain, which pages can send without a preflight, is taken for JSON too
+ * Rejects a content type other than JSON. A request without one is read as JSON.
+ * @param plain true to accept text/plain, which pages can send without a preflight, as JSON too
  * @throws ApiError unsupported_media_type
  */
 export function checkJsonType(contentType: string | undefined, plain = false): void {
@@ -50,13 +50,16 @@ export function checkJsonType(contentType: string | undefined, plain = false): v
   );
 }
 
-/** The content encoding, null for none. @throws ApiError unsupported_media_type */
+/**
+ * Returns the content encoding; null for none.
+ * @throws ApiError unsupported_media_type
+ */
 function encodingOf(req: IncomingMessage): Encoding | null {
   const given = req.headers['content-encoding']?.trim().toLowerCase();
   if (given === undefined || given === '' || given === 'identity') return null;
   if (given === 'gzip' || given === 'x-gzip') return 'gzip';
   if (given === 'br') return 'br';
-  throw new ApiError('unsupported_media_type', 'Content-Encoding: takes gzip, br or none.');
+  throw new ApiError('unsupported_media_type', 'Content-Encoding: must be gzip, br or absent');
 }
 
 function tooLarge(bytesMax: number): ApiError {
@@ -65,8 +68,9 @@ function tooLarge(bytesMax: number): ApiError {
 
 /**
  * Reads a whole body.
- * @throws ApiError payload_too_large as soon as it is known, unsupported_media_type, or what `grow` returned;
- *   MalformedBody when it cannot be decompressed; Error 'aborted' when the sender went away.
+ * @throws ApiError payload_too_large as soon as it is known, unsupported_media_type, or what `grow`
+ * returned; MalformedBody when the body cannot be decompressed; Error 'aborted' when the sender
+ * disconnected
  */
 export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<Buffer> {
   const encoding = encodingOf(req);
@@ -114,7 +118,7 @@ async function decompress(raw: Buffer, encoding: Encoding, { bytesMax, grow }: B
     body = await unzip[encoding](raw, { maxOutputLength: bytesMax, chunkSize: UNZIP_CHUNK_BYTES });
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
-    throw new MalformedBody(`the body is no valid ${encoding} data`, { cause });
+    throw new MalformedBody(`the body is not valid ${encoding} data`, { cause });
   }
   const refusal = grow?.(body.length) ?? null;
   if (refusal !== null) throw refusal;

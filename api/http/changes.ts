@@ -1,7 +1,8 @@
-// What a request that sets fields changes: which of them differ, for the audit log, and whether the record is another one at all.
+// Compares a record before and after a request that sets fields: the differing fields for the audit
+// log, and whether the record differs at all.
 import { isDeepStrictEqual } from 'node:util';
 
-/** {field: {from, to}} for those of the fields that differ. */
+/** Returns {field: {from, to}} for the fields that differ. */
 export function fromTo<T extends object, K extends keyof T & string>(
   before: T,
   after: T,
@@ -15,7 +16,7 @@ export function fromTo<T extends object, K extends keyof T & string>(
 }
 
 /**
- * Returns `after` with the time of its change, or `before` itself where the two differ in nothing else.
+ * Returns `after` with the time of its change, or `before` itself where nothing else differs.
  * @param now milliseconds since the epoch
  */
 export function touched<T extends { updated_at: string }>(before: T, after: T, now: number): T {

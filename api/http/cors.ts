@@ -1,6 +1,7 @@
-// Cross-origin requests of browsers. Some paths answer pages of any origin, all others only the origins that the operator lists.
-// In: a request and its response, before anything else looks at them. Out: the CORS headers on the response, whatever is answered
-// later, or the whole answer to a preflight. Guarantee: no page is ever allowed credentials, so no session cookie crosses origins.
+// Cross-origin requests of browsers. Some paths accept pages of any origin, all others only the
+// origins that the operator lists. Takes a request and its response before any other code; sets the
+// CORS headers on the response, or answers a preflight. No page is ever allowed credentials, so no
+// session cookie crosses origins.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newRequestId, REQUEST_ID_HEADER } from './request_id.ts';
 
@@ -11,12 +12,15 @@ export interface CorsRules {
   isOpen: (method: string, url: string) => boolean;
 }
 
-/** Seconds for which a browser may remember a preflight; Chromium remembers none for longer. */
+/** Seconds for which a browser may cache a preflight; Chromium caches none for longer. */
 const MAX_AGE_SECONDS = 7200;
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const OPEN_METHODS = 'POST';
 
-/** The wildcard covers every header but Authorization. The others are named for people, and for browsers without the wildcard. */
+/**
+ * The wildcard covers every header but Authorization. The others are listed for readers, and for
+ * browsers without the wildcard.
+ */
 const REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
@@ -57,15 +61,17 @@ const ANSWER_HEADERS = [
 ].join(', ');
 
 /**
- * Returns what puts the CORS headers on a response. It answers preflights of allowed origins itself, before authentication, as a
- * browser sends no credential with them; it returns true then.
+ * Returns a function that sets the CORS headers of a response. It answers preflights of allowed
+ * origins itself and then returns true: browsers send no credentials with them, so they come before
+ * authentication.
  */
 export function createCors({ origins, isOpen }: CorsRules): (req: IncomingMessage, res: ServerResponse) => boolean {
   const listed = new Set(origins);
   return (req, res) => {
     const { origin } = req.headers;
     if (origin === undefined) {
-      // A cache must not give this answer, which has no CORS headers, to a page of a listed origin.
+      // A cache must not serve this response, which has no CORS headers, to a page of a listed
+      // origin.
       if (listed.size > 0 && (req.method === 'GET' || req.method === 'HEAD')) res.setHeader('Vary', 'Origin');
       return false;
     }

@@ -1,29 +1,32 @@
-// Who is calling. A union, so that every kind of caller is told apart where it matters and nowhere else.
+// The caller of a request, as a union of the kinds of credentials.
 import type { Scope } from '../../schemas/records/api_key.ts';
 import type { Permission, Role } from './permissions.ts';
 import { keyMay, roleMay } from './permissions.ts';
 
-/** An org's API key. It never counts as an owner. */
+/** An organization's API key. It never counts as an owner. */
 export interface ApiKeyCredential {
   kind: 'api_key';
   org_id: string;
-  /** ak_… */
+  /** Id of the key, ak_… */
   key_id: string;
   scopes: ReadonlySet<Scope>;
-  /** The member to whom the key belongs. Left out for a key of the operator or the bootstrap, which belongs to no member. */
+  /** The member who owns the key. Left out for a key of the operator or the bootstrap. */
   maker?: KeyMaker;
 }
 
-/** The member behind an API key. The key may do at most what this member may do now. */
+/** The member behind an API key. The key may do at most what this member may do at present. */
 export interface KeyMaker {
   user_id: string;
-  /** joined_at of the membership in which the key was made; a later membership of the same person does not bring the key back. */
+  /**
+   * joined_at of the membership in which the key was created; a later membership of the same person
+   * does not revive the key.
+   */
   member_since: string;
-  /** The role that the member has now. */
+  /** The member's present role. */
   role: Role;
 }
 
-/** A person with a valid token who is a member of the org that the request names. */
+/** A person with a valid token who is a member of the organization that the request names. */
 export interface UserCredential {
   kind: 'user';
   org_id: string;
@@ -32,23 +35,26 @@ export interface UserCredential {
   role: Role;
 }
 
-/** A person with a valid token, whatever orgs they belong to. */
+/** A person with a valid token, member of any organizations or none. */
 export interface PersonCredential {
   kind: 'person';
   /** The token's sub. */
   user_id: string;
-  /** Lower case; null where the token names none, or names it as not verified. */
+  /** Lower case; null where the token names none, or names one that is not verified. */
   email: string | null;
-  /** Seconds since the epoch at which the token ends; null where it does not say (in development only). */
+  /**
+   * Expiry of the token, seconds since the epoch; null for a token without exp (in development
+   * only).
+   */
   expires_at: number | null;
 }
 
-/** Whoever shows the admin token: runs the service, belongs to no org. */
+/** The holder of the admin token, who runs the service and belongs to no organization. */
 export interface OperatorCredential {
   kind: 'operator';
 }
 
-/** A caller on a route that asks for no credential. */
+/** A caller of a route that requires no credential. */
 export interface AnonymousCredential {
   kind: 'anonymous';
 }
@@ -56,7 +62,7 @@ export interface AnonymousCredential {
 export type OrgCredential = ApiKeyCredential | UserCredential;
 export type Credential = OrgCredential | PersonCredential | OperatorCredential | AnonymousCredential;
 
-/** Whether the caller may do, anywhere in the org, what needs the permission. */
+/** Returns true if the caller has the permission everywhere in the organization. */
 export function may(credential: OrgCredential, permission: Permission): boolean {
   if (credential.kind === 'user') return roleMay(credential.role, permission);
   const { scopes, maker } = credential;

@@ -1,26 +1,33 @@
-// Fields, parameters and routes that will go, as data on the route that has them: answers announce them with the headers
-// Deprecation (RFC 9745) and Link, a route that goes as a whole also with Sunset (RFC 8594, which is about whole resources), and
-// the OpenAPI document marks them with their date. A declaration that breaks the promised overlap stops the start.
+// Deprecated fields, parameters and routes, declared on their route. Responses announce them with
+// the headers Deprecation (RFC 9745) and Link, a whole route also with Sunset (RFC 8594, which
+// covers whole resources), and the OpenAPI document marks them with their date. A declaration that
+// breaks the promised overlap stops the start.
 import type { Route } from './route.ts';
 
-/** A part of a route that will be taken away. */
+/** A part of a route that will be removed. */
 export interface Deprecated {
-  /** Where the part is. */
+  /** Location of the part. */
   part: 'query' | 'body' | 'response' | 'route';
-  /** Its name, dotted for a nested one, [] for the items of a list; empty for the whole route. */
+  /**
+   * Name of the part, dotted for a nested one, [] for the items of a list; empty for the whole
+   * route.
+   */
   field: string;
-  /** ISO 8601 date from which it is discouraged. */
+  /** ISO 8601 date of the deprecation. */
   since: string;
-  /** ISO 8601 date at which it goes: at least 12 months after `since`. */
+  /** ISO 8601 date of the removal: at least 12 months after `since`. */
   sunset: string;
-  /** What to use in its stead. */
+  /** Replacement. */
   instead: string;
 }
 
-/** How long a part that will go stays. */
+/** Minimum months between deprecation and removal. */
 const OVERLAP_MONTHS = 12;
 
-/** The headers that announce what a route will lose: the earliest date of each kind; none for a route that loses nothing. */
+/**
+ * Returns the headers that announce the deprecations of a route, with the earliest date of each
+ * kind; none for a route without any.
+ */
 export function deprecationHeaders({ deprecated = [] }: Pick<Route, 'deprecated'>): [string, string][] {
   if (deprecated.length === 0) return [];
   const earliest = (dates: string[]) => Math.min(...dates.map((date) => Date.parse(date)));
@@ -32,13 +39,13 @@ export function deprecationHeaders({ deprecated = [] }: Pick<Route, 'deprecated'
   ];
 }
 
-/** @throws Error naming the route whose part does not stay for as long as the contract promises */
+/** @throws Error naming the route whose part is removed earlier than the contract promises */
 export function checkOverlap(operationId: string, { part, field, since, sunset }: Deprecated): void {
   const what = `${operationId}: the deprecated ${part} ${field}`.trimEnd();
   const [from, to] = [new Date(since), new Date(sunset)];
   if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime()))
     throw new Error(`${what}: since and sunset take ISO 8601 dates`);
   from.setUTCMonth(from.getUTCMonth() + OVERLAP_MONTHS);
-  if (to < from) throw new Error(`${what}: stays less than ${String(OVERLAP_MONTHS)} months`);
-  if ((part === 'route') !== (field === '')) throw new Error(`${what}: a field has a name, a whole route none`);
+  if (to < from) throw new Error(`${what}: is removed in less than ${String(OVERLAP_MONTHS)} months`);
+  if ((part === 'route') !== (field === '')) throw new Error(`${what}: a field must have a name, a whole route none`);
 }

@@ -1,4 +1,5 @@
-// The shapes of answers: {data, meta} for a success, {detail, request_id, code} for an error, as text ready to send.
+// The bodies of responses as JSON text: {data, meta} for a success, {detail, request_id, code} for
+// an error.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
@@ -8,14 +9,14 @@ import { REQUEST_ID_HEADER } from './request_id.ts';
 export const API_VERSION = '1.7.0';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Meta of every success. */
+/** Meta of every successful response. */
 export const baseMeta = z.object({
   api_version: z.literal(API_VERSION),
   request_id: z.string().describe('The same as the X-Request-Id header'),
-  timestamp: z.iso.datetime().describe('When the answer was made'),
+  timestamp: z.iso.datetime().describe('Time of the response'),
 });
 
-/** Body of a success. */
+/** Returns the body of a successful response. */
 export function envelope(data: unknown, requestId: string, nowMs: number, meta: Record<string, unknown> = {}): string {
   return JSON.stringify({
     data,
@@ -23,14 +24,14 @@ export function envelope(data: unknown, requestId: string, nowMs: number, meta: 
   });
 }
 
-/** Body of an error. */
+/** Returns the body of an error. */
 function errorText(error: ApiError, requestId: string): string {
   return JSON.stringify({ detail: error.detail, request_id: requestId, code: error.code });
 }
 
 /**
- * Sends a JSON text, without the unpaired surrogates that it may hold. X-Request-Id goes on every answer; a response that has begun
- * is left alone.
+ * Sends JSON text with X-Request-Id, replacing unpaired surrogates. Does nothing where the response
+ * has begun.
  */
 export function sendJson(
   res: ServerResponse,
@@ -50,7 +51,7 @@ export function sendJson(
   res.end(body);
 }
 
-/** Sends an error; one that comes after the answer has begun can only break the connection off. */
+/** Sends an error. Where the response has begun, the connection is closed instead. */
 export function sendError(res: ServerResponse, error: ApiError, requestId: string): void {
   if (res.headersSent) {
     res.destroy();

@@ -1,8 +1,9 @@
-// The one table of error codes and their statuses, the one error that the API throws on purpose, and the translation of
-// everything else into it. What a client sees is {detail, request_id, code}; causes, stacks and SQL go to the log only.
+// The error codes with their statuses, the one error that the API throws on purpose, and the
+// translation of every other error into it. A client sees {detail, request_id, code}; causes,
+// stacks and SQL appear only in the log.
 import { z } from 'zod';
 
-/** Status of every code of the contract. */
+/** Status of every error code. */
 export const STATUS_OF = {
   agent_already_registered: 409,
   agent_not_found: 404,
@@ -45,12 +46,12 @@ export const STATUS_OF = {
 } as const;
 export type ErrorCode = keyof typeof STATUS_OF;
 
-/** Body of every error answer. */
+/** Body of every error response. */
 export const errorBody = z
   .object({
-    detail: z.string().describe('What is wrong, for a person to read'),
+    detail: z.string().describe('What is wrong, for people'),
     request_id: z.string().describe('The same as the X-Request-Id header'),
-    code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]).describe('Stable, for programs to read'),
+    code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]).describe('Stable error code, for programs'),
   })
   .meta({ id: 'Error' });
 
@@ -59,7 +60,7 @@ export interface ApiErrorOptions {
   cause?: unknown;
 }
 
-/** An error that a client is meant to see. `detail` is public; `cause` is only logged. */
+/** An error for the client. `detail` is public; `cause` is only logged. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -78,27 +79,31 @@ export class ApiError extends Error {
   }
 }
 
-/** Says of a foreign error that a backing store cannot be reached (`unavailable`) or refused a statement (`refused`); null when it is none of a store's. */
+/**
+ * Classifies an error of a backing store: `unavailable` when it cannot be reached, `refused` when
+ * it rejected a statement; null for any other error.
+ */
 export type StoreErrorClassifier = (error: unknown) => 'unavailable' | 'refused' | null;
 
 /**
- * Turns whatever was thrown into the answer for it: a store that cannot be reached is 502, a failed zod check 422, a path
- * that cannot be decoded 404, anything unknown 500 with a fixed text.
+ * Returns the error of the contract for whatever was thrown: 502 for a store that cannot be
+ * reached, 422 for a failed zod check, 404 for a path that cannot be decoded, 500 with a fixed text
+ * for anything else.
  */
 export function toApiError(error: unknown, classifyStore: StoreErrorClassifier): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof z.ZodError) return new ApiError('invalid_request', describeIssues(error), { cause: error });
   if (error instanceof URIError)
-    return new ApiError('not_found', 'The path holds a % that stands for no character.', { cause: error });
+    return new ApiError('not_found', 'The path contains an invalid percent-encoding.', { cause: error });
   if (classifyStore(error) === 'unavailable') {
     return new ApiError('upstream_unavailable', 'A backing store cannot be reached. Try again.', { cause: error });
   }
-  return new ApiError('internal_error', 'Something went wrong on our side. Quote the request_id when you report it.', {
+  return new ApiError('internal_error', 'Internal error. Quote the request_id when you report it.', {
     cause: error,
   });
 }
 
-/** One line for a failed check: the first field that is wrong and what it takes. */
+/** Returns one line for a failed check: the first invalid field and what it accepts. */
 export function describeIssues(error: z.ZodError, prefix = ''): string {
   const issue = error.issues[0];
   if (issue === undefined) return `${prefix === '' ? 'request' : prefix}: is not valid`;

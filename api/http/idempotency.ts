@@ -1,7 +1,8 @@
-// Idempotency-Key of declared routes: the same POST sent again gets the first answer and does nothing twice, across processes
-// and restarts. One record a key: made first as a lock (only one request wins), then holding the answer for 24 h. A lock carries
-// a deadline that its holder keeps moving, so that a holder that died blocks for seconds, not for a day. Ingest, whose work is
-// recognised by its content anyway, has a cheaper way of its own.
+// Idempotency-Key of declared routes: a repeated POST gets the first response and has no second
+// effect, across processes and restarts. Each key has one record: first a lock (only one request
+// wins), then the response for 24 hours. A lock has a deadline that its owner keeps moving, so a
+// dead owner blocks for seconds rather than a day. Ingest, whose work is recognized by its content
+// anyway, has a cheaper implementation (api/intake/ingest/once.ts).
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -24,25 +25,28 @@ const pack = promisify<Uint8Array, Buffer>(gzip);
 const unpack = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip);
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** A lock that was not renewed for this long belongs to a process that died. */
+/** A lock that has not been renewed for this long belongs to a dead process. */
 export const LOCK_MS = 6_000;
 const RENEW_MS = 1_500;
-/**
- * Of an answer as it is kept: as it is, or compressed where it is larger. In base64 that makes 88 KiB.
- */
+/** Maximum bytes of a stored response, as it is or compressed; 88 KiB in base64. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
-/** Larger answers are not compressed either: one that shows what a body brought is below it, and a text shrinks no further. */
+/**
+ * Maximum bytes of a response that is compressed. A response that echoes its request is smaller,
+ * and other text does not shrink further.
+ */
 export const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 /**
- * What one tenant may keep, in records and in bytes: beyond it a request with a new key is refused before it does anything. An answer
- * is never dropped within its 24 hours to make room, as a repeat of its request would then do the work twice.
+ * Maximum records and bytes that one tenant may store. Beyond them a request with a new key is
+ * rejected before it does anything. A response is never evicted within its 24 hours, because a
+ * repeat of its request would then do the work twice.
  */
 export const ANSWERS_TENANT_MAX = 20_000;
 export const ANSWERS_TENANT_BYTES_MAX = 64 * 1024 * 1024;
 
 const record = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running'), fingerprint: z.string(), holder: z.string(), deadline: z.number() }),
-  // A state of its own for what is compressed: a process of a version before fails at it rather than answer with it.
+  // Compressed responses have a state of their own: a process of an earlier version fails at it
+  // rather than send it.
   z.object({
     state: z.enum(['done', 'packed']),
     fingerprint: z.string(),
@@ -50,57 +54,63 @@ const record = z.discriminatedUnion('state', [
     body: z.string(),
     sealed: z.boolean(),
   }),
-  // The work was done, and its answer was too large.
+  // The work was done, and its response was too large to store.
   z.object({ state: z.literal('unkept'), fingerprint: z.string() }),
-  // What is only read, and made anew each time.
+  // The request only reads and runs again each time.
   z.object({ state: z.literal('again'), fingerprint: z.string() }),
 ]);
 type IdempotencyRecord = z.infer<typeof record>;
 type Lock = Extract<IdempotencyRecord, { state: 'running' }>;
 type Kept = Extract<IdempotencyRecord, { state: 'done' | 'packed' }>;
 
-/** An answer that is kept. */
+/** A stored response. */
 export interface StoredAnswer {
   status: number;
   body: string;
 }
 
 export interface IdempotentRequest {
-  /** Whose key it is: keys of different tenants never meet. */
+  /** Tenant of the key: keys of different tenants never collide. */
   tenant: string;
-  /** Method and path. */
+  /** Method and path of the request. */
   endpoint: string;
   /** A UUID, as checked by `idempotencyKey`. */
   key: string;
   body: Uint8Array | string;
-  /** Set where the answer holds a secret: what only the caller has, which then seals what is kept. */
+  /**
+   * Set where the response holds a secret: a value that only the caller has, which seals the stored
+   * response.
+   */
   sealWith?: string;
 }
 
-/** The right to do the work once. Exactly one of keep and release must be called. */
+/** The right to do the work once. The holder calls exactly one of keep and release. */
 export interface IdempotencyLock {
   /**
-   * Keeps a 2xx answer for later repeats. Where it is too large: what changed something is never done twice, a repeat is refused; what
-   * only read gives the key back.
+   * Stores a 2xx response for repeats. Where it is too large, a request that changed something is
+   * never run again and its repeats are rejected; one that only reads releases the key.
    */
   keep(answer: StoredAnswer, work: { changed: boolean }): Promise<void>;
-  /** Gives the key back after any other answer: a repeat runs again. */
+  /** Releases the key after any other response: a repeat runs again. */
   release(): Promise<void>;
 }
 
-/** The checked value of the header, null without one. @throws ApiError invalid_request */
+/**
+ * Returns the checked value of the header; null without one.
+ * @throws ApiError invalid_request
+ */
 export function idempotencyKey(header: string | string[] | undefined): string | null {
   if (header === undefined) return null;
   const key = String(header).trim();
-  if (!UUID.test(key)) throw new ApiError('invalid_request', 'Idempotency-Key: takes a UUID');
+  if (!UUID.test(key)) throw new ApiError('invalid_request', 'Idempotency-Key: must be a UUID');
   return key.toLowerCase();
 }
 
 export interface IdempotencyDeps {
   store: Pick<KeyedStore, 'checkConnected' | 'write' | 'read' | 'remove'>;
-  /** What each tenant may keep; left out: as much as the store takes. */
+  /** Bounds what each tenant may store; left out: the store is the only bound. */
   shares?: Pick<TenantShares, 'fullUntil' | 'added'>;
-  /** Milliseconds since the epoch; the clocks of all processes must agree within a second or so. */
+  /** Milliseconds since the epoch; the clocks of all processes must agree within about a second. */
   now: () => number;
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -114,8 +124,9 @@ export class Idempotency {
   }
 
   /**
-   * Takes the key, or gives back the answer that it already has.
-   * @throws ApiError idempotency_key_reused, idempotency_in_progress, conflict, upstream_unavailable, rate_limited
+   * Locks the key, or returns the response that it already has.
+   * @throws ApiError idempotency_key_reused, idempotency_in_progress, conflict,
+   * upstream_unavailable, rate_limited
    */
   async begin(request: IdempotentRequest): Promise<{ lock: IdempotencyLock } | { replay: StoredAnswer }> {
     this.#deps.store.checkConnected();
@@ -133,8 +144,8 @@ export class Idempotency {
   }
 
   /**
-   * Remembers nothing of a request but which body its key stands for: it only reads, and runs again. Call what it gives back when the
-   * request fails: its key is then free again.
+   * Records only the body of a request, which reads and runs again on a repeat. The returned
+   * function releases the key when the request fails.
    * @throws ApiError idempotency_key_reused, upstream_unavailable, rate_limited
    */
   async mark(request: Omit<IdempotentRequest, 'sealWith'>): Promise<() => Promise<void>> {
@@ -150,14 +161,14 @@ export class Idempotency {
     }
     return async () => {
       await store.remove(place, revision).catch((cause: unknown) => {
-        onProblem('an Idempotency-Key of a request that failed could not be given back', cause);
+        onProblem('the Idempotency-Key of a failed request could not be released', cause);
       });
     };
   }
 
   /**
-   * Makes a record under a key that has none. A key that has one can be asked for however full the tenant's share is.
-   * @returns its revision; null where there is a record
+   * Creates a record under a new key. Known keys are answered however full the tenant's share is.
+   * @returns the revision of the record; null where the key has one
    * @throws ApiError rate_limited when the tenant has filled its share, upstream_unavailable
    */
   async #make(place: Place, text: string): Promise<number | null> {
@@ -183,7 +194,7 @@ export class Idempotency {
     const revision = await this.#make(place, JSON.stringify(mine));
     if (revision !== null) return { lock: this.#lock(place, mine, revision, request, leave) };
     const found = await store.read(place);
-    // Gone between the two calls: its holder failed and released it just now.
+    // The record disappeared between the two calls: its request failed and released the key.
     if (found === null) throw inProgress('The first request with this Idempotency-Key has just ended. Send it again.');
     const held = readRecord(record, found);
     if (held.fingerprint !== fingerprint) throw reused();
@@ -200,18 +211,19 @@ export class Idempotency {
     const { store, shares, now, onProblem } = this.#deps;
     let revision: number | null = first;
     let last: Promise<void> = Promise.resolve();
-    // Writes follow each other, as each needs the revision of the one before. A write that lost means that the lock is another's now.
+    // Writes are serialized, because each needs the revision of the one before. A lost write means
+    // that another process has taken over the lock.
     const write = (next: IdempotencyRecord | null): Promise<void> => {
       last = last.then(async () => {
         try {
           if (next === null && revision !== null) await store.remove(place, revision);
           const text = JSON.stringify(next);
           revision = next === null || revision === null ? null : await store.write(place, text, revision);
-          // The answer takes the place of the lock, which was counted as a record.
+          // The response replaces the lock, which was counted as a record.
           if (revision !== null && next !== null && next.state !== 'running')
             shares?.added(place.tenant, { bytes: text.length, records: 0 });
           if (revision === null && next !== null && next.state !== 'running')
-            throw new Error('its lock was taken over or trimmed away');
+            throw new Error('its lock was taken over or trimmed');
         } catch (cause) {
           onProblem('an idempotency record could not be written; a repeat of its request would run again', cause);
         }
@@ -226,7 +238,7 @@ export class Idempotency {
       leave();
     };
     return {
-      // Its lock is renewed meanwhile.
+      // The lock is renewed meanwhile.
       keep: async (answer, { changed }) => {
         const { fingerprint } = mine;
         await end((await keptOf(answer, fingerprint, request)) ?? (changed ? { state: 'unkept', fingerprint } : null));
@@ -240,7 +252,7 @@ function shareFull(waitMs: number): ApiError {
   const bytes = `${String(ANSWERS_TENANT_BYTES_MAX / (1024 * 1024))} MiB`;
   const detail =
     `Idempotency-Key: the answers of the last 24 hours fill this organization's share of ${String(ANSWERS_TENANT_MAX)} answers or ${bytes}. ` +
-    'Nothing was done. Send the request again after Retry-After seconds, or without an Idempotency-Key.';
+    'Nothing was done. Retry after the number of seconds in Retry-After, or without an Idempotency-Key.';
   return new ApiError('rate_limited', detail, {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
   });
@@ -248,11 +260,14 @@ function shareFull(waitMs: number): ApiError {
 
 function tooLarge(): ApiError {
   const detail =
-    'The request with this Idempotency-Key was carried out, and its answer was too large to be kept. It is not carried out again.';
+    'The request with this Idempotency-Key was carried out, but its response was too large to store. It is not carried out again.';
   return new ApiError('conflict', detail);
 }
 
-/** The record of an answer; null for one that is too large. What is sealed is compressed before, as nothing shrinks once it is. */
+/**
+ * Returns the record of a response; null for one that is too large. A response is compressed before
+ * it is sealed, because sealed bytes do not compress.
+ */
 async function keptOf(
   { status, body }: StoredAnswer,
   fingerprint: string,
@@ -277,7 +292,10 @@ async function openAnswer(
     ? openBytes(body, { key, caller: sealWith ?? '' })
     : Buffer.from(body, state === 'packed' ? 'base64' : 'utf8');
   if (bytes === null)
-    throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used by another caller of this org');
+    throw new ApiError(
+      'idempotency_key_reused',
+      'Idempotency-Key: was already used by another caller of this organization',
+    );
   const plain = state === 'packed' ? await unpack(bytes, { maxOutputLength: PACKED_BYTES_MAX }) : bytes;
   return { status, body: plain.toString('utf8') };
 }

@@ -1,22 +1,23 @@
-// The public keys of an identity provider, held in memory and kept current by polling.
-// Comes in: the URL of a JSON Web Key Set. Goes out: the keys that fit a token's header.
-// Guarantees: a withdrawn key is gone within REFRESH_MS and a fetch; a key id that is not known makes at most one fetch in
-// UNKNOWN_KEY_REST_MS; one fetch at a time, bounded in time and bytes; while the provider is away the last set stays.
+// The public keys of an identity provider, in memory and kept current by polling. Takes the URL of
+// a JSON Web Key Set; returns the keys that match a token's header. A withdrawn key disappears
+// within REFRESH_MS and one fetch; unknown key ids cause at most one fetch in UNKNOWN_KEY_REST_MS;
+// one fetch runs at a time, bounded in time and bytes; while the provider is away the last set
+// stays in use.
 import { createLocalJWKSet, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 
-/** A set is fetched again this long after it was fetched. */
+/** Milliseconds after which a set is fetched again. */
 export const REFRESH_MS = 30_000;
-/** The same after a fetch that failed, with a set in hand or without any. */
+/** The same after a failed fetch, with and without a previous set. */
 export const RETRY_MS = 10_000;
 export const FIRST_RETRY_MS = 2000;
-/** Key ids that are not known cause no fetch this soon after the last one. */
+/** Minimum milliseconds between a fetch and one caused by an unknown key id. */
 export const UNKNOWN_KEY_REST_MS = 10_000;
-/** For the whole answer. */
+/** Maximum milliseconds for the whole response. */
 export const FETCH_MS_MAX = 5000;
 export const SET_BYTES_MAX = 256 * 1024;
-/** Keys that are tried for a token whose header fits several. */
+/** Maximum number of keys tried for a token whose header matches several. */
 const CANDIDATES_MAX = 8;
 
 const setShape = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
@@ -26,9 +27,9 @@ type LocalSet = ReturnType<typeof createLocalJWKSet>;
 export interface ProviderKeysOptions {
   url: string;
   fetch: typeof fetch;
-  /** Told when another set is in force. */
+  /** Called when the set has changed. */
   onChange: () => void;
-  /** Told once of every outage, not of every fetch that failed in it. */
+  /** Called once for every outage, not for every failed fetch. */
   onProblem: (problem: string, cause: unknown) => void;
 }
 
@@ -39,19 +40,20 @@ export class ProviderKeys {
   #text = '';
   #away: Error | null = null;
   #inFlight: Promise<void> | null = null;
-  /** performance.now() of the last fetch's beginning. */
+  /** Start of the last fetch, milliseconds of performance.now(). */
   #fetchedAt = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Begins to fetch at once, so that the first token finds the set. */
+  /** Starts fetching at once, so that the first token finds the set. */
   constructor(options: ProviderKeysOptions) {
     this.#options = options;
     void this.#refresh();
   }
 
   /**
-   * The keys that fit a token's header: by key id, algorithm and use.
-   * @throws ApiError upstream_unavailable while no set was ever had; JWKSNoMatchingKey of jose when none fits
+   * Returns the keys that match a token's header by key id, algorithm and use.
+   * @throws ApiError upstream_unavailable until a set has been fetched; JWKSNoMatchingKey of jose
+   * when none matches
    */
   async keysFor(header: JWSHeaderParameters): Promise<CryptoKey[]> {
     if (this.#set === null) await this.#refreshIfRested();
@@ -72,7 +74,7 @@ export class ProviderKeys {
   async #select(header: JWSHeaderParameters): Promise<CryptoKey[]> {
     if (this.#set === null) {
       const cause = this.#away ?? undefined;
-      throw new ApiError('upstream_unavailable', 'The keys of the identity provider cannot be had. Try again.', {
+      throw new ApiError('upstream_unavailable', 'The keys of the identity provider cannot be fetched. Try again.', {
         cause,
       });
     }
@@ -91,7 +93,7 @@ export class ProviderKeys {
     else if (performance.now() - this.#fetchedAt >= UNKNOWN_KEY_REST_MS) await this.#refresh();
   }
 
-  /** Fetches, and plans the next fetch. Never throws. */
+  /** Fetches the set and schedules the next fetch. Never throws. */
   async #refresh(): Promise<void> {
     clearTimeout(this.#timer);
     this.#fetchedAt = performance.now();
@@ -118,7 +120,7 @@ export class ProviderKeys {
       this.#away = cause instanceof Error ? cause : new Error(String(cause));
       if (!first) return;
       const meanwhile =
-        this.#set === null ? 'tokens are answered with 502 until they can' : 'those known stay in force meanwhile';
+        this.#set === null ? 'requests with tokens get 502 meanwhile' : 'the previous keys stay in use meanwhile';
       this.#options.onProblem(`the keys of the identity provider cannot be fetched; ${meanwhile}`, cause);
     }
   }
@@ -131,13 +133,13 @@ export class ProviderKeys {
     try {
       const response = await this.#options.fetch(this.#options.url, {
         headers: { Accept: 'application/jwk-set+json, application/json' },
-        // The operator has named who is trusted; nobody else may name another.
+        // The operator has named the trusted URL; a redirect must not name another.
         redirect: 'error',
         signal: AbortSignal.any([late.signal, this.#closed.signal]),
       });
       if (response.status !== 200) {
         await response.body?.cancel();
-        throw new Error(`the key set was answered with status ${String(response.status)}`);
+        throw new Error(`the response to the key set request has status ${String(response.status)}`);
       }
       return await boundedText(response);
     } finally {

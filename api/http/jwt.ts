@@ -1,8 +1,8 @@
-// Tokens of persons: JSON Web Tokens of one issuer, checked in this process.
-// Comes in: a raw token. Goes out: who it names (PersonCredential), or 401 with what is wrong, never with the token.
-// Guarantees: with a key set only RS256, ES256 and EdDSA, with a secret only HS256, never both; no token outlives its exp by
-// more than CLOCK_SKEW_S, and one without exp is taken only where the options say so; a token seen before costs a hash and a
-// look-up, until the key set changes.
+// Verifies JSON Web Tokens of persons, of one issuer, in this process. Takes a raw token; returns
+// the person it names, or throws 401 with the reason, never with the token. With a key set only
+// RS256, ES256 and EdDSA are accepted, with a secret only HS256, never both. No token outlives its
+// exp by more than CLOCK_SKEW_S; a token without exp is accepted only where the options allow it. A
+// known token costs a hash and a lookup, until the key set changes.
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
 import { type TokenVerifier, unauthenticated } from './auth.ts';
@@ -10,30 +10,33 @@ import type { PersonCredential } from './credential.ts';
 import { ApiError } from './errors.ts';
 import { ProviderKeys } from './jwks.ts';
 
-/** Clocks of the issuer and of this machine may differ by this much. */
+/** Maximum difference between the clocks of the issuer and of this machine. */
 export const CLOCK_SKEW_S = 5;
 export const VERIFIED_MAX = 10_000;
 const SUB_LENGTH_MAX = 128;
-/** The longest address that mail can be sent to. */
+/** Length of the longest address that mail can be sent to. */
 const EMAIL_LENGTH_MAX = 254;
-/** The end of the year 9999: the last time that has a four-digit year. */
+/** End of the year 9999: the last time with a four-digit year. */
 const EXP_MAX = 253_402_300_799;
 const OF_SECRET = ['HS256'];
 const OF_PROVIDER = ['RS256', 'ES256', 'EdDSA'];
-/** Types of tokens that say who is calling. An issuer signs others too, which do not: of a logout, of an event, a proof. */
+/**
+ * Types of tokens that identify a caller. Issuers also sign others that do not: of a logout, of an
+ * event, a proof.
+ */
 const TYPES = new Set(['jwt', 'at+jwt']);
 const CONTROL = /\p{Cc}/u;
 
 export interface TokenVerifierOptions {
-  /** HS256 secret. Not used with a jwksUrl. */
+  /** HS256 secret; ignored with a jwksUrl. */
   secret?: string | undefined;
-  /** Whether tokens under the secret may come without exp; those of a provider never do. */
+  /** True if tokens signed with the secret may lack exp; those of a provider never may. */
   mayBeEndless?: boolean;
-  /** Key set of an OIDC provider. */
+  /** URL of the key set of an OIDC provider. */
   jwksUrl?: string | undefined;
-  /** What iss has to be; unchecked without it. */
+  /** Required iss; unchecked without it. */
   issuer?: string | undefined;
-  /** What aud has to be or hold; unchecked without it. */
+  /** Required aud, or a member of it; unchecked without it. */
   audience?: string | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -41,12 +44,15 @@ export interface TokenVerifierOptions {
   fetch?: typeof fetch;
 }
 
-/** Verifies a signature and the claims that jose knows. @throws errors of jose, ApiError upstream_unavailable */
+/**
+ * Verifies a signature and the claims that jose knows.
+ * @throws errors of jose, ApiError upstream_unavailable
+ */
 type Check = (token: string, options: JWTVerifyOptions) => Promise<JWTVerifyResult>;
 
 /**
- * The verifier of the one issuer that the settings name. Without a secret and a key set it takes no token at all.
- * close() stops the refreshing of the key set.
+ * Returns the verifier for the one issuer of the settings. Without a secret and a key set it
+ * accepts no token. close() stops refreshing the key set.
  */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier & { close(): void } {
   const verified = new VerifiedTokens(options.now);
@@ -54,7 +60,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     const { jwksUrl: url, onProblem, audience } = options;
     if (audience === undefined)
       onProblem(
-        'SERVICE_JWT_AUDIENCE is not set: tokens that the provider made for other services are taken too',
+        'SERVICE_JWT_AUDIENCE is not set: tokens that the provider issued for other services are accepted too',
         undefined,
       );
     const onChange = () => {
@@ -75,7 +81,9 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     return { verify: verifyWith(check, OF_SECRET, options, verified), close: () => undefined };
   }
   const verify = () => {
-    throw unauthenticated('This service takes no tokens: neither SERVICE_JWT_SECRET nor SERVICE_JWT_JWKS_URL is set.');
+    throw unauthenticated(
+      'This service accepts no tokens: neither SERVICE_JWT_SECRET nor SERVICE_JWT_JWKS_URL is set.',
+    );
   };
   return { verify, close: () => undefined };
 }
@@ -136,21 +144,24 @@ function verifyWith(
   };
 }
 
-/** Who a verified token names. @throws ApiError unauthenticated */
+/**
+ * Returns the person that a verified token names.
+ * @throws ApiError unauthenticated
+ */
 function personOf(
   { sub, exp, iat, email, email_verified }: JWTPayload,
   typ: string | undefined,
   nowMs: number,
 ): PersonCredential {
   if (typ !== undefined && !TYPES.has(typ.toLowerCase().replace(/^application\//, '')))
-    throw unauthenticated('The token is of a type that does not say who is calling (typ).');
-  // A lone surrogate cannot be stored as it is: two different users would be read back as one.
+    throw unauthenticated('The token is of a type that does not identify a caller (typ).');
+  // A lone surrogate cannot be stored unchanged: two users would be read back as one.
   if (typeof sub !== 'string' || sub === '' || sub.length > SUB_LENGTH_MAX || CONTROL.test(sub) || !sub.isWellFormed())
     throw unauthenticated(`The token's sub is not 1 to ${String(SUB_LENGTH_MAX)} printable characters.`);
   if (exp !== undefined && exp > EXP_MAX) throw unauthenticated("The token's exp is not a time in seconds.");
   if (iat !== undefined && iat > nowMs / 1000 + CLOCK_SKEW_S)
     throw unauthenticated('The token was issued in the future (iat).');
-  // Some providers write booleans as text.
+  // Some providers write booleans as strings.
   const doubted = email_verified !== undefined && email_verified !== true && email_verified !== 'true';
   const usable = typeof email === 'string' && email !== '' && email.length <= EMAIL_LENGTH_MAX && !doubted;
   return Object.freeze({
@@ -161,7 +172,7 @@ function personOf(
   });
 }
 
-/** The 401 for a token that failed; what is no fault of the token passes through. */
+/** Returns the 401 for a failed token; errors that are not the token's fault pass through. */
 function refusalOf(error: unknown, algorithms: readonly string[]): unknown {
   if (error instanceof ApiError) return error;
   return unauthenticated(detailOf(error, algorithms), error);
@@ -172,11 +183,11 @@ function detailOf(error: unknown, algorithms: readonly string[]): string {
   if (error instanceof errors.JWTClaimValidationFailed) return detailOfClaim(error);
   if (error instanceof errors.JWSSignatureVerificationFailed) return "The token's signature is not valid.";
   if (error instanceof errors.JOSEAlgNotAllowed)
-    return `The token's algorithm is not taken here; these are: ${algorithms.join(', ')}.`;
+    return `The token's algorithm is not accepted; accepted are ${algorithms.join(', ')}.`;
   if (error instanceof errors.JWKSNoMatchingKey)
     return 'The token is signed with a key that the identity provider does not publish.';
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
-    return 'The token cannot be read: it is no signed JWT.';
+    return 'The token cannot be read: it is not a signed JWT.';
   return 'The token cannot be verified.';
 }
 
@@ -188,7 +199,7 @@ function detailOfClaim({ claim, reason }: errors.JWTClaimValidationFailed): stri
   return `The token's claim ${claim} is not valid.`;
 }
 
-/** Tokens that were found valid, by their digest; the oldest make room. */
+/** Verified tokens by their digest; the oldest are evicted. */
 class VerifiedTokens {
   readonly #now: () => number;
   readonly #persons = new Map<string, PersonCredential>();
@@ -198,22 +209,25 @@ class VerifiedTokens {
     this.#now = now;
   }
 
-  /** Counts the key sets that have been in force. */
+  /** Number of key sets that have been in use. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** The person of a token that is still valid; null when it is not known. @throws ApiError unauthenticated when it has expired */
+  /**
+   * Returns the person of a verified token that is still valid; null for an unknown token.
+   * @throws ApiError unauthenticated when the token has expired
+   */
   get(digest: string): PersonCredential | null {
     const person = this.#persons.get(digest);
     if (person === undefined) return null;
-    // Without an end it is valid for as long as the secret is the same, which a process never changes.
+    // A token without exp is valid as long as the secret, which a process never changes.
     if (person.expires_at === null || person.expires_at > Math.floor(this.#now() / 1000) - CLOCK_SKEW_S) return person;
     this.#persons.delete(digest);
     throw unauthenticated('The token has expired.');
   }
 
-  /** Keeps what was verified, unless the keys have changed since it began. */
+  /** Keeps a verified token, unless the keys have changed since its verification began. */
   keep(digest: string, person: PersonCredential, epoch: number): void {
     if (epoch !== this.#epoch) return;
     if (this.#persons.size >= VERIFIED_MAX) {

@@ -1,20 +1,21 @@
-// How much of the store of idempotency answers each tenant may fill, so that one tenant cannot take it from the others.
-// In: how much of a tenant the store holds now, counted by the store itself, and what this process adds. Out: whether the
-// tenant may add a record. Nothing is kept of it, so a process that dies loses no count. A tenant can exceed its share by what
-// other processes add between two measurements: some MiB.
+// Bounds the part of the idempotency store that each tenant may fill, so that one tenant cannot
+// take it from the others. Takes the use of a tenant as the store counts it, and what this process
+// adds; returns whether the tenant may add a record. The store is the only count, so a process that
+// dies loses none. A tenant can exceed its share by what other processes add between two
+// measurements: a few MiB.
 
-/** What one tenant's records hold. */
+/** Size of one tenant's records. */
 export interface TenantUse {
   bytes: number;
   records: number;
-  /** When the oldest of them was written, milliseconds since the epoch; null without any. */
+  /** Write time of the oldest record, milliseconds since the epoch; null without any. */
   oldest_ms: number | null;
 }
 
 export interface ShareDeps {
   bytesMax: number;
   recordsMax: number;
-  /** How long a record is kept. */
+  /** Lifetime of a record, milliseconds. */
   ttlMs: number;
   /** Counts a tenant's records in the store. */
   measure: (tenant: string) => Promise<TenantUse>;
@@ -23,13 +24,16 @@ export interface ShareDeps {
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Bytes that the store needs for a record beside its text: subject, headers, bookkeeping. */
+/** Bytes that the store needs for a record besides its text: subject, headers, bookkeeping. */
 const RECORD_OVERHEAD_BYTES = 200;
-/** A tenant past this part of its share is measured again after FRESH_MS, as other processes may have added; others seldom. */
+/**
+ * A tenant above this part of its share is measured again after FRESH_MS, because other processes
+ * may have added records; others after STALE_MS.
+ */
 const WATCHED_PART = 0.25;
 const FRESH_MS = 5_000;
 const STALE_MS = 300_000;
-/** Tenants whose use is remembered; the one measured longest ago makes room. */
+/** Maximum number of tenants whose use is remembered; the one measured longest ago is evicted. */
 const TENANTS_MAX = 10_000;
 
 interface Known extends TenantUse {
@@ -46,8 +50,9 @@ export class TenantShares {
   }
 
   /**
-   * Returns when the tenant's oldest record expires, milliseconds since the epoch, where the tenant has filled its share; null while
-   * there is room. A store that cannot be measured counts as having room.
+   * Returns when the tenant's oldest record expires, milliseconds since the epoch, where the tenant
+   * has filled its share; null while there is room. A store that cannot be measured counts as
+   * having room.
    */
   async fullUntil(tenant: string): Promise<number | null> {
     const { now, ttlMs } = this.#deps;
@@ -58,13 +63,13 @@ export class TenantShares {
       await this.#measure(tenant, known);
     } else if (this.#isDue(known)) {
       const measuring = this.#measure(tenant, known);
-      // Only a refusal waits for the newest count: records may have expired since the last one.
+      // Only a rejection waits for the newest count: records may have expired since the last one.
       if (this.#isFull(known)) await measuring;
     }
     return this.#isFull(known) ? (known.oldest_ms ?? now()) + ttlMs : null;
   }
 
-  /** Counts what this process has written, until the next measurement does. */
+  /** Counts what this process has written, until the next measurement includes it. */
   added(tenant: string, { bytes, records }: Pick<TenantUse, 'bytes' | 'records'>): void {
     const known = this.#known.get(tenant);
     if (known === undefined) return;
@@ -90,7 +95,7 @@ export class TenantShares {
           Object.assign(known, { bytes: bytes + records * RECORD_OVERHEAD_BYTES, records, oldest_ms });
         },
         (cause: unknown) => {
-          onProblem('the idempotency answers of a tenant could not be counted; the next count will', cause);
+          onProblem('the idempotency records of a tenant could not be counted; the next measurement retries', cause);
         },
       )
       .then(() => {

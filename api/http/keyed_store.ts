@@ -1,6 +1,8 @@
-// What is remembered under Idempotency-Keys: a KV bucket of small records, grouped by tenant. In: tenant, endpoint, key. Out:
-// records by CAS, every call bounded in time. Guarantees: neither key nor tenant can be read from the bucket; where `keep` is
-// given, a tenant keeps its newest `keep` records, and some TRIM_EVERY more between two trims; a full bucket is a refusal of its own.
+// The store behind Idempotency-Keys: a KV bucket of small records, grouped by tenant. Takes tenant,
+// endpoint and key; reads and writes records by compare-and-set, every call bounded in time.
+// Neither key nor tenant can be read from the bucket. Where `keep` is given, a tenant keeps its
+// newest `keep` records, and about TRIM_EVERY more between two trims. A full bucket is a rejection
+// of its own.
 import { hash } from 'node:crypto';
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
@@ -14,18 +16,25 @@ import type { TenantUse } from './keyed_shares.ts';
 import { KeyedWire } from './keyed_wire.ts';
 
 const STORE_FULL = 10077;
-/** The store must answer within this, or the request is refused: an idempotent request never hangs. */
+/**
+ * Maximum milliseconds for a call of the store; after them the request is rejected, so that none
+ * hangs.
+ */
 export const STORE_MS_MAX = 450;
 /**
- * The tenant of every so many-th write of a bucket is trimmed. The revision decides, so it holds across processes and restarts
- * without a count; a prime, so that no rhythm of writers (a lock and its answer, two tenants in turns) always misses one.
+ * Number of writes to a bucket between trims, each of the tenant of that write. The revision
+ * decides, so that it works across processes and restarts without a count. A prime, so that no
+ * rhythm of writers (a lock and its response, two tenants in turns) always misses one.
  */
 export const TRIM_EVERY = 997;
-/** A tenant's records are counted within this, or the count is given up. */
+/** Maximum milliseconds for counting a tenant's records. */
 const MEASURE_MS_MAX = 2_000;
 const RETRY_AFTER = { 'Retry-After': '1' };
 
-/** Where a record lies: token of its tenant, and a digest of endpoint and key. Both are digests, so any text may be given. */
+/**
+ * The place of a record: token of its tenant, and a digest of endpoint and key. Both are digests,
+ * so any text may be given.
+ */
 export interface Place {
   tenant: string;
   /** Key in the bucket. */
@@ -37,25 +46,28 @@ export interface Found {
   revision: number;
 }
 
-/** The place of what a tenant does under a key at an endpoint. */
+/** Returns the place of a tenant's record for a key and an endpoint. */
 export function placeOf(tenant: string, endpoint: string, key: string): Place {
   const token = nameDigest(tenant);
   return { tenant: token, at: `${token}.${nameDigest(`${endpoint}\0${key}`)}` };
 }
 
-/** What proves that two bodies are the same. */
+/** Returns a digest that proves that two bodies are the same. */
 export const fingerprintOf = (body: Uint8Array | string): string => hash('sha256', body, 'base64url');
 
-/** A record read as what it should be. @throws Error without any of its text, which may be an answer */
+/**
+ * Returns a record, parsed and checked.
+ * @throws Error without any of its text, which may be a response
+ */
 export function readRecord<T>(schema: z.ZodType<T>, { text }: Found): T {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error('what is kept under an Idempotency-Key is no JSON');
+    throw new Error('the record of an Idempotency-Key is not JSON');
   }
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw new Error('what is kept under an Idempotency-Key is no record', { cause: parsed.error });
+  if (!parsed.success) throw new Error('the record of an Idempotency-Key is invalid', { cause: parsed.error });
   return parsed.data;
 }
 
@@ -65,9 +77,9 @@ export interface KeyedStoreDeps {
   nc: NatsConnection;
   kv: KV;
   jsm: Pick<JetStreamManager, 'streams'>;
-  /** Records of one tenant that outlive a trim, the newest; null: none is ever trimmed. */
+  /** Number of a tenant's newest records that a trim keeps; null: nothing is trimmed. */
   keep: number | null;
-  /** In the place of STORE_MS_MAX. */
+  /** In place of STORE_MS_MAX. */
   storeMsMax?: number | undefined;
   connected: () => boolean;
   onProblem: (problem: string, cause: unknown) => void;
@@ -85,14 +97,17 @@ export class KeyedStore {
     this.#storeMsMax = deps.storeMsMax ?? STORE_MS_MAX;
   }
 
-  /** Refuses at once what could only time out. @throws ApiError upstream_unavailable */
+  /**
+   * Rejects at once what could only time out.
+   * @throws ApiError upstream_unavailable
+   */
   checkConnected(): void {
     if (!this.#deps.connected()) throw unavailable(undefined);
   }
 
   /**
-   * Writes over a revision; revision 0 asks that the record does not exist.
-   * @returns the new revision; null when the record stands at another one
+   * Writes a record over a revision; revision 0 requires that there is no record.
+   * @returns the new revision; null when the record has another one
    * @throws ApiError upstream_unavailable, rate_limited when the bucket is full
    */
   async write(place: Place, text: string, revision: number, withinMs = this.#storeMsMax): Promise<number | null> {
@@ -113,7 +128,10 @@ export class KeyedStore {
     return written;
   }
 
-  /** The record, null without one. @throws ApiError upstream_unavailable */
+  /**
+   * Returns the record; null without one.
+   * @throws ApiError upstream_unavailable
+   */
   async read(place: Place): Promise<Found | null> {
     try {
       return await this.#wire.get(place.at, this.#storeMsMax);
@@ -122,7 +140,7 @@ export class KeyedStore {
     }
   }
 
-  /** The client's way knows how to write over what was deleted, which is rare. */
+  /** Only the client can write over a deleted record, which is rare. */
   async #create(place: Place, text: string, withinMs: number): Promise<number> {
     try {
       return await this.#wire.create(place.at, text, withinMs);
@@ -132,7 +150,10 @@ export class KeyedStore {
     }
   }
 
-  /** Counts a tenant's records by their headers; the marks of those that were taken away hold nothing. @throws what the client throws */
+  /**
+   * Counts a tenant's records by their headers; delete markers count as nothing.
+   * @throws what the client throws
+   */
   async measure(tenant: string): Promise<TenantUse> {
     const use: TenantUse = { bytes: 0, records: 0, oldest_ms: null };
     const entries = await within(kvHeaders(this.#deps.kv, `${tenant}.>`), MEASURE_MS_MAX);
@@ -152,12 +173,18 @@ export class KeyedStore {
     return use;
   }
 
-  /** Takes a record away if it still stands at this revision. @throws what the client throws */
+  /**
+   * Removes a record if it still has this revision.
+   * @throws what the client throws
+   */
   async remove(place: Place, revision: number): Promise<void> {
     await within(this.#deps.kv.delete(place.at, { previousSeq: revision }), this.#storeMsMax);
   }
 
-  /** Forgets a tenant's oldest records beyond `keep`. One at a time: a trim holds the bucket up for some milliseconds. */
+  /**
+   * Removes a tenant's oldest records beyond `keep`. One trim runs at a time: it blocks the bucket
+   * for some milliseconds.
+   */
   async #trim(tenant: string): Promise<void> {
     if (this.#trimming) return;
     const { jsm, bucket, keep, onProblem } = this.#deps;
@@ -166,7 +193,7 @@ export class KeyedStore {
     try {
       await jsm.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${tenant}.>`, keep });
     } catch (cause) {
-      onProblem(`a tenant's oldest records in bucket ${bucket} could not be trimmed; the next trim will`, cause);
+      onProblem(`a tenant's oldest records in bucket ${bucket} could not be trimmed; the next trim retries`, cause);
     } finally {
       this.#trimming = false;
     }
@@ -199,7 +226,7 @@ function within<T>(work: Promise<T>, ms: number): Promise<T> {
   });
 }
 
-/** Another request with this key came first and has not ended. */
+/** Returns the error for a key whose first request has not ended. */
 export function inProgress(detail = 'The first request with this Idempotency-Key is still running.'): ApiError {
   return new ApiError('idempotency_in_progress', detail, { headers: RETRY_AFTER });
 }
@@ -208,17 +235,20 @@ export function reused(): ApiError {
   return new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used with another body');
 }
 
-/** Requests with a key that one process works on: of one tenant, and in all. */
+/** Maximum number of keyed requests in progress in one process, for one tenant and in total. */
 export const RUNNING_TENANT_MAX = 1000;
 export const RUNNING_MAX = 10_000;
 
-/** The keyed requests that run in this process: their number is bounded, and a second one with the same key need not ask the store. */
+/**
+ * The keyed requests in progress in this process: their number is bounded, and a second one with
+ * the same key need not ask the store.
+ */
 export class Running {
   readonly #fingerprints = new Map<string, string>();
   readonly #ofTenant = new Map<string, number>();
 
   /**
-   * Begins a request; call what it gives back once, at its end.
+   * Begins a request. The caller calls the returned function once, at the end.
    * @throws ApiError idempotency_in_progress, idempotency_key_reused, rate_limited
    */
   enter(place: Place, fingerprint: string): () => void {
@@ -228,7 +258,7 @@ export class Running {
     if (ofTenant >= RUNNING_TENANT_MAX || this.#fingerprints.size >= RUNNING_MAX)
       throw new ApiError(
         'rate_limited',
-        'Too many requests with an Idempotency-Key are running. Send it again shortly.',
+        'Too many requests with an Idempotency-Key are in progress. Retry after the number of seconds in Retry-After.',
         {
           headers: RETRY_AFTER,
         },

@@ -1,6 +1,7 @@
-// The two calls of a KV bucket that every keyed ingest request makes, make and read, on one subscription of our own: the client's
-// own way costs several times as much CPU, as each call makes headers, errors and subscriptions' bookkeeping anew. Knows nothing of
-// what is stored. Everything else goes through the client.
+// The two calls of a KV bucket that every keyed ingest request makes, create and get, on one
+// subscription of its own. The client's calls cost several times as much CPU, because each creates
+// headers, errors and subscription bookkeeping. Knows nothing of what is stored; all other calls go
+// through the client.
 import { createInbox, headers as newHeaders, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
 
@@ -12,7 +13,7 @@ export interface WireEntry {
   revision: number;
 }
 
-/** Of STREAM.MSG.GET; headers and data are base64. */
+/** Response of STREAM.MSG.GET; headers and data are base64. */
 interface LeaderAnswer {
   message?: { seq: number; data?: string; hdrs?: string };
   error?: { code: number; err_code: number; description: string };
@@ -31,7 +32,10 @@ export class KeyedWire {
   readonly #waiting = new Map<string, Waiting>();
   readonly #mustNotExist = newHeaders();
   #calls = 0;
-  /** Whether any replica may answer reads; a bucket with several lets only its leader, as the others may be behind. */
+  /**
+   * True if any replica may answer reads. A bucket with several replicas reads from its leader
+   * only, because the others may be behind.
+   */
   #direct = true;
 
   constructor(nc: NatsConnection, bucket: string) {
@@ -46,20 +50,23 @@ export class KeyedWire {
   }
 
   /**
-   * Makes a key that was never there, nor deleted while the bucket still remembers that.
+   * Creates a key that never existed and whose deletion the bucket does not remember.
    * @returns its revision
-   * @throws JetStreamApiError as the client would; Error when no answer came in time
+   * @throws JetStreamApiError as the client would; Error when no response arrived in time
    */
   async create(key: string, text: string, withinMs: number): Promise<number> {
     const answer = await this.#call(`$KV.${this.#bucket}.${key}`, text, withinMs, true);
     if (answer.headers?.code === NO_RESPONDERS) throw new Error('no stream answered');
     const ack = answer.json<{ seq?: unknown; error?: { code: number; err_code: number; description: string } }>();
     if (ack.error !== undefined) throw new JetStreamApiError(ack.error);
-    if (typeof ack.seq !== 'number' || ack.seq < 1) throw new Error('the confirmation names no revision');
+    if (typeof ack.seq !== 'number' || ack.seq < 1) throw new Error('the acknowledgement names no revision');
     return ack.seq;
   }
 
-  /** What a key holds, null where it is not there or was deleted. @throws Error when no answer came in time */
+  /**
+   * Returns the value of a key; null where it does not exist or was deleted.
+   * @throws Error when no response arrived in time
+   */
   async get(key: string, withinMs: number): Promise<WireEntry | null> {
     const stream = `KV_${this.#bucket}`;
     if (!this.#direct) return this.#getFromLeader(stream, key, withinMs);
@@ -83,7 +90,7 @@ export class KeyedWire {
     const { message, error } = answer.json<LeaderAnswer>();
     if (error?.code === NOT_FOUND) return null;
     if (error !== undefined) throw new JetStreamApiError(error);
-    if (message === undefined) throw new Error('the answer holds no record');
+    if (message === undefined) throw new Error('the response holds no record');
     if (Buffer.from(message.hdrs ?? '', 'base64').includes('KV-Operation')) return null;
     return { text: Buffer.from(message.data ?? '', 'base64').toString(), revision: message.seq };
   }

@@ -1,17 +1,21 @@
-// Waits for what was acknowledged and has not landed yet: whoever names a trace right after sending it is made to wait, not refused.
+// Waits for events that are acknowledged and have not landed: a request that names a trace right
+// after sending it waits instead of being rejected.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type ErrorCode } from './errors.ts';
 
-/** What was acknowledged is visible within a second or two. */
+/** Acknowledged events are visible within a second or two; the wait ends after this long. */
 const LANDING_MS_MAX = 3000;
 const LANDING_LOOK_MS = 100;
 
-/** What a trace that has not landed is until then: unknown, or another org's that has the same id. */
+/**
+ * Errors for a trace that has not landed: unknown, or another organization's trace with the same
+ * id.
+ */
 export const TRACE_NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'cross_org_access'];
 
 /**
- * Looks for something until it is there, for LANDING_MS_MAX at most.
- * @param mayCome error codes that say no more than that it is not there yet
+ * Calls `find` until it finds something, for at most LANDING_MS_MAX.
+ * @param mayCome error codes that may mean that the events have not landed yet
  * @throws whatever `find` throws, at once where waiting cannot help
  */
 export async function landed<T>(

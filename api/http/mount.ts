@@ -1,5 +1,6 @@
-// Serves declared routes on Express: authorize, check version and input, run the handler once (Idempotency-Key), answer.
-// Everything that a route needs around its handler is here and nowhere else; what a handler throws becomes the answer for it.
+// Serves declared routes on Express: authorizes, checks version and input, runs the handler once
+// (Idempotency-Key) and responds. Everything that a route needs around its handler is here; what a
+// handler throws becomes an error response.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -24,7 +25,7 @@ import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
 
-/** What serving needs besides the routes. */
+/** Dependencies of serving besides the routes. */
 export interface EdgeDeps {
   auth: AuthDeps;
   limits: RateLimits;
@@ -35,18 +36,21 @@ export interface EdgeDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
   log: Logger;
-  /** Told of every request when its answer has been sent. `route` is a pattern, never a raw path. */
+  /** Called after every response. `route` is a pattern, never a raw path. */
   observe: (route: string, method: string, status: number, seconds: number) => void;
 }
 
-/** A request's companion, made before routing and found by its response. */
+/** The id and route of a request, found by its response. */
 interface Attendance {
   request_id: string;
   route: string;
 }
 const attendances = new WeakMap<ServerResponse, Attendance>();
 
-/** Begins a request: its id goes on the answer whatever happens, and its time is measured to the end of the answer. */
+/**
+ * Begins a request: its id is on every response, and its time is measured to the end of the
+ * response.
+ */
 export function attend(req: IncomingMessage, res: ServerResponse, requestId: string, deps: EdgeDeps): void {
   const attendance: Attendance = { request_id: requestId, route: 'unknown' };
   attendances.set(res, attendance);
@@ -78,14 +82,14 @@ export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDe
       await answerError(
         req,
         res,
-        new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }),
+        new ApiError('method_not_allowed', `This path accepts ${allow}.`, { headers: { Allow: allow } }),
         deps,
       );
     });
   }
 }
 
-/** Answers with an error, logging what a client must not see. */
+/** Sends an error, and logs what a client must not see. */
 export async function answerError(
   req: IncomingMessage,
   res: ServerResponse,
@@ -115,7 +119,8 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     const asked = { method: req.method, headers: req.headers, pathOrg };
     const credential = await authenticate(route.access, asked, deps.auth);
     checkRate(credential, res, deps.limits);
-    // What the body names is read first only for whom nothing but a grant could let in; one that cannot be read names nothing.
+    // The body is read first only for a caller whom nothing but a grant on what it names could
+    // admit. A body that cannot be read names nothing.
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
     permitRoute(route, { credential, asked, req, early }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
@@ -159,14 +164,20 @@ async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Prom
   }
 }
 
-/** A PUT or PATCH says in its body what to change: without one it is refused, and never taken for a change of nothing. */
+/**
+ * Parses the body of a request. The body of a PUT or PATCH says what to change, so an empty one is
+ * rejected.
+ */
 function givenBody({ method }: Route, raw: Buffer): unknown {
   if (raw.length === 0 && (method === 'put' || method === 'patch'))
-    throw new ApiError('invalid_request', 'body: is empty; takes a JSON object with the fields to set');
+    throw new ApiError('invalid_request', 'body: is empty; must be a JSON object with the fields to set');
   return parsedBody(raw);
 }
 
-/** No body at all counts as an empty object, so that a POST whose fields are all optional needs none. */
+/**
+ * Parses a body. An empty body counts as an empty object, so that a POST whose fields are all
+ * optional needs none.
+ */
 function parsedBody(raw: Buffer): unknown {
   if (raw.length === 0) return {};
   let body: unknown;
@@ -185,12 +196,12 @@ function parsedBody(raw: Buffer): unknown {
 /** The beginnings of every escape of a surrogate, paired or not. */
 const SURROGATES = ['\\ud', '\\uD'];
 
-/** What goes out; null when the handler has streamed it. */
+/** The response to send; null when the handler has streamed it. */
 interface Answer {
   status: number;
   body: string;
   headers: Record<string, string>;
-  /** Whether the request changed something, as far as the audit log goes. */
+  /** True if the request changed something, according to the audit log. */
   changed: boolean;
 }
 
@@ -202,7 +213,7 @@ async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answe
   return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {}, changed };
 }
 
-/** Runs the handler under the caller's Idempotency-Key. */
+/** Runs the handler with the caller's Idempotency-Key. */
 function runKeyed(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
   const request = { tenant: keySpaceOf(ctx.credential), endpoint: `POST ${ctx.req.url ?? ''}`, key, body: raw };
   if (route.media !== undefined) return runMarked(route, ctx, request, deps);
@@ -214,7 +225,10 @@ function runKeyed(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps:
   );
 }
 
-/** What is streamed is only read, and not kept: a repeat runs again, with the same body. */
+/**
+ * Runs a handler that streams. Streamed responses only read and are not stored: a repeat runs
+ * again, with the same body.
+ */
 async function runMarked(
   route: Route,
   ctx: AnyContext,
@@ -230,7 +244,7 @@ async function runMarked(
   }
 }
 
-/** Runs the handler, or finds the answer that it gave before. */
+/** Runs the handler, or returns its stored response. */
 async function runOnce(
   route: Route,
   ctx: AnyContext,
@@ -243,7 +257,8 @@ async function runOnce(
   try {
     out = await run(route, ctx, deps);
   } finally {
-    // A cookie is a secret that is not kept; what sets one changes nothing else, so a repeat may set it again.
+    // A response with a cookie holds a secret and is not stored; it changes nothing else, so a
+    // repeat may set the cookie again.
     if (out !== null && out.status < 300 && out.headers['Set-Cookie'] === undefined)
       await begun.lock.keep({ status: out.status, body: out.body }, { changed: out.changed });
     else await begun.lock.release();
@@ -251,13 +266,19 @@ async function runOnce(
   return out;
 }
 
-/** Whose Idempotency-Keys these are: an org's, or those of a caller who belongs to none. */
+/**
+ * Returns the tenant of the caller's Idempotency-Keys: an organization, or a caller that belongs to
+ * none.
+ */
 function keySpaceOf(credential: Credential): string {
   if (credential.kind === 'person') return `person:${credential.user_id}`;
   return 'org_id' in credential ? tenantOfOrg(credential.org_id) : credential.kind;
 }
 
-/** What of a caller seals an answer: the key itself, or who the person is, as a person's token changes while they stay the same. */
+/**
+ * Returns the value that seals the caller's stored responses: the key itself, or the user id,
+ * because a person's token changes.
+ */
 function sealerOf(credential: Credential, headers: IncomingHttpHeaders): string {
   if ('user_id' in credential) return `user:${credential.user_id}`;
   return `key:${rawCredentialOf(headers) ?? ''}`;
@@ -269,11 +290,14 @@ interface Caller {
   credential: Credential;
   asked: AuthRequest;
   req: Request;
-  /** The body, where it was read first as it names what a grant may be for. */
+  /** The body, where it was read first because it names what a grant may cover. */
   early: Buffer | null;
 }
 
-/** Checks that the caller may call the route, by role, scope or grant. @throws ApiError cross_org_access, forbidden */
+/**
+ * Checks that the caller may call the route, by role, scope or grant.
+ * @throws ApiError cross_org_access, forbidden
+ */
 function permitRoute(route: Route, { credential, asked, req, early }: Caller, auth: AuthDeps): void {
   const resources = namesOf(route).flatMap((name) => resourceOf(name, req, credential, early) ?? []);
   permit(route.access, credential, { ...asked, resources }, auth);
@@ -285,7 +309,7 @@ function permitRoute(route: Route, { credential, asked, req, early }: Caller, au
 
 const namesOf = ({ resource = [] }: Route): readonly ResourceName[] => [resource].flat();
 
-/** Whether nothing but a grant can let this caller in. */
+/** Returns true if nothing but a grant can admit this caller. */
 const isGrantNeeded = ({ access }: Route, credential: Credential): boolean =>
   credential.kind === 'user' && isPermission(access) && !may(credential, access);
 
@@ -294,7 +318,7 @@ const isGrantInBody = (route: Route, credential: Credential): boolean =>
 
 const isPermission = (access: Route['access']): access is Permission => Object.hasOwn(PERMISSIONS, access);
 
-/** The thing that a request names; undefined where it names none. */
+/** Returns the resource that a request names; undefined where it names none. */
 function resourceOf(
   resource: ResourceName,
   req: Request,
@@ -309,7 +333,10 @@ function resourceOf(
   return typeof id === 'string' ? { type: resource.type, id } : undefined;
 }
 
-/** A field of a body; undefined for one that is no JSON, which is said when it is read for what it asks. */
+/**
+ * Returns a field of a body; undefined for invalid JSON, which is reported when the body is parsed
+ * for the handler.
+ */
 function namedIn(raw: Buffer, field: string): unknown {
   try {
     return fieldOf(parsedBody(raw), field);
@@ -324,15 +351,15 @@ function fieldOf(body: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Takes one request from the tenant's API bucket; a person without an org has a bucket of their own, the operator none. */
+/**
+ * Charges one request to the tenant's API rate. A person without an organization has a rate of its
+ * own, the operator none.
+ */
 function checkRate(credential: Credential, res: Response, limits: RateLimits): void {
   if (credential.kind === 'operator' || credential.kind === 'anonymous') return;
   const tenant = credential.kind === 'person' ? `person:${credential.user_id}` : credential.org_id;
   const { allowed, headers } = limits.take('api', tenant, 1);
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
   if (!allowed)
-    throw new ApiError(
-      'rate_limited',
-      'The tenant makes too many API requests. Send it again after Retry-After seconds.',
-    );
+    throw new ApiError('rate_limited', 'Too many API requests. Retry after the number of seconds in Retry-After.');
 }

@@ -1,15 +1,18 @@
-// Who may do what, as data: one table of permissions with the roles and the API-key scope that bring each. Every route names
-// one permission; nothing else decides.
+// The permissions, with the role and the API key scope that grant each. Every route names one
+// permission; nothing else decides who may call it.
 import type { Scope } from '../../schemas/records/api_key.ts';
 
-/** Roles of members, each with everything that those before it may do. */
+/** Roles of members; each includes the permissions of those before it. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
 interface Grant {
-  /** The least role that has it. */
+  /** The lowest role with the permission. */
   role: Role;
-  /** The scope that lets a key do it; null for what no key can, as a key never counts as an owner. */
+  /**
+   * The scope that gives a key the permission; null where no key can have it, because a key never
+   * counts as an owner.
+   */
   scope: Exclude<Scope, '*'> | null;
 }
 
@@ -29,9 +32,9 @@ export const PERMISSIONS = {
   'prompts:write': { role: 'member', scope: 'prompts:write' },
   'agents:read': { role: 'viewer', scope: 'agents:read' },
   'agents:write': { role: 'member', scope: 'agents:write' },
-  /** Making the tokens with which agents are registered for the first time. */
+  /** Create the tokens with which agents register for the first time. */
   'agents:invite': { role: 'admin', scope: 'agents:write' },
-  /** Saying that an incident of an agent is over. */
+  /** Resolve an incident of an agent. */
   'incidents:resolve': { role: 'member', scope: 'agents:write' },
   'webhooks:read': { role: 'admin', scope: 'webhooks:read' },
   'integrations:write': { role: 'admin', scope: 'webhooks:write' },
@@ -59,33 +62,40 @@ export const PERMISSIONS = {
 } as const satisfies Record<string, Grant>;
 export type Permission = keyof typeof PERMISSIONS;
 
-/** Who a route is open to: holders of a permission, any person with a valid token, the operator, or everybody. */
+/**
+ * Who may call a route: holders of a permission, any person with a valid token, the operator, or
+ * everybody.
+ */
 export type Access = Permission | 'person' | 'operator' | 'public';
 
-/** Whether a key with these scopes may do what needs the permission. */
+/** Returns true if a key with these scopes has the permission. */
 export function keyMay(scopes: ReadonlySet<Scope>, permission: Permission): boolean {
   const { scope } = PERMISSIONS[permission];
   return scope !== null && holds(scopes, scope);
 }
 
-/** Whether a member of this role may do what needs the permission. */
+/** Returns true if a member with this role has the permission. */
 export function roleMay(role: Role, permission: Permission): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(PERMISSIONS[permission].role);
 }
 
-/** Returns the permissions of a role that the caller does not hold; empty when the caller may hand out the role. */
+/**
+ * Returns the permissions of a role that the caller does not hold; empty when the caller may assign
+ * the role.
+ */
 export function permissionsMissing(role: Role, holds: (permission: Permission) => boolean): Permission[] {
   return (Object.keys(PERMISSIONS) as Permission[]).filter(
     (permission) => roleMay(role, permission) && !holds(permission),
   );
 }
 
-/** What has become of an API key: every permission of its scopes works, some do, or none does. */
+/** Status of an API key: all permissions of its scopes work, some do, or none does. */
 export type KeyStatus = 'active' | 'capped' | 'revoked';
 
 /**
- * Returns the permissions that a key has.
- * @param role the present role of the member behind the key; null when that member has left; undefined when no member is behind it
+ * Returns the permissions of a key.
+ * @param role present role of the member behind the key; null when that member has left; undefined
+ * when no member is behind it
  */
 export function keyPermissions(scopes: ReadonlySet<Scope>, role: Role | null | undefined): Permission[] {
   if (role === null) return [];
@@ -103,17 +113,23 @@ export function keyStatus(scopes: ReadonlySet<Scope>, role: Role | null | undefi
   return held === 0 ? 'revoked' : 'capped';
 }
 
-/** Whether a key with these scopes may do what needs `scope`. */
+/** Returns true if a key with these scopes has `scope`. */
 function holds(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
   return scopes.has('*') || scopes.has(scope);
 }
 
-/** Those of `wanted` that a key with these scopes cannot hand on; empty when the new key holds at most what its maker may do. */
+/**
+ * Returns the wanted scopes that a key with these scopes cannot delegate; empty when the new key
+ * has at most its creator's permissions.
+ */
 export function beyondKey(scopes: ReadonlySet<Scope>, wanted: readonly Scope[]): Scope[] {
   return wanted.filter((scope) => !holds(scopes, scope));
 }
 
-/** The same for a maker who is a member: a scope is theirs when they may do everything that it lets a key do. */
+/**
+ * Returns the wanted scopes that a member with this role cannot delegate: a scope requires every
+ * permission that it gives a key.
+ */
 export function beyondRole(role: Role, wanted: readonly Scope[]): Scope[] {
   const needs = (scope: Scope) =>
     (Object.keys(PERMISSIONS) as Permission[]).filter((name) => {

@@ -1,10 +1,11 @@
-// Which query parameters a route takes. The route's query schema is the list: a parameter that it does not declare is refused with
-// the nearest one that it does, as a misspelt filter would otherwise be ignored and everything listed. In: a schema and the parsed
-// query. Out: nothing, or the refusal. Values are the schema's to check.
+// Checks the names of query parameters against the route's query schema. An undeclared parameter is
+// rejected with the nearest declared one, because a misspelt filter would otherwise be ignored and
+// everything listed. Takes a schema and the parsed query; throws for the first invalid name. The
+// schema itself checks values.
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 
-/** Longest part of an unknown name that is compared and shown. */
+/** Maximum characters of an unknown name that are compared and shown. */
 const NAME_CHARS_MAX = 64;
 
 interface Declared {
@@ -17,7 +18,8 @@ const known = new WeakMap<z.ZodType, Declared>();
 
 /**
  * Checks the names in a query against the schema that declares them.
- * @throws ApiError invalid_request for a parameter that is not declared, and for a repeated one that is no list
+ * @throws ApiError invalid_request for an undeclared parameter, and for a repeated one that is not
+ * a list
  */
 export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string, unknown>>): void {
   for (const name in query) {
@@ -28,7 +30,7 @@ export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string
   }
 }
 
-/** The detail for a parameter that a route does not take. */
+/** Returns the error detail for an undeclared parameter. */
 export function unknownParameter(name: string, names: readonly string[]): string {
   const shown = name.slice(0, NAME_CHARS_MAX).toWellFormed();
   const said = `unknown query parameter ${shown}`;
@@ -42,10 +44,13 @@ export function unknownParameter(name: string, names: readonly string[]): string
   return `${said}; this endpoint takes ${names.join(', ')}`;
 }
 
-/** A name without case, underscores and brackets: agentId and agent-id are agent_id, tags[] is tags. */
+/**
+ * Returns a name without case, underscores and brackets: agentId and agent-id equal agent_id,
+ * tags[] equals tags.
+ */
 const comparable = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Levenshtein distance. */
+/** Returns the Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {
@@ -71,7 +76,7 @@ function declaredIn(schema: z.ZodType): Declared {
   return declared;
 }
 
-/** @throws Error for a schema that is no object, which no route may declare for its query */
+/** @throws Error for a schema that is not an object, which no route may declare for its query */
 function fieldsOf(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> {
   if (schema instanceof z.ZodObject) return schema.shape;
   if (schema instanceof z.ZodPipe) return fieldsOf(schema.def.in);
@@ -88,6 +93,6 @@ function isList(field: z.core.$ZodType): boolean {
   )
     return isList(field.def.innerType);
   if (!(field instanceof z.ZodPipe)) return false;
-  // A preprocessed parameter takes whatever its transformation makes a list of.
+  // A preprocessed parameter accepts whatever its transformation turns into a list.
   return isList(field.def.in instanceof z.ZodTransform ? field.def.out : field.def.in);
 }

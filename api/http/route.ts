@@ -1,6 +1,6 @@
-// How a slice declares its routes: path, who may call it, zod shapes in and out, handler. The declaration is all there is:
-// mount.ts serves it, openapi.ts documents it. A handler gets checked input and returns data; it writes to the response
-// itself only to stream.
+// How a slice declares its routes: path, access, zod shapes of input and output, handler. The
+// declaration is complete: mount.ts serves it, openapi.ts documents it. A handler gets checked
+// input and returns data; it writes to the response itself only to stream.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { AuditDeclaration, AuditNotes } from './audit.ts';
@@ -18,10 +18,13 @@ import type { Access, Permission } from './permissions.ts';
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** What a handler gets. Times out of its hands: `signal` aborts when the caller goes away. */
+/** The request as a handler sees it. `signal` aborts when the caller disconnects. */
 export interface Context<Params, Query, Body, Who> {
   credential: Who;
-  /** Org of the credential; the same as the path's where the path names one. Empty for persons, operators and public routes. */
+  /**
+   * Organization of the credential; equals the path's where the path names one. Empty for persons,
+   * operators and public routes.
+   */
   org_id: string;
   request_id: string;
   params: Params;
@@ -30,33 +33,39 @@ export interface Context<Params, Query, Body, Who> {
   req: IncomingMessage;
   res: ServerResponse;
   signal: AbortSignal;
-  /** What the audit record of this mutation says beyond the declaration. */
+  /** Adds to the audit record of this mutation. */
   audit: AuditNotes;
 }
 
-/** Answered as {data, meta}. */
+/** A response of the shape {data, meta}. */
 interface EnvelopeResult<Data> {
-  /** Where it differs from the route's `status`. */
+  /** Status, where it differs from the route's. */
   status?: number;
   data: Data;
-  /** Joins api_version, request_id and timestamp. */
+  /** Fields of meta besides api_version, request_id and timestamp. */
   meta?: Record<string, unknown>;
   headers?: Record<string, string>;
 }
 
-/** Answered as it is, without an envelope. */
+/** A response without an envelope. */
 interface BareResult<Data> {
   status?: number;
   bare: Data;
   headers?: Record<string, string>;
 }
 
-/** What a handler returns that has written, and ended, the response itself. Headers are set by the handler; X-Request-Id is already there. */
+/**
+ * Result of a handler that has written and ended the response itself. The handler sets headers;
+ * X-Request-Id is already set.
+ */
 export const STREAMED = Object.freeze({ streamed: true as const });
 
 type Result<Data> = EnvelopeResult<Data> | BareResult<Data> | typeof STREAMED;
 
-/** The path parameter, the query parameter or the field of the body that is the thing's id, or what finds it. */
+/**
+ * The path parameter, query parameter or body field that holds the resource's id, or a function
+ * that finds it.
+ */
 export type ResourceName = { type: Resource['type'] } & (
   | { param: string }
   | { query: string }
@@ -73,38 +82,47 @@ interface Declaration {
   description?: string;
   /** Heading in the documentation. */
   tag: string;
-  /** Status of a success; 200 unless given. */
+  /** Status of a success; 200 by default. */
   status?: 200 | 201 | 202;
-  /** Other statuses of the same answer, with when they are given. */
+  /** Other statuses of the same response, with when they are sent. */
   also?: Readonly<Partial<Record<200 | 503, string>>>;
-  /** Meta fields beyond api_version, request_id and timestamp; `pageMeta` for lists. */
+  /** Meta fields besides api_version, request_id and timestamp; `pageMeta` for lists. */
   meta?: z.ZodObject;
-  /** Codes that this route can answer beyond those that any route of its kind can. */
+  /** Error codes of this route besides those of every route of its kind. */
   errors?: readonly ErrorCode[];
-  /** Media types of a streamed success; application/json with an envelope unless given. */
+  /** Media types of a streamed success; application/json with an envelope by default. */
   media?: readonly string[];
-  /** A success is the bare object, not an envelope. */
+  /** The body of a success is the bare object, without an envelope. */
   bare?: boolean;
-  /** The answer holds a secret: what is kept for a replay is sealed with the caller's own credential. */
+  /** The response holds a secret: its stored copy is sealed with the caller's own credential. */
   secret?: boolean;
-  /** Query parameters that are not declared are ignored instead of refused: for probes and scrapers that add their own. */
+  /**
+   * Undeclared query parameters are ignored instead of rejected: for probes and scrapers that add
+   * their own.
+   */
   any_query?: true;
   /** Example request body for the documentation. */
   example?: unknown;
   /**
-   * What the audit log says of it; null for a POST that changes nothing (an export, a comparison). Every route that is not a
-   * GET has to say one of the two.
+   * Audit declaration; null for a POST that changes nothing (an export, a comparison). Every route
+   * other than GET declares one of the two.
    */
   audit?: AuditDeclaration | null;
-  /** Where the request names the things on which a member can be granted what their role lacks; a grant on any of them counts. */
+  /**
+   * Where the request names the resources on which a member can be granted what their role lacks; a
+   * grant on any of them suffices.
+   */
   resource?: ResourceName | readonly ResourceName[];
-  /** What a member needs besides, by role or by a grant on this thing, where a grant and not their role lets them in. */
+  /**
+   * A further permission, by role or by a grant on this resource, for a member whom a grant rather
+   * than their role admits.
+   */
   grant_needs?: { permission: Permission; resource: ResourceName };
-  /** Parts of this route that will go, by name; see deprecation.ts. */
+  /** Deprecated parts of this route; see deprecation.ts. */
   deprecated?: readonly Deprecated[];
 }
 
-/** A context whose types are erased. */
+/** A context with erased types. */
 export type AnyContext = Context<unknown, unknown, unknown, Credential>;
 
 /** A route as mount.ts and openapi.ts see it. */
@@ -128,7 +146,7 @@ interface Shapes<
   query?: Q;
   /** Left out where the route takes no body. */
   body?: B;
-  /** Of `data`, or of the whole answer for bare ones. */
+  /** Schema of `data`, or of the whole response for bare ones. */
   response: R;
   handler: (
     ctx: Context<z.output<P>, z.output<Q>, z.output<B>, Who>,
@@ -138,7 +156,10 @@ interface Shapes<
 const empty = z.object({});
 type Empty = typeof empty;
 
-/** Declares a route of an org: the credential is the org's and has `permission`; a path that names another org is refused before the handler runs. */
+/**
+ * Declares a route of an organization: the credential belongs to the organization and has
+ * `permission`. A path that names another organization is rejected before the handler runs.
+ */
 export function defineRoute<
   R extends z.ZodType,
   P extends z.ZodType = Empty,
@@ -149,7 +170,7 @@ export function defineRoute<
   return erase(rest, permission);
 }
 
-/** Declares a route of a person with a valid token, who need not be a member of any org. */
+/** Declares a route for any person with a valid token, member of an organization or not. */
 export function definePersonRoute<
   R extends z.ZodType,
   P extends z.ZodType = Empty,
@@ -159,7 +180,7 @@ export function definePersonRoute<
   return erase(shapes, 'person');
 }
 
-/** Declares a route of the operator, who shows the admin token. */
+/** Declares a route of the operator, who sends the admin token. */
 export function defineOperatorRoute<
   R extends z.ZodType,
   P extends z.ZodType = Empty,
@@ -169,7 +190,7 @@ export function defineOperatorRoute<
   return erase(shapes, 'operator');
 }
 
-/** Declares a route that anybody may call. */
+/** Declares a route that everybody may call. */
 export function definePublicRoute<
   R extends z.ZodType,
   P extends z.ZodType = Empty,
@@ -179,7 +200,7 @@ export function definePublicRoute<
   return erase(shapes, 'public');
 }
 
-/** The path as OpenAPI and the metrics write it: /v1/traces/{trace_id}/tree. */
+/** Returns the path as OpenAPI and the metrics write it: /v1/traces/{trace_id}/tree. */
 export function templateOf(path: string): string {
   return path.replace(/:([a-z_]+)/g, '{$1}');
 }
@@ -198,12 +219,16 @@ function erase<
     params: params ?? empty,
     query: query ?? empty,
     body: body ?? null,
-    // mount.ts parses with these very schemas and authorizes for this very access before it calls, so the erased context has these types.
+    // mount.ts parses with these schemas and authorizes for this access before it calls the
+    // handler, so the erased context has these types.
     handler: async (ctx) => handler(ctx as Context<z.output<P>, z.output<Q>, z.output<B>, Who>),
   };
 }
 
-/** Query parameter that is a list: repeated (`tags=a&tags=b`), comma-separated (`tags=a,b`), or both. Empty parts are dropped. */
+/**
+ * Returns the schema of a list parameter: repeated (`tags=a&tags=b`), comma-separated (`tags=a,b`),
+ * or both. Empty parts are dropped.
+ */
 export function listParam<T extends z.ZodType>(item: T): z.ZodPreprocess<z.ZodArray<T>> {
   return z.preprocess((value) => {
     if (value === undefined) return value;

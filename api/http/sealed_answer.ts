@@ -1,15 +1,16 @@
-// Answers that hold a secret (a raw key) are kept sealed: AES-256-GCM under a key made of the Idempotency-Key and the caller's
-// credential. The store has neither in clear, so nobody who reads it can open what it keeps.
+// Seals stored responses that hold a secret (a raw key): AES-256-GCM with a key derived from the
+// Idempotency-Key and the caller's credential. The store holds neither in clear text, so nobody who
+// reads it can open a sealed response.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** What opens a sealed answer again. */
+/** The values that open a sealed response. */
 export interface Seal {
   /** The Idempotency-Key. */
   key: string;
-  /** What only the caller has. */
+  /** A value that only the caller has. */
   caller: string;
 }
 
@@ -17,7 +18,7 @@ function sealingKey({ key, caller }: Seal): Buffer {
   return hash('sha256', `sealed answer\0${caller}\0${key}`, 'buffer');
 }
 
-/** Base64 of what opens only with the same seal. */
+/** Returns base64 that only the same seal opens. */
 export function sealBytes(bytes: Uint8Array, seal: Seal): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(seal), iv);
@@ -25,7 +26,7 @@ export function sealBytes(bytes: Uint8Array, seal: Seal): string {
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64');
 }
 
-/** The bytes; null when they were sealed otherwise. */
+/** Returns the bytes; null when they were sealed with other values. */
 export function openBytes(sealed: string, seal: Seal): Buffer | null {
   const bytes = Buffer.from(sealed, 'base64');
   const decipher = createDecipheriv('aes-256-gcm', sealingKey(seal), bytes.subarray(0, IV_BYTES));

@@ -1,4 +1,5 @@
-// The HTTP server around the request listener: bounded in time, polite to what is no HTTP, closed without cutting anyone off.
+// The HTTP server around the request listener: bounds times, answers invalid HTTP with an error,
+// and closes without cutting off a response.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,14 +9,20 @@ import { deferContinue, lingerAfter, stopDiscarding } from './unread_body.ts';
 
 const HEADERS_MS_MAX = 15_000;
 const REQUEST_MS_MAX = 120_000;
-/** Longer than the idle timeout of common proxies, so that none of them sends into a connection that we are closing. */
+/**
+ * Longer than the idle timeout of common proxies, so that none of them sends into a connection that
+ * the service is closing.
+ */
 const KEEP_ALIVE_MS = 65_000;
 const CLOSE_SWEEP_MS = 50;
 
-/** Returns a server whose every answer, even to what is no HTTP, carries a request id and the security headers. */
+/**
+ * Returns a server whose every response, even to invalid HTTP, has a request id and the security
+ * headers.
+ */
 export function httpServer(listener: (req: IncomingMessage, res: ServerResponse) => void): Server {
-  // What Node refuses by itself it refuses without a word: the Host header is asked for here, and an expectation that nobody knows
-  // is let be, as HTTP allows.
+  // Node answers a missing Host header and an unknown expectation without a body. The listener
+  // below checks the header itself and ignores the expectation, as HTTP allows.
   const server = createServer({
     headersTimeout: HEADERS_MS_MAX,
     requestTimeout: REQUEST_MS_MAX,
@@ -24,14 +31,15 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
     requireHostHeader: false,
   });
   const serve = (req: IncomingMessage, res: ServerResponse) => {
-    // A request that follows an answer with Connection: close is not served, as nothing can be answered any more.
+    // A request after a response with Connection: close is not served, because no response can be
+    // sent any more.
     if (req.socket.writableEnded) {
       req.socket.destroy();
       return;
     }
     lingerAfter(req, res);
     if (req.headers.host === undefined && req.httpVersion === '1.1')
-      refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
+      refuse(req.socket, '400 Bad Request', 'The Host header is required.');
     else {
       for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
       listener(req, res);
@@ -43,7 +51,7 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
     serve(req, res);
   });
   server.on('connect', (_, socket) => {
-    refuse(socket, '400 Bad Request', 'This is no proxy.');
+    refuse(socket, '400 Bad Request', 'This service is not a proxy.');
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') {
@@ -55,14 +63,14 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
       refuse(socket, '431 Request Header Fields Too Large', 'The headers are too large.');
     else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
       refuse(socket, '408 Request Timeout', 'The request took too long to arrive.');
-    else refuse(socket, '400 Bad Request', 'This is no HTTP request.');
+    else refuse(socket, '400 Bad Request', 'This is not an HTTP request.');
   });
   return server;
 }
 
 const HEADER_LINES = SECURITY_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join('');
 
-/** Answers below the level of requests, and ends the connection. */
+/** Writes an error to a connection without a valid request, and ends the connection. */
 function refuse(socket: Duplex, status: string, detail: string): void {
   const request_id = newRequestId();
   const body = JSON.stringify({ detail, request_id, code: 'invalid_request' });
@@ -72,8 +80,8 @@ function refuse(socket: Duplex, status: string, detail: string): void {
 }
 
 /**
- * Listens; resolves with the port, which is another one where 0 was asked for.
- * @throws Error with one clear line when the port cannot be had
+ * Listens; resolves with the port, which the system chooses for port 0.
+ * @throws Error with one line when the port is not available
  */
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -92,7 +100,10 @@ export function listen(server: Server, host: string, port: number): Promise<numb
   });
 }
 
-/** Takes no new connections and resolves when every request has its answer. Connections that fall idle are closed as they do. */
+/**
+ * Accepts no new connections, and resolves once every request has its response. Idle connections
+ * are closed.
+ */
 export async function closeGracefully(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   const sweep = setInterval(() => {

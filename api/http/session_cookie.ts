@@ -1,5 +1,6 @@
-// The session of a browser: the token of a person in an HttpOnly cookie. A browser sends a cookie whoever made the page, so
-// what changes something must show that it comes from a page of this very origin.
+// The browser session: a person's token in an HttpOnly cookie. Browsers send a cookie with requests
+// of any page, so a request that changes something must prove that it comes from a page of this
+// origin.
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from './errors.ts';
 
@@ -8,9 +9,9 @@ export const SESSION_COOKIE = 'svc_session' as const;
 export const TOKEN_SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 
 /**
- * The token in the session cookie. Null without one, when the cookie holds anything but a token (an API key is never taken
- * from a cookie: nothing would keep other sites from using it), and when several differ: a neighbouring subdomain can set a
- * cookie of this name too, and nobody can tell which is the user's.
+ * Returns the token in the session cookie. Null without one; null for anything but a token, because
+ * an API key in a cookie could be used by other sites; and null when several cookies differ,
+ * because a neighbouring subdomain can set a cookie of this name too.
  */
 export function sessionCookieOf(headers: IncomingHttpHeaders): string | null {
   const found = new Set<string>();
@@ -22,32 +23,33 @@ export function sessionCookieOf(headers: IncomingHttpHeaders): string | null {
   return found.size === 1 && token !== undefined && TOKEN_SHAPE.test(token) ? token : null;
 }
 
-/** A cookie's value may stand in double quotes, which are no part of it. */
+/** Removes double quotes, which are not part of a cookie's value. */
 function unquoted(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
 /**
- * The Set-Cookie header that begins a session, or ends it where maxAgeS is 0. A page never reads it (HttpOnly), and no other
- * site makes a browser send it (SameSite=Strict).
+ * Returns the Set-Cookie header that begins a session, or ends it where maxAgeS is 0. No page reads
+ * it (HttpOnly), and no other site makes a browser send it (SameSite=Strict).
  */
 export function setSessionCookie(token: string, { maxAgeS, secure }: { maxAgeS: number; secure: boolean }): string {
   return `${SESSION_COOKIE}=${token}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
 }
 
 /**
- * Refuses what another site may have made a browser send. Proofs, as OWASP's cheat sheet on CSRF lists them, the best first:
- * Sec-Fetch-Site, which is the browser's own word and holds behind any proxy; an Origin of our own host; a custom header,
- * which no other site can set together with a cookie, since no preflight here allows credentials (cors.ts). What a person does by hand (Sec-Fetch-Site: none)
- * may repeat what another site began, so it proves nothing. SameSite=Strict alone does not do: a neighbouring subdomain is the
- * same site.
+ * Rejects requests that another site may have made a browser send. The proofs of OWASP's cheat
+ * sheet on CSRF, the best first: Sec-Fetch-Site, which the browser itself sets and which passes any
+ * proxy; an Origin of this host; a custom header, which no other site can send together with a
+ * cookie, since no preflight here allows credentials (cors.ts). A navigation by hand
+ * (Sec-Fetch-Site: none) may repeat what another site began, so it proves nothing. SameSite=Strict
+ * alone is not enough: a neighbouring subdomain is the same site.
  * @throws ApiError forbidden
  */
 export function checkSameSite(method: string, headers: IncomingHttpHeaders): void {
   if (method === 'GET' || method === 'HEAD' || provesOwnPage(headers)) return;
   throw new ApiError(
     'forbidden',
-    'A session that changes something must come from our own origin: send Origin or X-Requested-With.',
+    "A request with a session that changes something must come from this service's origin: send Origin or X-Requested-With.",
   );
 }
 
@@ -60,15 +62,17 @@ function provesOwnPage(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Whether an Origin names the host that the client asked for: Host, or what a proxy in between noted of it. A page of another
- * site can set neither. Schemes are not compared: behind a proxy that ends TLS, ours is not known here, and to a browser
- * http and https of one host are two sites.
+ * Returns true if an Origin names the host that the client asked for: Host, or the host that a
+ * proxy forwarded. A page of another site can set neither. Schemes are not compared: behind a proxy
+ * that ends TLS the scheme is unknown here, and to a browser http and https of one host are two
+ * sites.
  */
 function isOwn(origin: string, headers: IncomingHttpHeaders): boolean {
   const from = URL.parse(origin);
   if (from === null || (from.protocol !== 'http:' && from.protocol !== 'https:')) return false;
   const forwarded = String(headers['x-forwarded-host'] ?? '').split(',')[0] ?? '';
-  // Read as a part of a URL of the same scheme, so that case and the scheme's own port make no difference.
+  // Parsed as part of a URL of the same scheme, so that case and the scheme's default port make no
+  // difference.
   return [headers.host ?? '', forwarded.trim()].some(
     (host) => host !== '' && URL.parse(`${from.protocol}//${host}`)?.host === from.host,
   );

@@ -1,12 +1,13 @@
-// What a failure of ClickHouse means to a caller: away or overloaded (502, try again), or a statement of ours that it
-// refuses (500, a bug). Anything that is not ClickHouse's is neither.
+// Classifies failures of ClickHouse for callers: unavailable or overloaded (502, retry), or a
+// statement of this service that it rejects (500, a bug).
 import { ClickHouseError } from '@clickhouse/client';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 
 /**
- * Codes that pass by themselves (src/Common/ErrorCodes.cpp): 60 and 81 a table or database that migrations have not made
- * yet, 159 too slow, 202 too many queries, 209 and 210 network, 241 memory, 242 read only, 252 too many parts, 279 no
- * connection, 394 cancelled, 425 system error, 439 no thread, 473 deadlock avoided, 516 users not loaded yet, 999 keeper.
+ * Codes of transient failures (src/Common/ErrorCodes.cpp): 60 and 81 a table or database that
+ * migrations have not created yet, 159 too slow, 202 too many queries, 209 and 210 network, 241
+ * memory, 242 read only, 252 too many parts, 279 no connection, 394 cancelled, 425 system error,
+ * 439 no thread, 473 deadlock avoided, 516 users not loaded yet, 999 keeper.
  */
 const PASSING_CODES = new Set([
   '60',
@@ -38,7 +39,7 @@ const NETWORK_CODES = new Set([
 ]);
 const CAUSES_MAX = 5;
 
-/** null when the error is not a store's. */
+/** Returns null for an error that is not a store's. */
 export function classifyStoreFailure(error: unknown): 'unavailable' | 'refused' | null {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < CAUSES_MAX; depth++, at = at.cause) {

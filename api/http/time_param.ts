@@ -1,4 +1,5 @@
-// A time as queries and bodies name one. In: ISO 8601, or a date alone, which is its first moment in UTC. Out: milliseconds since the epoch.
+// The schema of a time in queries and bodies: ISO 8601, or a date alone, which is its first moment
+// in UTC. Parses to milliseconds since the epoch.
 import { z } from 'zod';
 import { isoMillis } from '../../schemas/formats/times.ts';
 
@@ -7,7 +8,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 
 export const timeParam = z
   .string()
-  .max(CHARS_MAX, { error: 'takes an ISO 8601 time' })
+  .max(CHARS_MAX, { error: 'must be an ISO 8601 time' })
   .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
+  .refine((ms) => !Number.isNaN(ms), { error: 'must be an ISO 8601 time' })
   .meta({ type: 'string', format: 'date-time' });

@@ -1,27 +1,33 @@
-// Answers that are sent before the request's body has arrived: refusals above all. Closing a connection with unread bytes resets
-// it, and the reset destroys the answer before a client that is still writing gets to read it. The body is therefore discarded
-// before the answer (discardBody), and the connection lingers after the answer while the rest arrives (lingerAfter). A client that
-// waits for 100 Continue is only told to continue once its body is wanted (deferContinue, sendContinue).
-// Bounds: bytes and time for each request, and the number of connections that are read only to be discarded.
+// Responses sent before the request's body has arrived, mostly rejections. Closing a connection
+// with unread bytes resets it, and the reset destroys the response before a client that is still
+// writing reads it. The body is therefore discarded before the response (discardBody), and the
+// connection lingers after it while the rest arrives (lingerAfter). A client that waits for 100
+// Continue is told to continue only once its body is wanted (deferContinue, sendContinue). Bytes
+// and time are bounded for each request, and so is the number of connections that are read only to
+// be discarded.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Bytes of one request that are discarded, before and after its answer, counted on the wire. */
+/**
+ * Maximum bytes of one request that are discarded, before and after its response, counted on the
+ * wire.
+ */
 export const DISCARD_BYTES_MAX = 64 * 1024 * 1024;
-/** Time for which a body is discarded before the answer is sent anyway. */
+/** Milliseconds for which a body is discarded before the response is sent anyway. */
 export const DISCARD_MS_MAX = 2000;
-/** Time for which a connection is read after its answer before it is closed. */
+/** Milliseconds for which a connection is read after its response before it is closed. */
 export const LINGER_MS_MAX = 2000;
 /**
- * Connections that are read only to be discarded, in one process. Further refusals are sent at once and their connections closed,
- * so a flood of large bodies costs its senders their answers and the service nothing more.
+ * Maximum number of connections of one process that are read only to be discarded. Further
+ * rejections are sent at once and their connections closed, so a flood of large bodies costs its
+ * senders their responses and the service nothing more.
  */
 export const DISCARDING_MAX = 256;
 
 const PAYLOAD_TOO_LARGE = 413;
 
 let discarding = 0;
-/** The wire position of a connection at which no more of the request is read. */
+/** Position of a connection, in bytes on the wire, at which reading of the request stops. */
 const byteLimits = new WeakMap<IncomingMessage, number>();
 /** Ends the discarding on a connection whose request has turned out to be malformed or cut off. */
 const stops = new WeakMap<Duplex, () => void>();
@@ -35,8 +41,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Notes that a client waits for 100 Continue. Unless it is told to continue, its connection closes with the answer, since nobody
- * can tell whether the bytes that follow are the body or the next request.
+ * Defers the 100 Continue that a client waits for. Unless it is sent, the connection closes with
+ * the response, because the following bytes could be the body or the next request.
  */
 export function deferContinue(req: IncomingMessage, res: ServerResponse): void {
   continues.set(req, { res, keepAlive: res.shouldKeepAlive });
@@ -53,9 +59,10 @@ export function sendContinue(req: IncomingMessage): void {
 }
 
 /**
- * Discards what has not been read of a request's body, up to DISCARD_BYTES_MAX and DISCARD_MS_MAX. Call it before a refusal is
- * sent. The connection closes after the answer if some of the body is still missing, and after every 413.
- * @param status status of the answer
+ * Discards the unread part of a request's body, up to DISCARD_BYTES_MAX and DISCARD_MS_MAX. Called
+ * before a rejection is sent. The connection closes after the response if part of the body is still
+ * missing, and after every 413.
+ * @param status status of the response
  */
 export async function discardBody(req: IncomingMessage, res: ServerResponse, status: number): Promise<void> {
   if (res.headersSent) return;
@@ -65,7 +72,10 @@ export async function discardBody(req: IncomingMessage, res: ServerResponse, sta
   if (!isWhole) res.setHeader('Connection', 'close');
 }
 
-/** Resolves with true when the body has ended; with false when the sender is gone or has broken the protocol, or at a bound. */
+/**
+ * Resolves with true when the body has ended; with false when the sender has disconnected or broken
+ * the protocol, or at a bound.
+ */
 function discard(req: IncomingMessage): Promise<boolean> {
   return new Promise((resolve) => {
     const { socket } = req;
@@ -90,8 +100,8 @@ function discard(req: IncomingMessage): Promise<boolean> {
 }
 
 /**
- * Ends the discarding on a connection that holds no valid request any more.
- * @returns true if a refusal was waiting, which is then sent
+ * Ends the discarding on a connection without a valid request.
+ * @returns true if a rejection was waiting, which is then sent
  */
 export function stopDiscarding(socket: Duplex): boolean {
   const stop = stops.get(socket);
@@ -100,12 +110,13 @@ export function stopDiscarding(socket: Duplex): boolean {
 }
 
 /**
- * Keeps the connection open for reading after an answer that was sent before the body had arrived: the writing half is closed
- * at once, the rest of the body is discarded for up to LINGER_MS_MAX. Call it for every request before it is answered.
+ * Keeps a connection open for reading after a response that was sent before the body had arrived:
+ * the writing half is closed at once, the rest of the body is discarded for up to LINGER_MS_MAX.
+ * Called for every request before its response.
  */
 export function lingerAfter(req: IncomingMessage, res: ServerResponse): void {
   if (!hasBody(req)) return;
-  // Ahead of the server's own listener, which destroys the connection if the answer was its last.
+  // Runs before the server's own listener, which destroys the connection after its last response.
   res.prependListener('finish', () => {
     if (!req.complete && !req.destroyed && discarding < DISCARDING_MAX) linger(req);
   });

@@ -1,4 +1,5 @@
-// X-Service-Api-Version: a client may pin a minor version. What this release cannot honour is refused instead of misread.
+// X-Service-Api-Version: a client may pin a minor version. A version that this release cannot
+// honour is rejected instead of misread.
 import { API_VERSION } from './envelope.ts';
 import { ApiError } from './errors.ts';
 
@@ -7,7 +8,7 @@ const PIN = /^(\d{1,6})\.(\d{1,6})(?:\.(?:\d{1,6}|x))?$/;
 const [MAJOR, MINOR] = API_VERSION.split('.').map(Number) as [number, number];
 
 /**
- * Checks a pinned version: this major, and a minor up to ours. Nothing pinned is fine.
+ * Checks a pinned version: it must have this major and at most this minor version.
  * @throws ApiError unsupported_api_version
  */
 export function checkPinnedVersion(pinned: string | string[] | undefined): void {
@@ -16,6 +17,6 @@ export function checkPinnedVersion(pinned: string | string[] | undefined): void 
   if (match !== null && Number(match[1]) === MAJOR && Number(match[2]) <= MINOR) return;
   throw new ApiError(
     'unsupported_api_version',
-    `X-Service-Api-Version: this service speaks ${API_VERSION}; pin ${String(MAJOR)}.${String(MINOR)} or an older minor.`,
+    `X-Service-Api-Version: must be ${String(MAJOR)}.${String(MINOR)} or an older minor; this service has ${API_VERSION}`,
   );
 }

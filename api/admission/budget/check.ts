@@ -1,6 +1,7 @@
-// The budget check: rejects events of an organization above a hard limit, and reserves what admitted events use until they have landed.
-// Far from every limit it decides in memory; near one, or while this process does not know what the organization has used, the
-// organization's decider does (deciders.ts). Other processes hear of every reservation (sharing.ts).
+// The budget check: rejects events of an organization above a hard limit, and reserves what
+// admitted events use until they have landed. Far from every limit it decides in memory; near one,
+// or while this process does not know what the organization has used, the organization's decider
+// does (deciders.ts). Other processes hear of every reservation (sharing.ts).
 import type {
   AskedUse,
   Reservation as UseReservation,
@@ -44,7 +45,8 @@ export class BudgetCheck {
   }
 
   /**
-   * Reserves the use of an event that the service is about to store, whatever the limits are: its use is a fact already.
+   * Reserves the use of an event that the service is about to store, whatever the limits are: its
+   * use is a fact already.
    * @returns null where no hard limit applies to the organization
    */
   count(org_id: string, event: EnteringEvent): UseReservation | null {

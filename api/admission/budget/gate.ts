@@ -46,7 +46,7 @@ export interface Crossing {
   cost_pico_usd: bigint;
 }
 
-/** Whether events pass every hard limit. near: they pass, but one process has to decide for all. */
+/** The verdict of one process. near: the events pass, but one process has to decide for all. */
 export type BudgetVerdict = { kind: 'passes' } | { kind: 'near' } | Reject;
 
 /** The decision of the process that decides: the use is reserved, or the events are rejected. */

@@ -1,7 +1,8 @@
-// The answer of one call as the record will have it, read beside its way to the caller. In: its head, its bytes as they come, how it
-// ended. Out: the bytes for the caller, and at the end response, outcome and what is said of it in attributes.
-// Bounds: of an answer that is no stream ANSWER_BYTES_MAX are kept; of all answers of one organization RESERVED_BYTES_ORG_MAX, and of
-// all answers together RESERVED_BYTES_MAX, the texts of streams included.
+// Reads the answer to a call for its record while it passes to the caller. Takes the head of the
+// answer, its bytes as they arrive and how it ended; returns the bytes for the caller, and at the
+// end the recorded response, outcome and attributes. Keeps at most ANSWER_BYTES_MAX of an answer
+// that is not a stream, RESERVED_BYTES_ORG_MAX of the answers of one organization, and
+// RESERVED_BYTES_MAX of all answers, texts of streams included.
 import type { GatewayCall } from './call.ts';
 import { type Assembly, ChatAssembly, isUsageChunk, ResponsesAssembly } from './assembly.ts';
 import type { Ending } from './exchange.ts';
@@ -10,19 +11,22 @@ import { type Fields, isFields } from './values.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const RESERVED_BYTES_MAX = 128 * 1024 * 1024;
-/** Less than the whole, so that the answers of one organization never crowd those of another out of the records. */
+/**
+ * Less than the total, so that the answers of one organization never displace those of another from
+ * the records.
+ */
 const RESERVED_BYTES_ORG_MAX = 48 * 1024 * 1024;
-/** Of a character of a text in memory, at most. */
+/** Maximum bytes of a character of a string in memory. */
 const CHAR_BYTES = 2;
 const ERROR_CHARS_MAX = 2000;
-/** Timeouts by their status, as an upstream or a proxy before it says them. */
+/** Statuses with which an upstream, or a proxy before it, reports a timeout. */
 const TIMEOUTS = new Set([408, 504]);
 
-/** Bytes of the answers that are being read: of all together, and of each organization that has any. */
+/** Bytes reserved for the answers that are being read, in total and by organization. */
 let reservedBytes = 0;
 const reservedByOrg = new Map<string, number>();
 
-/** Bytes that one answer keeps of the bounds. */
+/** The bytes that one answer has reserved. */
 class AnswerReservation {
   readonly #org_id: string;
   #bytes = 0;
@@ -31,7 +35,7 @@ class AnswerReservation {
     this.#org_id = org_id;
   }
 
-  /** Returns false, and keeps nothing, when there is no room for so many bytes more. */
+  /** Reserves more bytes. Returns false, and reserves nothing, where there is no room for them. */
   grow(bytes: number): boolean {
     const ofOrg = reservedByOrg.get(this.#org_id) ?? 0;
     if (ofOrg + bytes > RESERVED_BYTES_ORG_MAX || reservedBytes + bytes > RESERVED_BYTES_MAX) return false;
@@ -52,15 +56,15 @@ class AnswerReservation {
 
 export interface AnswerHead {
   status: number;
-  /** Whether its events are read on the way: server-sent, not compressed. */
+  /** True for uncompressed server-sent events, which are read on the way. */
   isStream: boolean;
-  /** Whether the body can be read at all. */
+  /** True if the body is not compressed, so that it can be read. */
   isPlain: boolean;
-  /** Whether it is a page for people, as a proxy or a wrong address answers; no model does. */
+  /** True for a page of HTML, which a proxy or a wrong address answers with; a model never does. */
   isHtml: boolean;
 }
 
-/** What is recorded of an answer. */
+/** The recorded part of an answer. */
 export interface ReadAnswer {
   response: unknown;
   outcome: 'success' | 'error' | 'timeout';
@@ -70,7 +74,7 @@ export interface ReadAnswer {
 const ENDINGS: Readonly<Record<Exclude<Ending, 'complete'>, string>> = {
   lost: 'The upstream broke off the connection.',
   timeout: 'The upstream was silent for too long.',
-  gone: 'The caller went away, or the service was stopped.',
+  gone: 'The caller disconnected, or the service was stopped.',
 };
 
 export class AnswerReader {
@@ -86,8 +90,8 @@ export class AnswerReader {
   #firstTokenAt: number | null = null;
 
   /**
-   * @param now milliseconds, monotonic
-   * @param org_id whose share of the bounds the answer takes
+   * @param now milliseconds of a monotonic clock
+   * @param org_id the organization whose share of the bounds the answer takes
    */
   constructor(call: GatewayCall, head: AnswerHead, now: () => number, org_id = '') {
     this.#call = call;
@@ -106,7 +110,7 @@ export class AnswerReader {
     this.#sse = head.isStream ? new SseStream({ hides, onData }) : null;
   }
 
-  /** When the first piece of content came, by the clock given; null before. */
+  /** Time of the first piece of content, on the given clock; null before it. */
   get firstTokenAt(): number | null {
     return this.#firstTokenAt;
   }
@@ -134,7 +138,7 @@ export class AnswerReader {
     this.#chunks = [];
   }
 
-  /** What is recorded. Call it once, when the answer has ended. */
+  /** Returns what is recorded. Called once, when the answer has ended. */
   read(ending: Ending): ReadAnswer {
     const { status } = this.#head;
     const attributes: Record<string, unknown> = { http_status: status };
@@ -148,18 +152,18 @@ export class AnswerReader {
     return { response: response ?? (isModels ? this.#unread() : null), outcome, attributes };
   }
 
-  /** Returns what is wrong with an answer that came whole; null for an answer of a model. */
+  /** Returns what is wrong with a complete answer; null for an answer of a model. */
   #problemOf(response: Fields | null): string | null {
     const { status, isHtml, isPlain } = this.#head;
     const error = isFields(response?.['error']) ? response['error'] : null;
     if (typeof error?.['message'] === 'string' && error['message'] !== '')
       return error['message'].slice(0, ERROR_CHARS_MAX);
-    if (error !== null) return 'The upstream answered with an error that says nothing.';
+    if (error !== null) return 'The upstream answered with an error without a message.';
     if (status < 200 || status >= 300) return `The upstream answered with status ${String(status)}.`;
     if (isHtml) return 'The upstream answered with a page of HTML.';
-    // What was too long to be kept, or is compressed, is the caller's to read.
+    // An answer that was too long to keep, or is compressed, is not judged.
     if (response === null && isPlain && !this.#cut)
-      return 'The upstream answered with something that is no JSON object.';
+      return 'The upstream answered with something other than a JSON object.';
     return null;
   }
 
@@ -178,20 +182,20 @@ export class AnswerReader {
       const json: unknown = JSON.parse(text.toString('utf8'));
       if (isFields(json)) return this.#call.operation === 'embeddings' ? withoutVectors(json) : json;
     } catch {
-      // What came instead is told below.
+      // The text is recorded below instead.
     }
     attributes['response_text'] = text.toString('utf8').slice(0, ERROR_CHARS_MAX);
     return null;
   }
 
-  /** An answer that says nothing, of a model that was at work: its prompt is counted. */
+  /** Returns an empty answer of a model that was working, so that its prompt is counted. */
   #unread(): Fields | null {
     if (this.#head.status >= 400) return null;
     return this.#call.operation === 'chat' ? { choices: [] } : {};
   }
 }
 
-/** An answer with the number of its vectors in their place. */
+/** Returns an answer with the number of its vectors in their place. */
 function withoutVectors(json: Fields): Fields {
   const { data, ...rest } = json;
   return Array.isArray(data) ? { ...rest, embeddings: data.length } : json;

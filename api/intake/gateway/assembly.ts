@@ -1,31 +1,32 @@
-// The answer of a streamed call, put together from its events as it would have come without streaming, for the record.
-// In: the data of each event. Out: a response object; null while nothing came. Bounds: texts together up to TEXT_CHARS_MAX, choices
-// and tool calls in number; what is beyond is left out of the record and said so.
+// Assembles the answer of a streamed call from its events, as it would have been without streaming,
+// for the record. Takes the data of each event; returns a response object, or null while nothing
+// has arrived. Texts are bounded by TEXT_CHARS_MAX together, choices and tool calls by their
+// number; the record marks an answer that exceeds a bound.
 import { type Fields, isFields } from './values.ts';
 
-/** Of all texts of one answer together, characters. */
+/** Maximum characters of all texts of one answer. */
 export const TEXT_CHARS_MAX = 1024 * 1024;
 const CHOICES_MAX = 128;
 const TOOL_CALLS_MAX = 256;
 
 export interface Assembly {
   add: (data: Fields) => void;
-  /** The answer so far. */
+  /** Returns the answer so far. */
   response: () => Record<string, unknown> | null;
-  /** Whether something of it was left out. */
+  /** True if part of the answer was left out. */
   readonly cut: boolean;
-  /** Whether text, a tool call or another part of an answer has come. */
+  /** True once text, a tool call or another part of an answer has arrived. */
   readonly hasContent: boolean;
-  /** Whether the upstream has said how much was used. */
+  /** True once the upstream has sent the usage. */
   readonly hasUsage: boolean;
-  /** What the upstream says went wrong in the middle of it; null for nothing. */
+  /** The error that the upstream reported in the middle of the stream; null for none. */
   readonly error: Fields | null;
 }
 
-/** Says whether there is room for so many characters more, and counts them when there is. */
+/** Returns true, and counts the characters, if there is room for them. */
 export type HasRoom = (chars: number) => boolean;
 
-/** Texts that grow piece by piece, within one bound of their own and the bounds of all answers. */
+/** Texts that grow piece by piece, within their own bound and the bounds of all answers. */
 class Texts {
   readonly #hasRoom: HasRoom;
   #left = TEXT_CHARS_MAX;
@@ -60,11 +61,14 @@ interface Choice {
 const HEAD = ['id', 'object', 'created', 'model', 'service_tier', 'system_fingerprint'];
 const TEXTS = ['content', 'refusal', 'reasoning_content', 'reasoning'];
 
-/** Whether a chunk tells the usage and nothing else: what the caller did not ask for and does not get. */
+/**
+ * Returns true for a chunk that holds the usage and nothing else. A caller that did not ask for
+ * usage does not get it.
+ */
 export const isUsageChunk = (data: unknown): boolean =>
   isFields(data) && Array.isArray(data['choices']) && data['choices'].length === 0 && isFields(data['usage']);
 
-/** Of chat.completion.chunk events. */
+/** Assembles chat.completion.chunk events. */
 export class ChatAssembly implements Assembly {
   readonly #head: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
@@ -170,7 +174,10 @@ function callsOf(tools: ReadonlyMap<number, ToolCall>): unknown[] {
   return [...tools].sort(([a], [b]) => a - b).map(([, { call, function: fn }]) => ({ ...call, function: fn }));
 }
 
-/** Of the events of the Responses API: the last one holds the whole answer; until then, the texts that have come. */
+/**
+ * Assembles events of the Responses API: the last one holds the whole answer; until then, the texts
+ * that have arrived.
+ */
 export class ResponsesAssembly implements Assembly {
   #whole: Record<string, unknown> | null = null;
   #ended = false;

@@ -1,5 +1,6 @@
-// One call as its caller made it: which operation, which model, whose trace, and what of its headers goes on to the upstream.
-// In: headers and body. Out: what is needed to ask an upstream, budget the call and record it. The body's text is kept as it came.
+// Reads a call as its caller made it: operation, model, labels of its span, and the headers for the
+// upstream. Takes headers and body; returns what the gateway needs to call an upstream, budget the
+// call and record it. The text of the body is kept as it was sent.
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { rawCredentialOf } from '../../http/auth.ts';
@@ -9,10 +10,10 @@ import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
 import { setMember } from './json_members.ts';
 import { type Fields, isFields } from './values.ts';
 
-/** chat: /chat/completions. */
+/** chat stands for /chat/completions. */
 export type Operation = 'chat' | 'responses' | 'embeddings';
 
-/** Whose call it is, from the X-Service-* headers. */
+/** The labels of a call's span, from the X-Service-* headers. */
 export interface CallLabels {
   trace_id: string;
   span_id: string;
@@ -27,12 +28,15 @@ export interface GatewayCall {
   operation: Operation;
   labels: CallLabels;
   request: Fields;
-  /** The body as it came, decompressed. */
+  /** The body as it was sent, decompressed. */
   raw: Buffer;
-  /** Empty where the request names none. */
+  /** Empty where the request names no model. */
   model: string;
   stream: boolean;
-  /** Whether the stream's usage is asked for in the caller's place, and kept from it. */
+  /**
+   * True if the gateway asks for the stream's usage in place of the caller and hides it from the
+   * caller.
+   */
   asksUsage: boolean;
 }
 
@@ -41,7 +45,10 @@ const LABEL_LENGTH_MAX = 512;
 const TAGS_MAX = 64;
 const TAG_LENGTH_MAX = 256;
 
-/** Reads the labels; ids that are not given are made up. @throws ApiError invalid_request */
+/**
+ * Reads the labels, and generates ids that are missing.
+ * @throws ApiError invalid_request
+ */
 export function labelsOf(headers: IncomingHttpHeaders): CallLabels {
   const random = randomUUID().replaceAll('-', '');
   return {
@@ -58,21 +65,21 @@ export function labelsOf(headers: IncomingHttpHeaders): CallLabels {
 function textIn(headers: IncomingHttpHeaders, name: string): string | null {
   const given = headers[name.toLowerCase()];
   const text = (Array.isArray(given) ? given.join(',') : (given ?? '')).trim();
-  // Header bytes beyond ASCII come as latin1; they are meant as UTF-8.
+  // Node reads header bytes beyond ASCII as latin1; clients mean UTF-8.
   return text === '' ? null : Buffer.from(text, 'latin1').toString('utf8');
 }
 
 function idIn(headers: IncomingHttpHeaders, name: string): string | null {
   const text = textIn(headers, name);
   if (text !== null && !ID.test(text))
-    throw new ApiError('invalid_request', `${name}: takes 1 to 128 of letters, digits, _ . : -, other than . and ..`);
+    throw new ApiError('invalid_request', `${name}: must be 1 to 128 letters, digits or _ . : -, other than . and ..`);
   return text;
 }
 
 function labelIn(headers: IncomingHttpHeaders, name: string): string | null {
   const text = textIn(headers, name);
   if (text !== null && text.length > LABEL_LENGTH_MAX)
-    throw new ApiError('invalid_request', `${name}: takes at most ${String(LABEL_LENGTH_MAX)} characters`);
+    throw new ApiError('invalid_request', `${name}: must be at most ${String(LABEL_LENGTH_MAX)} characters`);
   return text;
 }
 
@@ -85,12 +92,15 @@ function tagsIn(headers: IncomingHttpHeaders): string[] {
   if (tags.length > TAGS_MAX || tags.some((tag) => tag.length > TAG_LENGTH_MAX))
     throw new ApiError(
       'invalid_request',
-      `${name}: takes at most ${String(TAGS_MAX)} tags of ${String(TAG_LENGTH_MAX)} characters`,
+      `${name}: must be at most ${String(TAGS_MAX)} tags of ${String(TAG_LENGTH_MAX)} characters`,
     );
   return tags;
 }
 
-/** Reads a call. What the upstream makes of the fields is its own to say: only what is no JSON object is refused. @throws ApiError invalid_request */
+/**
+ * Reads a call. Rejects only what is not a JSON object: the upstream judges the fields.
+ * @throws ApiError invalid_request
+ */
 export function readCall(operation: Operation, labels: CallLabels, raw: Buffer): GatewayCall {
   let request: unknown;
   try {
@@ -99,11 +109,11 @@ export function readCall(operation: Operation, labels: CallLabels, raw: Buffer):
     if (!(error instanceof MalformedBody)) throw error;
     throw new ApiError('invalid_request', `body: ${error.message}`, { cause: error });
   }
-  if (!isFields(request)) throw new ApiError('invalid_request', 'body: takes a JSON object');
+  if (!isFields(request)) throw new ApiError('invalid_request', 'body: must be a JSON object');
   const stream = request['stream'] === true && operation !== 'embeddings';
   const options = request['stream_options'];
   const asked = isFields(options) && options['include_usage'] === true;
-  // What is no object there is the upstream's to refuse.
+  // The upstream rejects stream_options that are not an object.
   const canAsk = options == null || isFields(options);
   return {
     operation,
@@ -116,10 +126,13 @@ export function readCall(operation: Operation, labels: CallLabels, raw: Buffer):
   };
 }
 
-/** The body for a target: as it came but for the model that the target has in its place, and the usage that is asked for. */
+/**
+ * Returns the body for a target: as it was sent, except for the model that the target replaces and
+ * the usage that the gateway asks for.
+ */
 export function bodyFor({ raw, request, asksUsage }: GatewayCall, { model }: Pick<GatewayTarget, 'model'>): Buffer {
   if (!asksUsage && model === null) return raw;
-  // latin1 keeps every byte; what is set has to be bytes of UTF-8 too.
+  // latin1 keeps every byte; inserted text has to be UTF-8 bytes in latin1 too.
   let text = raw.toString('latin1');
   if (asksUsage) {
     const options = isFields(request['stream_options']) ? request['stream_options'] : {};
@@ -131,13 +144,16 @@ export function bodyFor({ raw, request, asksUsage }: GatewayCall, { model }: Pic
 
 const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** The id of a model as vendors write them (gpt-4o, ft:gpt-4o:org::id, meta-llama/Llama-3.1-8B, @cf/meta/llama): no segment of dots only. */
+/**
+ * A model id as vendors write them (gpt-4o, ft:gpt-4o:org::id, meta-llama/Llama-3.1-8B,
+ * @cf/meta/llama). No segment consists of dots only.
+ */
 const MODEL_ID = /^(?!\.+(?:\/|$))[\w.:@+~-]+(?:\/(?!\.+(?:\/|$))[\w.:@+~-]+)*$/;
 const MODEL_ID_LENGTH_MAX = 256;
 
 /**
- * Checks the model that a path under an upstream's base URL names: it goes upstream with the operator's key and must not lead
- * to another of the upstream's paths.
+ * Checks the model that a path names. The path goes upstream with the operator's key and must not
+ * lead to another path of the upstream.
  * @throws ApiError invalid_request
  */
 export function checkModelPath(path: string): void {
@@ -147,7 +163,7 @@ export function checkModelPath(path: string): void {
   if (model === null || model.length > MODEL_ID_LENGTH_MAX || !MODEL_ID.test(model))
     throw new ApiError(
       'invalid_request',
-      `model: takes 1 to ${String(MODEL_ID_LENGTH_MAX)} letters, digits and . _ : @ + ~ -, in parts divided by / of which none is only dots`,
+      `model: must be 1 to ${String(MODEL_ID_LENGTH_MAX)} letters, digits and . _ : @ + ~ -, in parts divided by / of which none is only dots`,
     );
 }
 
@@ -160,7 +176,7 @@ function decoded(text: string): string | null {
 }
 
 /**
- * Checks that the query, which goes upstream as it is, does not hold the caller's credential.
+ * Checks that the query, which goes upstream unchanged, does not hold the caller's credential.
  * @throws ApiError invalid_request
  */
 export function checkQuery(path: string, headers: IncomingHttpHeaders): void {
@@ -169,13 +185,16 @@ export function checkQuery(path: string, headers: IncomingHttpHeaders): void {
   const query = path.slice(at);
   const text = decoded(query) ?? query;
   if (credentialsOf(headers).some((credential) => query.includes(credential) || text.includes(credential)))
-    throw new ApiError('invalid_request', 'query: takes no credential; send the key in Authorization or X-Org-Api-Key');
+    throw new ApiError(
+      'invalid_request',
+      'query: must not hold a credential; send the key in Authorization or X-Org-Api-Key',
+    );
 }
 
-/** Credentials shorter than this are not looked for in other headers: an ordinary word would match. */
+/** Shorter credentials are not searched for in other headers: an ordinary word would match. */
 const CREDENTIAL_LENGTH_MIN = 8;
 
-/** Returns every credential that a caller sends, also those that the service does not use because another header wins. */
+/** Returns every credential that a caller sends, including those that another header overrides. */
 function credentialsOf(headers: IncomingHttpHeaders): string[] {
   const given = [
     rawCredentialOf(headers),
@@ -187,15 +206,16 @@ function credentialsOf(headers: IncomingHttpHeaders): string[] {
 }
 
 /**
- * Headers of a caller that an upstream gets, besides those that begin with one of REQUEST_PREFIXES. A list of what passes, not of
- * what ends here: a header that nobody thought of may hold a credential or a cookie, or may choose an account under the operator's key.
+ * Headers of a caller that pass to an upstream, besides those with one of REQUEST_PREFIXES. An
+ * allowlist, because an unforeseen header may hold a credential or a cookie, or choose an account
+ * under the operator's key.
  */
 const REQUEST_HEADERS = new Set([
   'accept',
   'content-type',
   'user-agent',
   'x-client-request-id',
-  // How applications name themselves to OpenRouter and its like.
+  // Names of applications, as OpenRouter and similar services read them.
   'http-referer',
   'x-title',
   'traceparent',
@@ -203,7 +223,10 @@ const REQUEST_HEADERS = new Set([
 ]);
 const REQUEST_PREFIXES = ['openai-', 'x-stainless-'];
 
-/** Headers of an upstream's answer that the caller gets, besides those that begin with one of ANSWER_PREFIXES. */
+/**
+ * Headers of an upstream's answer that pass to the caller, besides those with one of
+ * ANSWER_PREFIXES.
+ */
 const ANSWER_HEADERS = new Set([
   'cache-control',
   'content-encoding',
@@ -219,7 +242,7 @@ const ANSWER_PREFIXES = ['openai-', 'x-ratelimit-'];
 const passes = (name: string, names: ReadonlySet<string>, prefixes: readonly string[]): boolean =>
   names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 
-/** Returns the names that a Connection header takes for one hop, in lower case. */
+/** Returns the names in a Connection header, which apply to one hop only, in lower case. */
 const hopNames = (connection: string | undefined): ReadonlySet<string> =>
   new Set(
     (connection ?? '')
@@ -229,8 +252,8 @@ const hopNames = (connection: string | undefined): ReadonlySet<string> =>
   );
 
 /**
- * Returns the headers for a target: those of the caller that are on the list, without any whose value holds the caller's credential,
- * and the target's own key.
+ * Returns the headers for a target: those of the caller on the list, except any whose value holds
+ * the caller's credential, and the target's own key.
  */
 export function headersFor(
   headers: IncomingHttpHeaders,
@@ -245,15 +268,16 @@ export function headersFor(
     if (credentials.some((credential) => String(value).includes(credential))) continue;
     passed[name] = value;
   }
-  // The record is read from the answer on its way, so the upstream must not compress it.
+  // The record is read from the answer on its way, so the upstream must not compress the answer.
   passed['accept-encoding'] = 'identity';
   if (target.api_key !== null) passed['authorization'] = `Bearer ${target.api_key}`;
   return passed;
 }
 
 /**
- * Returns the headers of an upstream's answer that the caller gets, names and values in turn.
- * @param rewritten whether the caller gets another body than the upstream sent, so that the upstream's length does not hold
+ * Returns the headers of an upstream's answer that pass to the caller, names and values in turn.
+ * @param rewritten true if the body for the caller differs from the upstream's, so that the
+ * upstream's length does not apply
  */
 export function answerHeaders(rawHeaders: readonly string[], rewritten: boolean): string[] {
   const hop = hopNames(valuesOf(rawHeaders, 'connection').join(','));

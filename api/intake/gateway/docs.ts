@@ -1,5 +1,5 @@
-// The gateway's endpoints as the documentation shows them. They are served by handler.ts; what an upstream takes and answers is its own
-// to say, so that only what the gateway itself reads stands here.
+// The documentation of the gateway's endpoints, which handler.ts serves. It lists only what the
+// gateway itself reads; the upstream defines the rest.
 import { z } from 'zod';
 import { type ErrorCode, STATUS_OF } from '../../http/errors.ts';
 import type { RouteDoc } from '../../openapi/document.ts';
@@ -44,9 +44,9 @@ const embeddingsAnswer = z.looseObject({
 const model = z.looseObject({ id: z.string() });
 
 const PASSED =
-  'Passed through byte for byte, unknown fields included; what the upstream answers, errors too, comes back unchanged. Headers pass by a list: to the upstream Accept, Content-Type, User-Agent, OpenAI-*, X-Stainless-*, X-Client-Request-Id, HTTP-Referer, X-Title, traceparent and tracestate, back the content headers, OpenAI-*, x-ratelimit-*, Retry-After and x-should-retry. No credential of the caller reaches the upstream. 429 with Retry-After where the organization has too many calls under way.';
+  "Passes the request through byte for byte, unknown fields included, and returns the upstream's answer unchanged, errors included. Only listed headers pass: to the upstream Accept, Content-Type, User-Agent, OpenAI-*, X-Stainless-*, X-Client-Request-Id, HTTP-Referer, X-Title, traceparent and tracestate; back the content headers, OpenAI-*, x-ratelimit-*, Retry-After and x-should-retry. No credential of the caller reaches the upstream. Responds with 429 and Retry-After while the organization has too many calls in progress.";
 const RECORDED =
-  'Every call becomes a span: X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) say whose it is, and the answer names it in X-Service-Trace-Id and X-Service-Span-Id. Hard budgets are asked before the call with its estimate and told after it what it used.';
+  'Every call becomes a span. X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) label it, and the response names it in X-Service-Trace-Id and X-Service-Span-Id. Hard budgets reserve an estimate before the call and settle the actual use after it.';
 const OWN_ERRORS: readonly ErrorCode[] = ['method_not_allowed', 'upstream_not_configured'];
 const question = [{ role: 'user', content: 'What is the capital of France?' }];
 
@@ -78,8 +78,8 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     method: 'post',
     path: '/v1/chat/completions',
     operation_id: 'gateway_chat_completions',
-    summary: 'A chat completion of the upstream',
-    description: `${PASSED} A stream is asked for its usage, which a caller that did not ask does not see. ${RECORDED}`,
+    summary: 'Create a chat completion',
+    description: `${PASSED} The gateway asks for the usage of a stream and hides it from a caller that did not ask. ${RECORDED}`,
     body: chat,
     response: chatAnswer,
     media: STREAMS,
@@ -89,7 +89,7 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     method: 'post',
     path: '/v1/responses',
     operation_id: 'gateway_responses',
-    summary: 'A response of the upstream',
+    summary: 'Create a response',
     description: `${PASSED} ${RECORDED}`,
     body: responses,
     response: z.looseObject({ id: z.string(), output: z.array(z.looseObject({})) }),
@@ -100,7 +100,7 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     method: 'post',
     path: '/v1/embeddings',
     operation_id: 'gateway_embeddings',
-    summary: 'Embeddings of the upstream',
+    summary: 'Create embeddings',
     description: `${PASSED} ${RECORDED}`,
     body: embeddings,
     response: embeddingsAnswer,
@@ -110,7 +110,7 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     method: 'get',
     path: '/v1/models',
     operation_id: 'gateway_models',
-    summary: "The upstream's models",
+    summary: "List the upstream's models",
     description: PASSED,
     body: null,
     response: z.looseObject({ data: z.array(model) }),
@@ -119,13 +119,13 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     method: 'get',
     path: '/v1/models/:model',
     operation_id: 'gateway_model',
-    summary: 'One model of the upstream',
+    summary: 'Get a model of the upstream',
     description: PASSED,
     params: z.object({
       model: z
         .string()
         .describe(
-          'Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; 422 invalid_request else',
+          'Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; otherwise 422 invalid_request',
         ),
     }),
     body: null,

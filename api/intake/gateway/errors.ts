@@ -1,11 +1,14 @@
-// Errors of the gateway's own in the shape that OpenAI's clients read: {error: {message, type, code, param}}, with the contract's
-// code and its status. What an upstream says is never made into one of these.
+// Errors of the gateway itself in the shape that OpenAI's clients read, {error: {message, type,
+// code, param}}, with the contract's code and status. Errors of an upstream pass unchanged.
 import type { ServerResponse } from 'node:http';
 import type { ApiError, ErrorCode } from '../../http/errors.ts';
 import { wellFormedJson } from '../../../pipeline/domain/text/well_formed.ts';
 import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
 
-/** Clients wait as long as Retry-After says up to here, and try again sooner beyond it: they are told not to. */
+/**
+ * SDKs honour Retry-After only up to this many seconds and retry early beyond it, so longer waits
+ * also send `X-Should-Retry: false`.
+ */
 const RETRY_SECONDS_MAX = 60;
 
 const TYPES: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -16,10 +19,10 @@ const TYPES: Readonly<Partial<Record<ErrorCode, string>>> = {
   payment_required: 'insufficient_quota',
 };
 
-/** The field that a detail begins with ("messages: …"); null where it names none. */
+/** Returns the field that a detail begins with ("messages: …"); null where it names none. */
 const paramOf = (detail: string): string | null => /^([A-Za-z][\w.[\]-]*): /.exec(detail)?.[1] ?? null;
 
-/** The body of an error. */
+/** Returns the body of an error. */
 export function errorText({ code, detail, status }: ApiError): string {
   const type = TYPES[code] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
   return wellFormedJson(JSON.stringify({ error: { message: detail, type, code, param: paramOf(detail) } }));
@@ -27,7 +30,7 @@ export function errorText({ code, detail, status }: ApiError): string {
 
 /**
  * Sends an error.
- * @param headers names and values in turn: what goes on any answer to this request
+ * @param headers headers of any response to this request, names and values in turn
  */
 export function sendGatewayError(
   res: ServerResponse,

@@ -1,7 +1,8 @@
-// One request to one upstream, and its answer's way to the caller: bytes as they come, at the pace of whoever is slower.
-// Guarantees: nothing is sent twice; an upstream that is silent for its timeout, and a caller that reads nothing for STALL_MS, end
-// the exchange; nothing goes to the caller before the first bytes of the answer are there, so that another upstream can still be
-// asked; a short answer goes out only when it is whole.
+// One request to one upstream, and the way of its answer to the caller: bytes as they arrive, at
+// the pace of the slower side. Nothing is sent twice. An upstream that is silent for its timeout,
+// and a caller that reads nothing for STALL_MS, end the exchange. Nothing is sent to the caller
+// before the first bytes of the answer, so that another upstream can still be asked; a short answer
+// is sent only when it is complete.
 import {
   Agent as HttpAgent,
   type ClientRequest,
@@ -12,12 +13,15 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
 
-/** A connection that nothing was sent on for this long is not used again: common servers close theirs after 5 s, and what is sent into a closing one is lost. */
+/**
+ * Milliseconds after which an idle connection is not reused. Common servers close theirs after 5 s,
+ * and a request sent into a closing one is lost.
+ */
 const IDLE_SOCKET_MS = 4000;
 const IDLE_SOCKETS_MAX = 256;
-/** A caller that takes nothing for this long is taken for gone. */
+/** A caller that reads nothing for this long is considered gone. */
 const STALL_MS = 120_000;
-/** An answer that is no stream is held back until it is whole, up to here. */
+/** Maximum bytes of an answer, other than a stream, that is buffered until it is complete. */
 const BUFFERED_BYTES_MAX = 256 * 1024;
 
 const agents = {
@@ -35,23 +39,29 @@ const agents = {
   }),
 };
 
-/** How an exchange ended. lost: the upstream broke off or never answered; gone: the caller did. */
+/**
+ * How an exchange ended. lost: the upstream closed the connection or never answered; gone: the
+ * caller disconnected.
+ */
 export type Ending = 'complete' | 'lost' | 'timeout' | 'gone';
 
 export interface Asked {
   method: 'GET' | 'POST';
-  /** Under the base URL, with its query. */
+  /** Path below the base URL, with its query. */
   path: string;
   headers: Record<string, string | string[]>;
   body: Buffer | null;
 }
 
-/** An answer has begun, or there is none. */
+/** An answer has begun, or the request has failed. */
 export type Begun =
   | { answer: IncomingMessage; failed: null; request: ClientRequest }
   | { answer: null; failed: 'lost' | 'timeout' | 'gone'; cause: unknown };
 
-/** Asks an upstream; resolves with the head of its answer. `res` is the caller's: when it closes, nobody waits any more. */
+/**
+ * Sends a request to an upstream. Resolves with the head of the answer.
+ * @param res response to the caller; when it closes, the request ends
+ */
 export function ask(
   { base_url, timeout_ms }: GatewayTarget,
   { method, path, headers, body }: Asked,
@@ -63,7 +73,7 @@ export function ask(
     const options = {
       agent: secure ? agents['https:'] : agents['http:'],
       protocol: base_url.protocol,
-      // IPv6 addresses stand in brackets in URLs only.
+      // IPv6 addresses have brackets in URLs only.
       hostname: base_url.hostname.replace(/^\[|\]$/g, ''),
       port: base_url.port === '' ? undefined : base_url.port,
       path: (base_url.pathname === '/' ? '' : base_url.pathname) + path,
@@ -94,7 +104,7 @@ export function ask(
     request.on('response', (answer) => {
       settle({ answer, failed: null, request });
     });
-    // After an answer has begun its own stream tells of errors.
+    // Once an answer has begun, its own stream reports errors.
     request.on('error', (cause) => {
       settle({ answer: null, failed: 'lost', cause });
     });
@@ -105,13 +115,16 @@ export function ask(
 
 export interface RelayOptions {
   timeout_ms: number;
-  /** Whether it is passed on piece by piece from its first bytes. */
+  /** True if the answer is passed on piece by piece from its first bytes. */
   streamed: boolean;
-  /** Sends the head; called once, before the first byte, with the length where the whole body is known. */
+  /**
+   * Sends the head. Called once, before the first byte, with the length where the whole body is
+   * known.
+   */
   begin: (length: number | null) => void;
-  /** Takes the bytes of the answer, gives those that go to the caller. */
+  /** Takes bytes of the answer and returns those for the caller. */
   take: (chunk: Buffer) => Buffer;
-  /** What goes to the caller when the answer is whole. */
+  /** Returns the last bytes for the caller when the answer is complete. */
   rest: () => Buffer;
 }
 
@@ -122,7 +135,10 @@ export interface Relayed {
   begun: boolean;
 }
 
-/** Passes an answer on. Resolves when the answer has ended and all of it has been written to the connection of the caller. */
+/**
+ * Passes an answer on. Resolves when the answer has ended and all of it has been written to the
+ * connection of the caller.
+ */
 export function relay(
   answer: IncomingMessage,
   request: ClientRequest,
@@ -138,7 +154,10 @@ class Relay {
   readonly #res: ServerResponse;
   readonly #options: RelayOptions;
   readonly #ended = Promise.withResolvers<Relayed>();
-  /** Ends the relay: the upstream is silent for its timeout, or the caller reads nothing for STALL_MS. */
+  /**
+   * Ends the relay: the upstream is silent for its timeout, or the caller reads nothing for
+   * STALL_MS.
+   */
   #timer: NodeJS.Timeout;
   #begun = false;
   #done = false;

@@ -1,6 +1,8 @@
-// The gateway's paths as a plain function of (req, res), ahead of Express like ingest: an OpenAI-compatible API in front of upstreams.
-// In: a call as OpenAI's clients make it. Out: the upstream's answer, byte for byte, or an error in OpenAI's shape. Every call of a
-// model becomes a span, recorded after its answer is on its way; hard budgets are asked before it, and told after it what it used.
+// Serves the gateway's paths as a plain function of (req, res), ahead of Express like ingest: an
+// OpenAI-compatible API in front of upstreams. Takes calls of OpenAI's clients; sends the
+// upstream's answer, byte for byte, or an error in OpenAI's shape. Every call of a model becomes a
+// span, recorded after its answer is on its way. Hard budgets reserve an estimate before the call
+// and settle its use after it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayRoutes } from '../../../ops/platform/llm/routes.ts';
 import type { Admission } from '../../admission/admission.ts';
@@ -19,30 +21,30 @@ import { ask, relay } from './exchange.ts';
 import { Estimates } from './reserve.ts';
 
 const CALLS_END_MS_MAX = 1000;
-/** In the metrics, the status of a request whose sender went away; nothing is sent. */
+/** Status in the metrics of a request whose caller has disconnected; nothing is sent. */
 const CLIENT_GONE = 499;
 
 export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
   edge: EdgeDeps;
   admission: Pick<Admission, 'begin'>;
   routes: GatewayRoutes;
-  /** Answers that are under way; whoever destroys one ends its call, which is recorded as far as it got. */
+  /** Responses in progress. Destroying one ends its call, which is recorded as far as it got. */
   open: Set<ServerResponse>;
-  /** The org of each of them, once it is known. */
+  /** Organization of each response in progress, once it is known. */
   orgOf: WeakMap<ServerResponse, string>;
 }
 
 export interface GatewayPath {
   operation: Operation | 'models';
-  /** For metrics and documentation. */
+  /** Pattern for metrics and documentation. */
   pattern: string;
-  /** Under an upstream's base URL, with its query. */
+  /** Path below an upstream's base URL, with its query. */
   path: string;
 }
 
 const GATEWAY_PATH = /^\/v1\/(chat\/completions|responses|embeddings|models(?:\/[^/?#]+)?)\/?(?:\?|$)/;
 
-/** The gateway's path that a URL names; null for any other. */
+/** Returns the gateway's path that a URL names; null for any other. */
 export function gatewayPathOf(url: string): GatewayPath | null {
   const name = url.startsWith('/v1/') ? GATEWAY_PATH.exec(url)?.[1] : undefined;
   if (name === undefined) return null;
@@ -61,13 +63,16 @@ interface Serving extends GatewayDeps {
   invoking: InvokeDeps;
 }
 
-/** Resolves when no call is under way any more, or after CALLS_END_MS_MAX: answers end a moment before their calls are settled. */
+/**
+ * Resolves once no call is in progress, or after CALLS_END_MS_MAX. A response ends a moment before
+ * its call is settled.
+ */
 export async function callsEnded(open: ReadonlySet<unknown>): Promise<void> {
   for (const end = performance.now() + CALLS_END_MS_MAX; open.size > 0 && performance.now() < end;)
     await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** Serves the gateway's paths; the answer is always sent, whatever happens. */
+/** Returns a function that serves the gateway's paths. It always sends a response. */
 export function createGatewayHandler(
   deps: GatewayDeps,
 ): (req: IncomingMessage, res: ServerResponse, path: GatewayPath) => void {
@@ -83,7 +88,7 @@ export function createGatewayHandler(
   };
 }
 
-/** The status that was sent. */
+/** Serves a request. Resolves with the status that was sent. */
 async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPath, deps: Serving): Promise<number> {
   const request_id = newRequestId();
   const headers: string[] = [];
@@ -126,7 +131,7 @@ async function pass(
   const { admission } = answering;
   const method = path.operation === 'models' ? 'GET' : 'POST';
   if (req.method !== method)
-    throw new ApiError('method_not_allowed', `This path takes ${method}.`, { headers: { Allow: method } });
+    throw new ApiError('method_not_allowed', `This path accepts ${method}.`, { headers: { Allow: method } });
   const asked = { method, headers: req.headers, pathOrg: undefined };
   const found = authenticateOrg(asked, edge.auth);
   const credential = found instanceof Promise ? await found : found;
@@ -179,7 +184,7 @@ function notConfigured(): ApiError {
   );
 }
 
-/** The upstream's models, as it has them; no model is called, so nothing is recorded. */
+/** Passes the upstream's list of models on. No model is called, so nothing is recorded. */
 async function passModels(
   req: IncomingMessage,
   res: ServerResponse,

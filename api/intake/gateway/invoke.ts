@@ -1,6 +1,7 @@
-// One call of a model, end to end: budget, upstreams in their order, the answer on its way, the record behind it.
-// Guarantees: a call that was let in is recorded and settled however it ends, also when its caller goes away; its reservation is given
-// up only once what it used is counted; the next upstream is asked only before the caller has got anything, and none twice.
+// One call of a model, end to end: budget, upstreams in their order, answer, record. An admitted
+// call is recorded and settled however it ends, also when its caller disconnects. Its reservation
+// is released only once its use is counted. The next upstream is asked only before the caller has
+// received anything, and no upstream twice.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
@@ -13,18 +14,21 @@ import { type EndedCall, type RecordedEvent, recordOf } from './record.ts';
 import type { RecordReservation } from './recorder.ts';
 import type { Estimate, Estimates } from './reserve.ts';
 
-/** Answers for which the next upstream is asked. */
+/** Returns true for statuses after which the next upstream is asked. */
 const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 export interface InvokeDeps {
-  /** Reserves the use of an event, whatever the limits are. Null: no hard limit applies to the organization. */
+  /**
+   * Reserves the use of an event, whatever the limits are. Null: no hard limit applies to the
+   * organization.
+   */
   countUse: (org_id: string, event: RecordedEvent) => RecordReservation | null;
   recorder: { add: (event: RecordedEvent, reservation: RecordReservation | null) => void };
   estimates: Estimates;
   partitions: number;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told how each call ended. */
+  /** Called with how each call ended. */
   observeCall: (operation: string, outcome: string) => void;
 }
 
@@ -32,11 +36,11 @@ export interface Invocation {
   org_id: string;
   call: GatewayCall;
   targets: readonly GatewayTarget[];
-  /** Under an upstream's base URL. */
+  /** Path below an upstream's base URL. */
   path: string;
   req: IncomingMessage;
   res: ServerResponse;
-  /** What goes on every answer. */
+  /** Parts of every response to the request. */
   answering: {
     request_id: string;
     headers: readonly string[];
@@ -46,14 +50,14 @@ export interface Invocation {
 
 /** How a call ended, for its record. */
 interface Ended extends ReadAnswer {
-  /** The one that answered, or was asked last; null where none was asked. */
+  /** The target that answered, or was asked last; null where none was asked. */
   target: GatewayTarget | null;
-  /** Upstreams that were asked before, with what came of it. */
+  /** Upstreams that were asked before, with what came of each. */
   tried: readonly string[];
   firstTokenAt: number | null;
 }
 
-/** No upstream has answered: an error of the gateway's own, and what is recorded of it. */
+/** No upstream has answered: the error of the gateway, and what is recorded. */
 class Unanswered extends ApiError {
   readonly ended: Ended;
 
@@ -67,7 +71,10 @@ class Unanswered extends ApiError {
   }
 }
 
-/** Makes the call. @throws ApiError what the budget says; upstream_unavailable where no upstream answers */
+/**
+ * Makes the call.
+ * @throws ApiError of the budget; upstream_unavailable where no upstream answers
+ */
 export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<void> {
   const { org_id, call } = invocation;
   const started_at = deps.now();
@@ -91,7 +98,10 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
   }
 }
 
-/** Asks the upstreams in turn until one answers, and passes its answer on. @throws Unanswered */
+/**
+ * Asks the upstreams in turn until one answers, and passes its answer on.
+ * @throws Unanswered
+ */
 async function converse(invocation: Invocation): Promise<Ended> {
   const { call, targets, path, req, res } = invocation;
   const tried: string[] = [];
@@ -126,14 +136,18 @@ async function converse(invocation: Invocation): Promise<Ended> {
     }
     const ended = endOf(target, reader.read(ending), reader.firstTokenAt);
     if (unanswered) throw new Unanswered(ended, null);
-    // What has begun cannot become an error any more: breaking off is what tells the caller.
+    // A response that has begun cannot become an error any more; closing the connection tells the
+    // caller.
     if (ending !== 'complete') res.destroy();
     return ended;
   }
   throw new ApiError('upstream_not_configured', 'No upstream is configured for this model.');
 }
 
-/** What is recorded where no answer has begun. A caller that went away has had its prompt read all the same. */
+/**
+ * Returns what is recorded where no answer has begun. The model may have read the prompt of a
+ * caller that disconnected.
+ */
 function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'): ReadAnswer {
   const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false, isHtml: false }, () => 0).read(
     failed,
@@ -144,9 +158,9 @@ function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'):
 
 interface Passed {
   ending: Ending;
-  /** Whether the caller got any of it. */
+  /** True if the caller received any of the answer. */
   toCaller: boolean;
-  /** Whether the upstream sent any of its body. */
+  /** True if the upstream sent any of the body. */
   fromUpstream: boolean;
   reader: AnswerReader;
 }
@@ -192,15 +206,21 @@ interface Settling {
   ended: Ended;
   /** Milliseconds since the epoch. */
   started_at: number;
-  /** Of the whole call, milliseconds. */
+  /** Duration of the whole call, milliseconds. */
   took: number;
-  /** When it began, by the clock of firstTokenAt. */
+  /** Start of the call, on the clock of firstTokenAt. */
   began: number;
-  /** What the budget has reserved; null: no hard limit applied to the organization when the call began. */
+  /**
+   * What the budget has reserved; null: no hard limit applied to the organization when the call
+   * began.
+   */
   estimate: Estimate | null;
 }
 
-/** Counts what was used, gives the reservation up, and hands the record on: in this order and in one turn. */
+/**
+ * Counts the use, releases the reservation and enqueues the record, in this order and in one turn
+ * of the event loop.
+ */
 function settle(
   { org_id, call, answering }: Invocation,
   deps: InvokeDeps,
@@ -213,7 +233,7 @@ function settle(
     org_id,
     operation: call.operation,
     labels: call.labels,
-    // The price is that of the model that was asked.
+    // The price is that of the model that the target was asked for.
     request: other === null ? call.request : { ...call.request, model: other },
     response,
     outcome,
@@ -232,7 +252,7 @@ function settle(
   };
   const handOn = () => {
     const event = recordOf(record, deps.partitions);
-    // A limit that came to be while the call was under way counts it too.
+    // A limit that was set while the call was in progress counts it too.
     const reservation = deps.countUse(org_id, event);
     if (estimate !== null) {
       deps.estimates.learn(org_id, call, estimate, response);
@@ -241,7 +261,8 @@ function settle(
     deps.recorder.add(event, reservation);
     deps.observeCall(call.operation, outcome);
   };
-  // With a reservation the caller's next call has to find it settled; without one, others go first.
+  // After a reservation, the caller's next call has to find it settled; otherwise other work goes
+  // first.
   if (estimate === null) setImmediate(handOn);
   else handOn();
 }

@@ -1,8 +1,9 @@
-// Changing one member of a JSON object in its text: all other bytes stay as they were sent (numbers of any length, order, white
-// space, repeated names). In: text that has been parsed as a JSON object before. Out: the text with one top-level member set.
+// Sets one member of a JSON object in its text; all other bytes stay as they were sent (numbers of
+// any length, order, white space, repeated names). Takes text that has been parsed as a JSON
+// object; returns the text with one top-level member set.
 
 interface Member {
-  /** Of the value, in the text. */
+  /** Position of the value in the text. */
   start: number;
   end: number;
 }
@@ -10,9 +11,9 @@ interface Member {
 const SPACE = new Set([' ', '\t', '\n', '\r']);
 
 /**
- * Sets a top-level member to a value given as JSON text; where there is none it comes first. Of a name that stands there more
- * than once the last is set, as it is the one that parsers take.
- * @param text one JSON object, valid; may hold bytes as latin1, as all of the syntax is ASCII
+ * Sets a top-level member to a value given as JSON text. A missing member is inserted first. Of a
+ * repeated name the last one is set, because parsers take that one.
+ * @param text one valid JSON object; may hold UTF-8 bytes as latin1, since JSON syntax is ASCII
  */
 export function setMember(text: string, name: string, json: string): string {
   const open = text.indexOf('{');
@@ -43,7 +44,7 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** The place after a string that begins at `from`. */
+/** Returns the position after a string that begins at `from`. */
 function endOfString(text: string, from: number): number {
   let quote = text.indexOf('"', from + 1);
   while (quote > 0) {

@@ -1,5 +1,6 @@
-// The event of a call that went through the gateway: what its caller asked, what it was answered, whose it is. In: the call and how
-// it ended. Out: an event of the log whose body the pipeline can decode, whatever the caller or the upstream wrote.
+// Makes the event of a call through the gateway: its request, its answer and its labels. Takes the
+// call and how it ended; returns an event of the log whose body the pipeline can decode, whatever
+// the caller or the upstream wrote.
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
@@ -9,12 +10,15 @@ import { gatewayEvent } from '../../../schemas/formats/gateway.ts';
 import type { CallLabels, Operation } from './call.ts';
 import { type Fields, isFields } from './values.ts';
 
-/** Room for the envelope around a body in its message. */
+/** Room for the envelope of an event in its message. */
 const ENVELOPE_BYTES_MAX = 4096;
-/** Of a request or an answer that cannot be stored as it is, this much of its JSON is kept, as the prompt or the response. */
+/**
+ * Maximum JSON characters kept, as prompt or response, of a request or an answer that cannot be
+ * stored as it is.
+ */
 const KEPT_CHARS_MAX = 100_000;
 const NAME_LENGTH_MAX = 1024;
-/** Name of a call that names no model. */
+/** Model of a call that names none. */
 const NO_MODEL = 'unknown';
 
 /** A call that has ended. */
@@ -22,26 +26,29 @@ export interface EndedCall {
   org_id: string;
   operation: Operation;
   labels: CallLabels;
-  /** As it was sent to the upstream that answered. */
+  /** Request as it was sent to the upstream that answered. */
   request: Fields;
-  /** null where none came. */
+  /** Null where no answer arrived. */
   response: unknown;
   outcome: 'success' | 'error' | 'timeout';
   /** Milliseconds since the epoch. */
   started_at: number;
   ended_at: number;
-  /** Of the record beyond whose it is. */
+  /** Attributes besides the labels. */
   attributes: Readonly<Record<string, unknown>>;
 }
 
-/** An event on its way into the log. */
+/** An event about to be published. */
 export interface RecordedEvent {
   event: IngestEvent;
   partition: number;
   bytes: number;
 }
 
-/** The event of a call. A request or an answer that the store could not take is kept as a text, as far as there is room. */
+/**
+ * Returns the event of a call. A request or an answer that the store could not take is kept as
+ * text, as far as there is room.
+ */
 export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
   const format = call.operation === 'chat' ? ('chatcompletion' as const) : ('gateway' as const);
   const body = firstStorable(format, call) ?? JSON.stringify(bodyOf(call, bareRequest(call), bareResponse(call)));
@@ -54,7 +61,7 @@ export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
   };
 }
 
-/** The body that keeps the most of a call. */
+/** Returns the body that keeps the most of a call. */
 function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): string | null {
   const { request, response } = call;
   const asIs = storable(format, bodyOf(call, request, response));
@@ -67,7 +74,7 @@ function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): s
   );
 }
 
-/** The body as compact JSON; null where the pipeline or the log would not take it. */
+/** Returns the body as compact JSON; null where the pipeline or the log would not take it. */
 function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | null {
   const fits = format === 'gateway' ? gatewayEvent.safeParse(body).success : checkEvent(format, body).ok;
   if (!fits || deeperThan(body, DEPTH_MAX)) return null;
@@ -99,7 +106,7 @@ function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<str
   };
 }
 
-/** A request that says no more than its text. */
+/** Returns a request that holds only its text. */
 function plainRequest(call: EndedCall): Fields {
   const bare = bareRequest(call);
   const text = keptText(call.request);
@@ -109,7 +116,10 @@ function plainRequest(call: EndedCall): Fields {
     : { ...bare, input: text };
 }
 
-/** An answer that says no more than its text and what was used; of a call that failed, what is not said to be used was not. */
+/**
+ * Returns an answer that holds only its text and its usage. Usage that a failed call does not
+ * report counts as none.
+ */
 function plainResponse(call: EndedCall): Fields | null {
   const bare = bareResponse(call);
   const text = call.response === null ? '' : keptText(call.response);
@@ -125,7 +135,7 @@ function plainResponse(call: EndedCall): Fields | null {
   return { ...said, usage: { ...nothing, ...countsIn(call.response) } };
 }
 
-/** Nothing but what the call was and used: always fits. */
+/** Returns a request that holds only the model and the usage: it always fits. */
 function bareRequest({ operation, request }: EndedCall): Fields {
   const given = request['model'];
   const model = typeof given === 'string' && given !== '' ? given.slice(0, NAME_LENGTH_MAX) : NO_MODEL;
@@ -138,7 +148,7 @@ function bareResponse({ operation, response, outcome }: EndedCall): Fields | nul
   return { ...(operation === 'chat' ? { choices: [] } : {}), ...(usage === null ? {} : { usage }) };
 }
 
-/** The numbers of an answer's usage that are counts; null where it has no usage. */
+/** Returns the counts in an answer's usage; null where it has no usage. */
 function countsIn(response: unknown): Fields | null {
   if (!isFields(response) || !isFields(response['usage'])) return null;
   const isCount = (value: unknown) =>
@@ -150,7 +160,7 @@ function keptText(value: unknown): string {
   try {
     return JSON.stringify(value).slice(0, KEPT_CHARS_MAX).toWellFormed();
   } catch {
-    // Nested too deep to be written down.
+    // The value is nested too deep for JSON.stringify.
     return '';
   }
 }

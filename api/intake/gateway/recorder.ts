@@ -1,31 +1,38 @@
-// Records of calls on their way into the log, behind the callers' backs: nobody waits for them. In: events. Out: the log has each, or
-// it was given up and said so. Those of GATHER_MS go together: a message of its own for each call costs the log, the pipeline and the
-// store more than the call. Bounds: RECORDS_MAX and BYTES_MAX of all that wait; a record is tried for GIVE_UP_MS, with growing waits
-// in between (the log is away or full). What is given up or finds no room is counted and logged.
+// Publishes the records of calls asynchronously: no caller waits for them. Takes events; publishes
+// each, or gives it up, counts it and logs that. Records of GATHER_MS share a message: a message
+// for each call would cost the log, the pipeline and the store more than the call. At most
+// RECORDS_MAX records and BYTES_MAX bytes wait. While the log is away or full, a record is retried
+// with growing waits for GIVE_UP_MS.
 import type { RecordedEvent } from './record.ts';
 
 const RECORDS_MAX = 10_000;
 const BYTES_MAX = 64 * 1024 * 1024;
-/** From a record to its way into the log; a process that is killed loses them. */
+/** Milliseconds from a record to its publish; a killed process loses the records of that time. */
 const GATHER_MS = 5;
-/** With so much they go at once. */
+/** Bytes with which gathered records are published at once. */
 const GATHER_BYTES_MAX = 1024 * 1024;
 const FIRST_WAIT_MS = 100;
 const WAIT_MS_MAX = 5000;
 const GIVE_UP_MS = 15 * 60_000;
-/** At shutdown a record that fails is tried again without the long waits, until nothing has worked for this long. */
+/**
+ * On shutdown, failed records are retried without the long waits until none has been published for
+ * this long.
+ */
 const FLUSH_MS_MAX = 2000;
 
-/** What the budget counts of a record until it has landed. Exactly one of the two has to be called. */
+/**
+ * The budget's reservation for a record, until it has landed. The owner calls exactly one of
+ * confirm and cancel.
+ */
 export interface RecordReservation {
   confirm: (positions: ReadonlyMap<number, number>) => void;
   cancel: () => void;
 }
 
 export interface RecorderDeps {
-  /** Puts an event into the log; resolves with its place. It may be sent more than once. */
+  /** Publishes events; resolves with their positions. May be called more than once for an event. */
   publish: (events: readonly RecordedEvent[]) => Promise<ReadonlyMap<number, number>>;
-  /** Whether nothing new may be stored now. */
+  /** low: no new events may be stored now. */
   disk: { readonly low: boolean };
   now: () => number;
   onLost: (reason: 'no_room' | 'given_up', cause: unknown) => void;
@@ -41,11 +48,14 @@ interface Waiting {
 export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #open = new Set<Waiting>();
-  /** Those that go next, together. */
+  /** Records that are published next, together. */
   #gathered: Waiting[] = [];
   #gatheredBytes = 0;
   #gathering: NodeJS.Timeout | undefined;
-  /** Those that wait for their next try, each by itself: one that is refused must not keep others. */
+  /**
+   * Records that wait for their next try, each by itself, so that one rejected record does not
+   * delay others.
+   */
   readonly #timers = new Map<Waiting, NodeJS.Timeout>();
   #bytes = 0;
   #flushing = false;
@@ -54,7 +64,7 @@ export class Recorder {
     this.#deps = deps;
   }
 
-  /** Records that are not in the log yet. */
+  /** Number of records that are not in the log yet. */
   get waiting(): number {
     return this.#open.size;
   }
@@ -128,10 +138,13 @@ export class Recorder {
     this.#bytes -= record.event.bytes;
   }
 
-  /** Resolves when every record is in the log, or nothing has got there for FLUSH_MS_MAX: the rest is given up. */
+  /**
+   * Resolves once every record is in the log, or none has been published for FLUSH_MS_MAX: then the
+   * rest is given up.
+   */
   async flush(): Promise<void> {
     this.#flushing = true;
-    // Calls that have just ended hand their records on at the end of their turn.
+    // Calls that have just ended add their records at the end of their turn.
     await new Promise(setImmediate);
     this.#storeGathered();
     for (const [record, timer] of this.#timers) {

@@ -1,41 +1,51 @@
-// What a call may use, before it is made: its prompt as far as it can be counted, and the most that its answer may have. In: the call.
-// Out: an event that the budget meters like the one that the call will be, so that both are counted by one rule. It is never stored.
+// Estimates what a call may use before it is made: its prompt as far as it can be counted, and the
+// longest answer it may have. Takes the call; returns an event that the budget meters like the
+// later record, so that one rule counts both. The event is never stored.
 import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
 import type { GatewayCall } from './call.ts';
 import type { RecordedEvent } from './record.ts';
 import { type Fields, isFields } from './values.ts';
 
-/** Tokens of an answer whose caller set no bound to it: more than nearly all answers have. */
+/** Tokens of an answer whose caller sets no bound: more than nearly all answers have. */
 export const ANSWER_TOKENS = 4096;
-/** A bound beyond this is no estimate: it would hold up the org's other calls for nothing. */
+/**
+ * Maximum estimate of an answer. A larger bound is no estimate: it would block the organization's
+ * other calls for nothing.
+ */
 const ANSWER_TOKENS_MAX = 131_072;
 const CHOICES_MAX = 128;
-/** What a chat's frame adds to each message. */
+/** Tokens that the chat format adds to each message. */
 const TOKENS_PER_MESSAGE = 4;
-/** Levels of nesting in which texts are looked for. */
+/** Depth of nesting to which texts are searched for. */
 const DEPTH_MAX = 6;
 
-/** Orgs and models of which it is known how far estimates are off; beyond it the oldest is learnt anew. */
+/**
+ * Maximum number of organizations and models with a learnt factor; beyond it the oldest is
+ * forgotten.
+ */
 const LEARNT_MAX = 10_000;
-/** Times that a prompt can be larger than its text seems: images, other tokenizers. */
+/** Maximum factor between a prompt and its text: images, other tokenizers. */
 const FACTOR_MAX = 100;
-/** How much of what was learnt stays with each further call. */
+/** Weight of a learnt factor that remains after each further call. */
 const MEMORY = 0.9;
 
-/** What a call may use. */
+/** The use that a call may have. */
 export interface Estimate {
   event: RecordedEvent;
-  /** Of its text alone, tokens. */
+  /** Tokens of the prompt's text alone. */
   prompt: number;
 }
 
-/** Estimates of calls, by what the calls before them turned out to use. */
+/** Estimates of calls, corrected by what earlier calls have used. */
 export class Estimates {
-  /** By org and model: how many times larger prompts are than their text seems; forgotten call by call. */
+  /** Factor between prompts and their text by organization and model; it decays with each call. */
   readonly #factors = new Map<string, number>();
 
-  /** The most that a call may use. @param now milliseconds since the epoch */
+  /**
+   * Returns the most that a call may use.
+   * @param now milliseconds since the epoch
+   */
   of(org_id: string, call: GatewayCall, now: number, partitions: number): Estimate {
     const { labels, model } = call;
     const prompt = promptTokens(call);
@@ -60,7 +70,10 @@ export class Estimates {
     return { event: { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length }, prompt };
   }
 
-  /** A call has ended. @param response what it was answered */
+  /**
+   * Learns from a call that has ended.
+   * @param response the answer of the upstream
+   */
   learn(org_id: string, call: GatewayCall, { prompt }: Estimate, response: unknown): void {
     const usage = isFields(response) && isFields(response['usage']) ? response['usage'] : null;
     const used = usage === null ? null : count(usage, ['prompt_tokens', 'input_tokens']);
@@ -84,12 +97,12 @@ function promptTokens({ operation, request }: GatewayCall): number {
   collect(messages, texts, DEPTH_MAX);
   collect(request['instructions'], texts, 1);
   const frames = Array.isArray(messages) ? TOKENS_PER_MESSAGE * messages.length : 0;
-  // Definitions of tools are part of what the model reads.
+  // Models also read the definitions of tools.
   const tools = Array.isArray(request['tools']) ? JSON.stringify(request['tools']) : '';
   return estimateTokens(texts.join('\n')) + frames + estimateTokens(tools);
 }
 
-/** Texts of a message: those under text and content; images and files are no text. */
+/** Collects the texts of a message: those under text and content. Images and files are skipped. */
 function collect(value: unknown, texts: string[], depth: number): void {
   if (typeof value === 'string') texts.push(value);
   else if (depth > 0 && Array.isArray(value)) for (const item of value as unknown[]) collect(item, texts, depth - 1);

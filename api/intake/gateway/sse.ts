@@ -1,8 +1,12 @@
-// Server-sent events beside their way to the caller: bytes in as they come, the same bytes out, and the data of each event told on
-// the way. Only an event that is to be hidden is taken out, whole. Lines end in LF or CRLF; how the bytes were split changes nothing.
-// Bounds: an event beyond EVENT_BYTES_MAX is passed on as it comes and not read.
+// Reads server-sent events while they pass to the caller. Takes bytes as they arrive; returns the
+// same bytes and reports the data of each event. Only an event that is to be hidden is removed, as
+// a whole. Lines end in LF or CRLF; how the bytes were split makes no difference. An event beyond
+// EVENT_BYTES_MAX passes unread.
 
-/** An event that is held to be read. The last ones of the Responses API hold a whole answer. */
+/**
+ * Maximum bytes of an event that is buffered to be read. The last events of the Responses API hold
+ * a whole answer.
+ */
 export const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 
 const LF = 0x0a;
@@ -10,27 +14,36 @@ const CR = 0x0d;
 const NOTHING = Buffer.alloc(0);
 
 export interface SseReader {
-  /** Told of the data of every event, parsed; [DONE] and what is no JSON is not told. true: the caller does not get this event. */
+  /**
+   * Called with the parsed data of every event, except [DONE] and invalid JSON. Returns true to
+   * hide the event from the caller.
+   */
   onData: (data: unknown) => boolean;
-  /** Whether events can be hidden: then each goes out when it is complete. Otherwise bytes go out as they come. */
+  /**
+   * True if events can be hidden: then each is sent once it is complete. Otherwise bytes are sent
+   * as they arrive.
+   */
   hides: boolean;
 }
 
 export class SseStream {
   readonly #reader: SseReader;
-  /** Pieces of the event that is not complete. */
+  /** Pieces of the incomplete event. */
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Whether the line that is under way holds anything but CR. */
+  /** True while the current line holds nothing but CR. */
   #lineEmpty = true;
-  /** Of the event under way, some has gone out, as it is too large to be read. */
+  /** True if part of the current event has been sent because it is too large to be read. */
   #tooLarge = false;
 
   constructor(reader: SseReader) {
     this.#reader = reader;
   }
 
-  /** Takes bytes. @returns what goes out now; may be empty */
+  /**
+   * Takes bytes.
+   * @returns the bytes to send now; may be empty
+   */
   push(chunk: Buffer): Buffer {
     const { hides } = this.#reader;
     const out: Buffer[] = [];
@@ -55,14 +68,21 @@ export class SseStream {
     return out.length === 1 && out[0] !== undefined ? out[0] : Buffer.concat(out);
   }
 
-  /** The stream has ended. @returns what was still held: an event without its blank line is none, but its bytes are the caller's */
+  /**
+   * Ends the stream.
+   * @returns the bytes still buffered: without its blank line an event is incomplete, but its bytes
+   * belong to the caller
+   */
   end(): Buffer {
     const rest = this.#reader.hides ? Buffer.concat(this.#pieces) : NOTHING;
     this.#forget();
     return rest;
   }
 
-  /** The last piece of an event. @returns its bytes that have not gone out; null where they are hidden */
+  /**
+   * Takes the last piece of an event.
+   * @returns its bytes that have not been sent; null where they are hidden
+   */
   #complete(last: Buffer): Buffer | null {
     const event = this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, last]);
     const skip = this.#tooLarge || event.length > EVENT_BYTES_MAX;
@@ -72,7 +92,10 @@ export class SseStream {
     return data !== undefined && this.#reader.onData(data) ? null : event;
   }
 
-  /** Bytes of an event that goes on. @returns what goes out before it is complete */
+  /**
+   * Takes a piece of an incomplete event.
+   * @returns the bytes to send before the event is complete
+   */
   #hold(piece: Buffer): Buffer | null {
     if (piece.length === 0) return null;
     this.#bytes += piece.length;
@@ -98,7 +121,7 @@ function isEmpty(chunk: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-/** The JSON of an event's data lines; undefined where there is none. */
+/** Returns the JSON of an event's data lines; undefined where there is none. */
 function dataOf(event: Buffer): unknown {
   let text = '';
   let first = true;

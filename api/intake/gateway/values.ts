@@ -1,4 +1,4 @@
-// What values of foreign JSON are.
+// Types and checks for values of foreign JSON.
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,18 +1,19 @@
-// Publishes log messages and hears their confirmations on one subscription of our own: a fifth of the cost of the client's
-// own publish, which the one-event requests need. Knows nothing of batches, retries or deadlines.
+// Publishes messages to the ingest log and receives their acknowledgements on one subscription of
+// its own, at a fifth of the cost of the client's publish; requests of one event need that. Knows
+// nothing of batches, retries or deadlines.
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { createInbox, headers as newHeaders } from '@nats-io/transport-node';
 import { ingestBatchCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 
-/** Why the log did not take a message. */
+/** The reason why the log did not store a message. */
 export type PublishFailure =
-  /** The log holds all that it may: the sender has to wait. */
+  /** The log is full: the sender has to wait. */
   | { kind: 'full'; detail: string }
-  /** Anything else: no stream, a failing disk, an answer that makes no sense. */
+  /** Any other reason: no stream, a failing disk, an unreadable acknowledgement. */
   | { kind: 'failed'; detail: string };
 
-/** A message that is stored. */
+/** A stored message. */
 export interface Stored {
   kind: 'stored';
   /** Sequence of the message in the log. */
@@ -22,23 +23,27 @@ export interface Stored {
 /** Called at most once. */
 export type Settle = (outcome: Stored | PublishFailure) => void;
 
-/** What the publisher needs of the log. */
+/** The part of the log that the publisher uses. */
 export interface LogPort {
-  /** Whether a publish can reach the server at all now. */
+  /** True while a publish can reach the server. */
   readonly connected: boolean;
   /**
-   * Sends a message. Sent twice with one id, it is stored once, and either confirmation settles it.
-   * @throws Error when it cannot even be sent
+   * Sends a message. Sent twice with one id, the message is stored once, and either acknowledgement
+   * settles it.
+   * @throws Error when the message cannot be sent
    */
   publish(id: string, subject: string, payload: Uint8Array, settle: Settle): void;
-  /** Forgets a message: a confirmation that still comes settles nothing. */
+  /** Forgets a message: a later acknowledgement settles nothing. */
   forget(id: string): void;
 }
 
 const STORE_FULL = 10077;
 const TOO_MANY_REQUESTS = 10167;
 const NO_RESPONDERS = 503;
-/** A cluster that changes its leader has nobody who takes a message for a moment: it is offered again after this, until it is forgotten. */
+/**
+ * While a cluster elects a leader, no server takes messages. A message is sent again after this
+ * long, until it is forgotten.
+ */
 const NO_LEADER_RETRY_MS = 50;
 
 interface Waiting {
@@ -46,7 +51,7 @@ interface Waiting {
   send: () => void;
 }
 
-/** The log behind a NATS connection. */
+/** The ingest log behind a NATS connection. */
 export class AckInbox implements LogPort {
   readonly #nc: NatsConnection;
   readonly #tracked: { readonly connected: boolean };
@@ -98,21 +103,22 @@ export class AckInbox implements LogPort {
   }
 }
 
-/** What JetStream says of a publish. */
+/** Returns what a JetStream acknowledgement says. */
 export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | PublishFailure {
   if (message.data.length === 0)
-    return { kind: 'failed', detail: `no stream took the message (${String(message.headers?.code ?? 0)})` };
+    return { kind: 'failed', detail: `no stream stored the message (${String(message.headers?.code ?? 0)})` };
   let ack: unknown;
   try {
     ack = JSON.parse(message.string());
   } catch {
-    return { kind: 'failed', detail: 'the confirmation is not JSON' };
+    return { kind: 'failed', detail: 'the acknowledgement is not JSON' };
   }
-  if (typeof ack !== 'object' || ack === null) return { kind: 'failed', detail: 'the confirmation is no object' };
+  if (typeof ack !== 'object' || ack === null)
+    return { kind: 'failed', detail: 'the acknowledgement is not an object' };
   if ('error' in ack) return readAckError(ack.error);
   if ('stream' in ack && ack.stream === INGEST_STREAM && 'seq' in ack && typeof ack.seq === 'number' && ack.seq > 0)
     return { kind: 'stored', seq: ack.seq };
-  return { kind: 'failed', detail: 'the confirmation is not of the ingest log' };
+  return { kind: 'failed', detail: 'the acknowledgement is not from the ingest log' };
 }
 
 function readAckError(error: unknown): PublishFailure {
@@ -121,7 +127,8 @@ function readAckError(error: unknown): PublishFailure {
     description?: unknown;
   };
   const detail = `${String(code)} ${String(description)}`;
-  // The code of a full stream is also that of a store that failed to write; only the text tells them apart.
+  // A full stream and a store that failed to write have the same code; only the text distinguishes
+  // them.
   const full = (code === STORE_FULL && /maximum/.test(String(description))) || code === TOO_MANY_REQUESTS;
   return { kind: full ? 'full' : 'failed', detail };
 }

@@ -1,4 +1,4 @@
-// The ingest endpoints as the documentation shows them. They are served by handler.ts, from the same schemas.
+// The documentation of the ingest endpoints. handler.ts serves them, with the same schemas.
 import { z } from 'zod';
 import { BATCH_EVENTS_MAX, EVENT_SCHEMAS, type IngestFormat } from '../../../schemas/formats/formats.ts';
 import type { RouteDoc } from '../../openapi/document.ts';
@@ -35,7 +35,7 @@ const agentStep = {
 
 const FORMATS: Record<IngestFormat, FormatDoc> = {
   chatcompletion: {
-    summary: 'One chat completion call',
+    summary: 'Ingest a chat completion call',
     body: EVENT_SCHEMAS.chatcompletion,
     response: one,
     example: {
@@ -50,7 +50,7 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     },
   },
   messages: {
-    summary: 'One messages call',
+    summary: 'Ingest a messages call',
     body: EVENT_SCHEMAS.messages,
     response: one,
     example: {
@@ -65,7 +65,7 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     },
   },
   chain: {
-    summary: 'One chain run with its intermediate steps',
+    summary: 'Ingest a chain run with its steps',
     body: EVENT_SCHEMAS.chain,
     response: one,
     example: {
@@ -81,20 +81,17 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     },
   },
   custom: {
-    summary: 'A batch of custom events, or one',
+    summary: 'Ingest custom events',
     body: z.union([batchOf(EVENT_SCHEMAS.custom), EVENT_SCHEMAS.custom]),
     response: z.union([many, one]),
     example: { events: [agentStep] },
   },
   app: {
-    summary: 'A batch of browser or mobile events',
+    summary: 'Ingest browser or mobile events',
     description:
-      'Answers pages of any origin, without credentials of the browser. For navigator.sendBeacon, which can set no header, the body may be sent as text/plain and the key in api_key.',
+      'Accepts requests of pages of any origin, without browser credentials. For navigator.sendBeacon, which cannot set headers, the body may be sent as text/plain and the key in api_key.',
     query: z.object({
-      api_key: z
-        .string()
-        .optional()
-        .describe('An API key whose only scope is ingest:write, in the place of X-Org-Api-Key'),
+      api_key: z.string().optional().describe('An API key whose only scope is ingest:write, in place of X-Org-Api-Key'),
     }),
     pages: true,
     body: batchOf(EVENT_SCHEMAS.app),
@@ -114,7 +111,7 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
 };
 
 const EVERY_FORMAT =
-  'Answered when the log has stored every event. gzip and br bodies are taken; the cap of 5 MiB holds for the decompressed size. One bad event refuses the whole body; detail names its index and field. A hard budget limit that is reached answers 429 with Retry-After and X-Quota-Tokens-Status, or 402 once an overage budget is spent. The rate of ingest is counted in requests, that of app in events.';
+  'Responds once the log has stored every event. Accepts gzip and br bodies; the limit of 5 MiB applies to the decompressed size. One invalid event rejects the whole body; detail names its index and field. A reached hard budget limit responds with 429, Retry-After and X-Quota-Tokens-Status, or with 402 once an overage budget is spent. The rate limit of ingest counts requests, that of app counts events.';
 
 export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(
   ([format, { summary, description, query, pages, body, response, example }]) => ({

@@ -1,5 +1,6 @@
-// From a parsed body to events of the log. In: JSON of one of the five formats. Out: the events with ids and partitions, in
-// order, or the refusal of the whole body. Maps nothing: a body goes into the log as it was received.
+// Turns a parsed body into events of the ingest log. Takes JSON of one of the five formats; returns
+// the events with ids and partitions, in order, or rejects the whole body. Maps nothing: a body
+// goes into the log as it was received.
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { eventHex, partitionOf, spanIdOf, traceIdOf } from '../../../pipeline/domain/traces/ids.ts';
 import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
@@ -8,12 +9,12 @@ import { checkTimes } from '../../../schemas/formats/times.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { OutgoingEvent } from './publisher.ts';
 
-/** Room for the envelope around a body in its message. */
+/** Room for the envelope of an event in its message. */
 const ENVELOPE_BYTES_MAX = 4096;
-/** Texts shorter than this cannot exceed a message, whatever characters they hold. */
+/** A shorter text always fits into a message, whatever characters it holds. */
 const SURELY_FITS_LENGTH = (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3;
 
-/** The ids that an ingest answers with. */
+/** The ids in the response to an ingest. */
 interface EventIds {
   event_id: string;
   trace_id: string;
@@ -36,7 +37,8 @@ export interface EventSource {
 
 /**
  * Checks a body and derives the ids of its events.
- * @throws ApiError decode_failed naming index and field; payload_too_large for an event that no message can hold
+ * @throws ApiError decode_failed naming index and field; payload_too_large for an event that fits
+ * into no message
  */
 export function readEvents(body: unknown, source: EventSource): ReadEvents {
   const split = splitBody(source.format, body);
@@ -53,7 +55,7 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
       throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${String(DEPTH_MAX)} levels`);
     const text = JSON.stringify(checked.value);
     if (text.length > SURELY_FITS_LENGTH && Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) {
-      throw new ApiError('payload_too_large', `${fieldOf(where, '')}: the event is too large as compact JSON`);
+      throw new ApiError('payload_too_large', `${fieldOf(where, '')}: is too large as compact JSON`);
     }
     const hex = eventHex(text);
     const trace_id = traceIdOf(source.format, checked.value, hex);
@@ -74,7 +76,7 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
   return { batch: split.batch, events, ids };
 }
 
-/** The payload of an ingest answer. */
+/** Returns the data of the response to an ingest. */
 export function answerData({ batch, ids }: ReadEvents): unknown {
   return batch ? { ...ids[0], accepted: ids.length, events: ids } : ids[0];
 }

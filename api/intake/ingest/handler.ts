@@ -1,6 +1,7 @@
-// The ingest endpoints as a plain function of (req, res), ahead of Express: this is the path that has to be fast.
-// In: POST /orgs/{org_id}/ingest/{format}. Out: 200 with ids once JetStream has stored every event, or an error of the
-// contract. Never waits for ClickHouse; never answers later than a second after the body is in.
+// Serves the ingest endpoints as a plain function of (req, res), ahead of Express, because this
+// path has to be fast. Takes POST /orgs/{org_id}/ingest/{format}; responds with 200 and ids once
+// JetStream has stored every event, or with an error of the contract. Never waits for ClickHouse;
+// never responds later than a second after the body has arrived.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseQuery, type ParsedUrlQuery } from 'node:querystring';
 import { z } from 'zod';
@@ -32,23 +33,26 @@ export interface IngestDeps {
   publisher: Publisher;
   once: IngestOnce;
   partitions: number;
-  /** Told of every answer: events and bytes are 0 unless they were accepted now. */
+  /** Called after every response; events and bytes are 0 unless the request was accepted now. */
   observeIngest: (format: IngestFormat | 'otlp' | 'unknown', status: number, events: number, bytes: number) => void;
 }
 
-/** An ingest path, split. */
+/** The parts of an ingest path. */
 export interface IngestPath {
   org_id: string;
   format: string;
 }
 
-/** However late the events were confirmed, the outcome of a key gets this long to be. */
+/**
+ * Minimum time for storing the outcome of an Idempotency-Key, however late the events were
+ * confirmed.
+ */
 const KEEP_MS_MIN = 90;
 
 const formatOf = ({ path }: { path: string }): string => path.slice(path.lastIndexOf('/') + 1);
-/** Headers of formats that will lose something. */
+/** Deprecation headers by format. */
 const ANNOUNCED = new Map(INGEST_DOCS.map((doc) => [formatOf(doc), deprecationHeaders(doc)]));
-/** What the query of each format may hold. */
+/** Query schemas by format. */
 const QUERIES = new Map(INGEST_DOCS.map((doc) => [formatOf(doc), doc.query]));
 const NO_QUERY = z.object({});
 
@@ -69,7 +73,7 @@ export function ingestPathOf(url: string): IngestPath | null {
   }
 }
 
-/** The query of a URL, null without one. */
+/** Returns the query of a URL; null without one. */
 function queryIn(url: string): ParsedUrlQuery | null {
   const at = url.indexOf('?');
   return at < 0 ? null : parseQuery(url.slice(at + 1));
@@ -85,7 +89,7 @@ interface Attempt {
   bytes: number;
 }
 
-/** Serves ingest requests; the answer is always sent, whatever happens. */
+/** Returns a function that serves ingest requests. It always sends a response. */
 export function createIngestHandler(
   deps: IngestDeps,
 ): (req: IncomingMessage, res: ServerResponse, path: IngestPath) => void {
@@ -113,10 +117,10 @@ export function createIngestHandler(
   };
 }
 
-/** In the metrics, the status of a request whose sender went away; nothing is sent. */
+/** Status in the metrics of a request whose client has disconnected; nothing is sent. */
 const CLIENT_GONE = 499;
 
-/** The status that was sent. */
+/** Serves a request. Resolves with the status that was sent. */
 async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
   const { req, res, request_id } = attempt;
   try {
@@ -138,7 +142,7 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer 
   const { req, path } = attempt;
   const format = isIngestFormat(path.format) ? path.format : null;
   if (format !== null && req.method !== 'POST')
-    throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
+    throw new ApiError('method_not_allowed', 'This path accepts POST.', { headers: { Allow: 'POST' } });
   const asked = { method: 'POST', headers: req.headers, pathOrg: path.org_id };
   const queryKey = format === 'app' ? attempt.query?.['api_key'] : undefined;
   const credential =
@@ -158,11 +162,14 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer 
   }
 }
 
-/** @throws ApiError unauthenticated, forbidden, invalid_request */
+/**
+ * Authenticates by the key in the query.
+ * @throws ApiError unauthenticated, forbidden, invalid_request
+ */
 function keyInQuery(given: string | string[], req: IncomingMessage, deps: IngestDeps): OrgCredential {
   if (typeof given !== 'string') throw new ApiError('invalid_request', 'api_key: may be given only once');
   if (hasCredentialHeader(req.headers))
-    throw new ApiError('invalid_request', 'api_key: may not be given beside a credential in a header');
+    throw new ApiError('invalid_request', 'api_key: may not be given together with a credential in a header');
   return authenticateQueryKey(given, deps.edge.auth);
 }
 
@@ -179,7 +186,8 @@ async function accept(
 ): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
-  if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
+  if (format === null)
+    throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is not a known source_format.`);
   for (const [name, value] of ANNOUNCED.get(format) ?? []) attempt.res.setHeader(name, value);
   if (attempt.query !== null) checkQueryNames(QUERIES.get(format) ?? NO_QUERY, attempt.query);
   const key = idempotencyKey(req.headers['idempotency-key']);

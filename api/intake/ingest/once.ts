@@ -1,9 +1,12 @@
-// Idempotency-Key of ingest, cheaper than that of other routes: one synced write a request instead of two. Which of two requests
-// runs is decided by a claim in memory of nats-server, and only the outcome is written to disk, after the events are in the log.
-// In: tenant, endpoint, key and body. Out: the right to publish, or the answer of the first time: its request id and time; ids
-// come out of the body again, which the fingerprint proves to be the same. A claim that is lost (its process or nats-server
-// died, or it ran out) does no harm: both requests publish, their events are recognised as the same, and the outcome that was
-// written first answers both.
+// Idempotency-Key of ingest, at one synced write a request instead of the two of other routes. A
+// claim in the memory of nats-server decides which of two requests runs; only the outcome is
+// written to disk, after the events are in the log. Takes tenant, endpoint, key and body; returns
+// the right to publish, or the request id and time of the first response. The ids are derived from
+// the body again, which the fingerprint proves to be the same.
+//
+// A lost claim (its process or nats-server died, or it expired) does no harm: both requests
+// publish, the pipeline recognizes their events as the same, and the outcome written first answers
+// both.
 import { z } from 'zod';
 import {
   fingerprintOf,
@@ -16,14 +19,14 @@ import {
   Running,
 } from '../../http/keyed_store.ts';
 
-/** Keys of one tenant that are remembered; its oldest make room. */
+/** Maximum number of keys remembered for one tenant; the oldest are evicted. */
 export const INGEST_KEYS_TENANT_MAX = 100_000;
 
-/** What cannot be derived from the body again. */
+/** The part of a response that cannot be derived from the body. */
 const kept = z.object({
   fingerprint: z.string(),
   request_id: z.string(),
-  /** Of the answer, milliseconds since the epoch. */
+  /** Time of the response, milliseconds since the epoch. */
   at: z.number(),
 });
 export type IngestOutcome = Pick<z.infer<typeof kept>, 'request_id' | 'at'>;
@@ -36,22 +39,23 @@ export interface KeyedIngest {
   body: Uint8Array;
 }
 
-/** The right to publish. Exactly one of keep and release must be called. */
+/** The right to publish. The holder calls exactly one of keep and release. */
 export interface IngestClaim {
   /**
-   * Keeps the outcome, once all events are in the log. Gives back the outcome that holds: another one where a request whose
-   * claim had run out came first.
-   * @throws ApiError upstream_unavailable when it could not be kept; idempotency_key_reused when what came first had another body
+   * Stores the outcome once all events are in the log. Returns the outcome that counts: another one
+   * where a request came first whose claim had expired.
+   * @throws ApiError upstream_unavailable when the outcome could not be stored;
+   * idempotency_key_reused when the first request had another body
    */
   keep: (outcome: IngestOutcome, withinMs: number) => Promise<IngestOutcome>;
-  /** Gives the key back: a repeat runs again. */
+  /** Releases the key: a repeat runs again. */
   release: () => Promise<void>;
 }
 
 export interface IngestOnceDeps {
-  /** Claims of running requests: in memory, for seconds. */
+  /** Claims of running requests: in memory, expiring within seconds. */
   claims: KeyedStore;
-  /** Outcomes: on disk, for 24 h. */
+  /** Outcomes: on disk, for 24 hours. */
   outcomes: KeyedStore;
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -65,8 +69,9 @@ export class IngestOnce {
   }
 
   /**
-   * Claims the key, or gives back the outcome that it already has.
-   * @throws ApiError idempotency_key_reused, idempotency_in_progress, upstream_unavailable, rate_limited
+   * Claims the key, or returns the outcome that it already has.
+   * @throws ApiError idempotency_key_reused, idempotency_in_progress, upstream_unavailable,
+   * rate_limited
    */
   async begin(request: KeyedIngest): Promise<{ claim: IngestClaim } | { replay: IngestOutcome }> {
     this.#deps.outcomes.checkConnected();
@@ -88,7 +93,7 @@ export class IngestOnce {
     }
   }
 
-  /** Another request has the claim; its outcome may be there by now. */
+  /** Another request has the claim; its outcome may be stored by now. */
   async #lost(place: Place, fingerprint: string): Promise<IngestOutcome> {
     const [outcome, running] = await Promise.all([this.#outcome(place, fingerprint), this.#deps.claims.read(place)]);
     if (outcome !== null) return outcome;
@@ -96,7 +101,10 @@ export class IngestOnce {
     throw inProgress();
   }
 
-  /** @throws ApiError idempotency_key_reused when it is of another body */
+  /**
+   * Returns the outcome of the key; null without one.
+   * @throws ApiError idempotency_key_reused when the outcome is of another body
+   */
   async #outcome(place: Place, fingerprint: string): Promise<IngestOutcome | null> {
     const found = await this.#deps.outcomes.read(place);
     if (found === null) return null;
@@ -110,7 +118,7 @@ export class IngestOnce {
     const release = async () => {
       leave();
       await claims.remove(place, revision).catch((cause: unknown) => {
-        onProblem('a claim on an Idempotency-Key could not be given back; it runs out in seconds', cause);
+        onProblem('a claim on an Idempotency-Key could not be released; it expires within seconds', cause);
       });
     };
     const keep: IngestClaim['keep'] = async (outcome, withinMs) => {

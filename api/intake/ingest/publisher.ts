@@ -1,44 +1,45 @@
-// Group commit into the ingest log. In: the events of one request. Out: a promise that resolves when JetStream has stored
-// all of them, and rejects within COMMIT_MS_MAX when it has not confirmed. What arrives while a message is under way shares
-// the next one, so that the cost of a confirmed write (a sync of the disk) is shared by as many requests as wait for it.
-// A partition with much to send has messages of its own, one under way; what is less travels together in mixed messages.
+// Group commit into the ingest log. Takes the events of one request; returns a promise that
+// resolves once JetStream has stored all of them, and rejects within COMMIT_MS_MAX when it has not
+// acknowledged them. Requests that arrive while a message is in flight share the next one, so that
+// many requests share the cost of a synced write. A partition with much to send has messages of its
+// own, one in flight; other partitions share mixed messages.
 import { randomUUID } from 'node:crypto';
 import { ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { LogPort, PublishFailure, Stored } from './ack_inbox.ts';
 
-/** From the call to its answer; the contract says 502 within a second. */
+/** Milliseconds from the call to its end; the contract promises a 502 within a second. */
 export const COMMIT_MS_MAX = 900;
-/** A message without a confirmation is sent once more, under the same id, after this. */
+/** A message without an acknowledgement is sent once more, with the same id, after this long. */
 export const RESEND_MS = 400;
-/** Bytes that events may share one message up to; a bigger event goes alone. */
+/** Events share a message up to this many bytes; a larger event has a message of its own. */
 export const MESSAGE_BYTES_TARGET = 1024 * 1024;
-/** A partition that has as much as this waiting gets a message of its own. */
+/** A partition with this many bytes waiting gets a message of its own. */
 export const OWN_MESSAGE_BYTES = 128 * 1024;
-/** Events that may share one message. */
+/** Maximum number of events in one message. */
 export const MESSAGE_EVENTS_MAX = 2000;
 const TICK_MS = 25;
 
-/** An event on its way, with the partition that it belongs to. */
+/** An event about to be published, with its partition. */
 export interface OutgoingEvent {
   event: IngestEvent;
   partition: number;
-  /** Length of the body, the measure of the message bounds. */
+  /** Length of the body, by which messages are bounded. */
   bytes: number;
 }
 
-/** One request's wait for its parts. */
+/** A request that waits for its parts. */
 interface Commit {
   open: number;
   done: boolean;
-  /** By partition: sequence of the last message that holds events of it. */
+  /** JetStream sequence of the last message with events of the request, by partition. */
   positions: Map<number, number>;
   resolve: (positions: ReadonlyMap<number, number>) => void;
   reject: (error: ApiError) => void;
 }
 
-/** The events of one request that go into one message of one partition. */
+/** Events of one request that share a message, all of one partition. */
 interface Part {
   partition: number;
   events: IngestEvent[];
@@ -66,27 +67,30 @@ interface Lane {
 export interface PublisherDeps {
   port: LogPort;
   partitions: number;
-  /** Milliseconds, monotonic. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number;
-  /** In the place of COMMIT_MS_MAX. */
+  /** In place of COMMIT_MS_MAX. */
   commitMsMax?: number | undefined;
-  /** Told of every confirmed message: its events, and seconds from sending to confirmation. */
+  /**
+   * Called for every acknowledged message with its events and the seconds from sending to
+   * acknowledgement.
+   */
   observe: (events: number, seconds: number) => void;
-  /** Told of the events of each publish that the log has, with their places. */
+  /** Called with the events of each publish once the log has stored them, and their positions. */
   onStored?: (events: readonly OutgoingEvent[], positions: ReadonlyMap<number, number>) => void;
 }
 
 export class Publisher {
   readonly #deps: PublisherDeps;
   readonly #commitMsMax: number;
-  /** One for each partition. */
+  /** One lane for each partition. */
   readonly #lanes: Lane[];
-  /** Its queue is filled from the partitions' queues just before it is sent. */
+  /** Filled from the queues of the partitions just before it is sent. */
   readonly #mixed: Lane = { subject: MIXED_SUBJECT, queue: [], bytes: 0, message: null };
   #turn = 0;
   readonly #idPrefix = randomUUID().replaceAll('-', '').slice(0, 16);
   #messages = 0;
-  /** Parts that wait or are under way. */
+  /** Parts that wait or are in flight. */
   #open = 0;
   #pumping = false;
   #ticker: NodeJS.Timeout | undefined;
@@ -103,10 +107,12 @@ export class Publisher {
   }
 
   /**
-   * Stores events; resolves when all of them are, with the place of each partition's in the log.
+   * Publishes events. Resolves once all are stored, with the position of each partition's events in
+   * the log.
    * @param spentMs how much of COMMIT_MS_MAX the request has used up already
-   * @throws ApiError upstream_unavailable at once without a connection, or when a confirmation is late; rate_limited when
-   *   the log is full. Some of the events may be stored then: sent again, they are recognised.
+   * @throws ApiError upstream_unavailable at once without a connection, or when an acknowledgement
+   * is late; rate_limited when the log is full. Some events may be stored then: sent again, they
+   * are recognized.
    */
   publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<ReadonlyMap<number, number>> {
     if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
@@ -122,7 +128,7 @@ export class Publisher {
     });
   }
 
-  /** Resolves when nothing is waiting or under way any more. Publishes must have ended. */
+  /** Resolves once no part waits or is in flight. No publish may begin meanwhile. */
   async flush(): Promise<void> {
     while (this.#open > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
   }
@@ -150,10 +156,14 @@ export class Publisher {
     return lane;
   }
 
-  /** Sends at the end of this turn of the event loop, so that all requests that were read in it share their messages. */
+  /**
+   * Sends at the end of this turn of the event loop, so that all requests read in it share
+   * messages.
+   */
   #schedule(): void {
     this.#ticker ??= setInterval(() => {
-      // After the poll phase: confirmations that came in while the loop was held up are heard before anything is called late.
+      // After the poll phase, so that acknowledgements that arrived while the loop was blocked are
+      // taken before a message is considered late.
       setImmediate(() => {
         this.#tick();
       });
@@ -173,7 +183,10 @@ export class Publisher {
     this.#pump(this.#mixed);
   }
 
-  /** Moves what waits in the partitions' queues into the mixed one, up to a message, beginning with another partition each time. */
+  /**
+   * Moves waiting parts into the mixed lane, up to one message, starting with another partition
+   * each time.
+   */
   #fillMixed(): void {
     let events = 0;
     this.#turn++;
@@ -248,7 +261,7 @@ export class Publisher {
     const now = this.#deps.now();
     for (const lane of [...this.#lanes, this.#mixed]) {
       this.#watchMessage(lane, now);
-      // A part that waits behind a slow message is refused at its own deadline.
+      // A part that waits behind a slow message is rejected at its own deadline.
       const late = lane.queue.filter((part) => part.deadline <= now);
       if (late.length > 0) {
         lane.queue = lane.queue.filter((part) => part.deadline > now);
@@ -286,7 +299,10 @@ export class Publisher {
   }
 }
 
-/** Takes from the front of a queue what may share a message: at least one part, more up to the bounds. */
+/**
+ * Takes the parts that share the next message from the front of a queue: at least one, more up to
+ * the bounds.
+ */
 function takeParts(queue: Part[]): Part[] {
   let count = 0;
   let bytes = 0;
@@ -309,7 +325,7 @@ function unavailable(why: string, cause?: unknown): ApiError {
 
 function errorOf(failure: PublishFailure): ApiError {
   if (failure.kind === 'failed') return unavailable(failure.detail);
-  return new ApiError('rate_limited', 'The ingest log is full. Send the events again later.', {
+  return new ApiError('rate_limited', 'The ingest log is full. Retry after the number of seconds in Retry-After.', {
     headers: { 'Retry-After': '5' },
     cause: new Error(failure.detail),
   });

@@ -1,4 +1,5 @@
-// Puts admitted events into the ingest log: the one way in, for requests of clients and for what the API process records itself.
+// Publishes admitted events to the ingest log, for requests of clients and for what the API process
+// itself records. No other code path leads into the log.
 import type { IngestFormat } from '../../../schemas/formats/formats.ts';
 import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
@@ -6,9 +7,11 @@ import { readEvents } from './events.ts';
 import type { OutgoingEvent, Publisher } from './publisher.ts';
 
 /**
- * Publishes the events of a request that passes the last checks; resolves when the log has stored all of them.
+ * Publishes the events of a request that passes the last checks. Resolves once the log has stored
+ * all of them.
  * @param spentMs how much of COMMIT_MS_MAX the request has used up already
- * @throws ApiError rate_limited, payment_required, upstream_unavailable, unauthenticated when the organization has been deleted meanwhile
+ * @throws ApiError rate_limited, payment_required, upstream_unavailable; unauthenticated when the
+ * organization has been deleted meanwhile
  */
 export async function storeEvents(
   publisher: Pick<Publisher, 'publish'>,
@@ -27,17 +30,27 @@ export async function storeEvents(
   }
 }
 
-/** A body, and the format whose ingest path it would have come to. */
+/** A body, with the format whose ingest path would accept it. */
 export interface FormattedBody {
   format: IngestFormat;
   body: unknown;
 }
 
-/** For slices that record several events which belong together, and spend something before they have them. */
+/**
+ * Records several events that belong together, for slices that spend something before they have the
+ * events.
+ */
 export interface BodyRecorder {
-  /** Rejects what the budget does not admit, before anything is spent on it; stores and reserves nothing. @throws ApiError as ingest does */
+  /**
+   * Rejects events that the budget would not admit, before anything is spent on them. Stores and
+   * reserves nothing.
+   * @throws ApiError as ingest does
+   */
   check: (org_id: string, bodies: readonly FormattedBody[]) => Promise<void>;
-  /** Stores all of them together. @throws ApiError as ingest does */
+  /**
+   * Stores all events together.
+   * @throws ApiError as ingest does
+   */
   store: (org_id: string, bodies: readonly FormattedBody[]) => Promise<void>;
 }
 

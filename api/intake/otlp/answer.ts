@@ -1,5 +1,6 @@
-// Answers of the OTLP paths, in the encoding of the request: ExportTraceServiceResponse, or google.rpc.Status for a body that is no OTLP, with
-// the contract's own error code and the request id in an ErrorInfo among its details. Other errors are those of every path.
+// Responses of the OTLP paths, in the encoding of the request: ExportTraceServiceResponse, or
+// google.rpc.Status for a body that is not OTLP, with the contract's error code and the request id
+// in an ErrorInfo among its details. Other errors have the shape of every path.
 import type { ServerResponse } from 'node:http';
 import { encodeResponse, encodeStatus, ERROR_INFO_TYPE, type RpcStatus } from '../../../schemas/otlp/messages.ts';
 import { sendError, sendJson } from '../../http/envelope.ts';
@@ -7,23 +8,26 @@ import { ApiError } from '../../http/errors.ts';
 import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
 import type { Encoding, ReadExport } from './events.ts';
 
-/** google.rpc.Code: the export is no valid one. */
+/** google.rpc.Code of an invalid export. */
 const INVALID_ARGUMENT = 3;
 const ERROR_DOMAIN = 'millrace';
 
-/** The body is no OTLP: 400 with a google.rpc.Status. Every other error, of the same code too, is answered as on any path. */
+/**
+ * The body is not OTLP: 400 with a google.rpc.Status. Any other error, even with the same code, has
+ * the shape of every path.
+ */
 export class InvalidOtlp extends ApiError {
   constructor(detail: string, cause: unknown) {
     super('invalid_request', detail, { cause });
   }
 }
 
-/** The HTTP status of an error here. */
+/** Returns the HTTP status of an error on an OTLP path. */
 export function statusOf(error: ApiError): number {
   return error instanceof InvalidOtlp ? 400 : error.status;
 }
 
-/** Sends what became of an export. */
+/** Sends the response to an accepted export. */
 export function sendAccepted(
   res: ServerResponse,
   request_id: string,
@@ -35,10 +39,10 @@ export function sendAccepted(
       ? null
       : {
           rejectedSpans: rejected,
-          errorMessage: `${String(rejected)} of ${String(rejected + events.length)} spans were not taken. ${reasons.join('; ')}`,
+          errorMessage: `${String(rejected)} of ${String(rejected + events.length)} spans were rejected. ${reasons.join('; ')}`,
         };
   if (encoding === 'protobuf') sendProtobuf(res, 200, request_id, encodeResponse(partial));
-  // In JSON, numbers of 64 bits are texts.
+  // OTLP writes 64-bit numbers as strings in JSON.
   else
     sendJson(
       res,
@@ -50,7 +54,7 @@ export function sendAccepted(
     );
 }
 
-/** Sends an error. An answer that has begun can only be broken off. */
+/** Sends an error. Where the response has begun, the connection is closed instead. */
 export function sendOtlpError(res: ServerResponse, request_id: string, encoding: Encoding, error: ApiError): void {
   if (res.headersSent) {
     res.destroy();

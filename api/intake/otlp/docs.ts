@@ -1,4 +1,4 @@
-// The OTLP endpoints as the documentation shows them. They are served by handler.ts.
+// The documentation of the OTLP endpoints. handler.ts serves them.
 import { z } from 'zod';
 import type { RouteDoc } from '../../openapi/document.ts';
 
@@ -74,9 +74,9 @@ export const OTLP_DOCS: readonly RouteDoc[] = ['/v1/otlp/v1/traces', '/v1/traces
   method: 'post',
   path,
   operation_id: path === '/v1/traces' ? 'otlp_traces_short' : 'otlp_traces',
-  summary: 'Spans of OpenTelemetry (OTLP/HTTP)',
+  summary: 'Export OpenTelemetry spans (OTLP/HTTP)',
   description:
-    'An ExportTraceServiceRequest in protobuf or JSON, gzip or not; the cap of 5 MiB holds for the decompressed size. Answered with an ExportTraceServiceResponse when the log has stored every span; spans that cannot be taken are counted in partialSuccess, and the others are stored. The same span sent again is counted once. A body that is no OTLP is 400 with a google.rpc.Status in the encoding of the request.',
+    'Accepts an ExportTraceServiceRequest in protobuf or JSON, optionally gzipped; the limit of 5 MiB applies to the decompressed size. Responds with an ExportTraceServiceResponse once the log has stored every span. partialSuccess counts spans that cannot be accepted; the others are stored. A span sent again is counted once. For a body that is not OTLP, responds with 400 and a google.rpc.Status in the encoding of the request.',
   tag: 'Ingest',
   access: 'ingest:write',
   params: z.object({}),

@@ -1,5 +1,6 @@
-// From an export to events of the log: one event a span, the same for the same span in whichever encoding and however often.
-// In: bytes of an export. Out: events with their partitions, and what was wrong with the spans that are not among them.
+// Turns an export into events of the ingest log: one event for each span, the same for the same
+// span in either encoding and however often it is sent. Takes the bytes of an export; returns
+// events with their partitions, and why the other spans were rejected.
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { otlpEvent } from '../../../pipeline/domain/decode/otlp_span.ts';
 import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
@@ -14,7 +15,7 @@ import { InvalidExport, SpanRejected } from './values.ts';
 
 export type Encoding = 'protobuf' | 'json';
 
-/** An event on its way into the log. */
+/** An event about to be published. */
 export interface SpanEvent {
   event: IngestEvent;
   partition: number;
@@ -23,9 +24,9 @@ export interface SpanEvent {
 
 export interface ReadExport {
   events: SpanEvent[];
-  /** Spans that are not taken. */
+  /** Number of rejected spans. */
   rejected: number;
-  /** What is wrong with the first of them, with their places. */
+  /** Reasons of the first rejected spans, with their indexes. */
   reasons: string[];
 }
 
@@ -35,17 +36,17 @@ export interface ExportSource {
   /** Milliseconds since the epoch. */
   received_at: number;
   partitions: number;
-  /** Asked for the bytes of every event, before it is kept. */
+  /** Called with the bytes of every event before it is kept in memory. */
   grow: (bytes: number) => ApiError | null;
 }
 
-/** Spans of one export; exporters send 512 at a time. */
+/** Maximum number of spans in one export; exporters send 512 at a time. */
 export const SPANS_MAX = 20_000;
-/** Resources and scopes of one export. */
+/** Maximum number of resources and scopes in one export. */
 export const GROUPS_MAX = 20_000;
-/** Of all events of an export together: resource and scope stand in each of them. */
+/** Maximum bytes of all events of an export: each holds its resource and scope. */
 export const EVENTS_BYTES_MAX = 32 * 1024 * 1024;
-/** Room for the envelope around a body in its message. */
+/** Room for the envelope of an event in its message. */
 const ENVELOPE_BYTES_MAX = 4096;
 const REASONS_MAX = 5;
 const REASON_LENGTH_MAX = 200;
@@ -64,21 +65,21 @@ export function readExport(body: Buffer, source: ExportSource): ReadExport {
     }
   } catch (error) {
     if (!(error instanceof SpanRejected || error instanceof InvalidExport)) throw error;
-    const what = `The body is no OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
+    const what = `The body is not an OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
     throw new InvalidOtlp(what.slice(0, REASON_LENGTH_MAX), error);
   }
   return into.out;
 }
 
 function tooLarge(what: string): ApiError {
-  return new ApiError('payload_too_large', `An export takes no ${what}. Send it in parts.`);
+  return new ApiError('payload_too_large', `An export may not hold ${what}. Send it in parts.`);
 }
 
 interface Into {
   out: ReadExport;
-  /** Of all events so far. */
+  /** Bytes of all events so far. */
   bytes: number;
-  /** All so far, those that are not taken too. */
+  /** Number of spans so far, including rejected ones. */
   spans: number;
 }
 

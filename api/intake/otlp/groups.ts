@@ -1,10 +1,16 @@
-// What a reader of either encoding gives. Types only.
+// The result of a reader of either encoding. Types only.
 import type { ReadGroup, ReadSpan } from './normal.ts';
 
-/** The spans of one scope of one resource, each read when it is called for. A resource comes once by itself first, without a scope. */
+/**
+ * The spans of one scope of one resource, each read when it is asked for. Each resource first
+ * yields a group of its own without a scope.
+ */
 export interface SpanGroup {
   resource: ReadGroup;
   scope: (ReadGroup & { name: string; version: string }) | null;
-  /** @throws SpanRejected for one that cannot be taken; InvalidExport where the body turns out to be none */
+  /**
+   * @throws SpanRejected for a span that cannot be accepted; InvalidExport where the body turns out
+   * to be no export
+   */
   spans: Iterable<() => ReadSpan>;
 }

@@ -1,6 +1,7 @@
-// The OTLP paths as a plain function of (req, res), ahead of Express like ingest.
-// In: POST /v1/otlp/v1/traces or /v1/traces, an export in protobuf or JSON. Out: 200 once JetStream has stored every span that can be
-// accepted, with the number of those that cannot; or an error. Never waits for ClickHouse.
+// Serves the OTLP paths as a plain function of (req, res), ahead of Express like ingest. Takes POST
+// /v1/otlp/v1/traces or /v1/traces with an export in protobuf or JSON; responds with 200 once
+// JetStream has stored every span that can be accepted, with the number of rejected ones, or with
+// an error. Never waits for ClickHouse.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
@@ -17,20 +18,23 @@ import { type Encoding, type ReadExport, readExport, type SpanEvent } from './ev
 export interface OtlpDeps {
   edge: EdgeDeps;
   admission: Pick<Admission, 'begin'>;
-  /** Stores events as ingest does: within the budget, and confirmed by the log. @throws ApiError */
+  /**
+   * Stores events as ingest does: within the budget, and acknowledged by the log.
+   * @throws ApiError
+   */
   store: (admission: AdmissionRequest, events: readonly SpanEvent[], spentMs: number) => Promise<void>;
   partitions: number;
-  /** Told of every answer: events and bytes are 0 unless they were accepted now. */
+  /** Called after every response; events and bytes are 0 unless the request was accepted now. */
   observeIngest: (format: 'otlp', status: number, events: number, bytes: number) => void;
 }
 
 const OTLP_PATH = /^\/v1\/(otlp\/v1\/)?traces\/?(?:[?#]|$)/;
-/** Methods under which /v1/traces is the list. */
+/** Methods with which /v1/traces is the list of traces. */
 const LISTS = new Set(['GET', 'HEAD']);
-/** In the metrics, the status of a request whose sender went away; nothing is sent. */
+/** Status in the metrics of a request whose client has disconnected; nothing is sent. */
 const CLIENT_GONE = 499;
 
-/** The pattern of the OTLP path that a request is for; null for any other request. */
+/** Returns the pattern of the OTLP path of a request; null for any other request. */
 export function otlpPathOf(method: string, url: string): string | null {
   const match = url.startsWith('/v1/') ? OTLP_PATH.exec(url) : null;
   if (match === null) return null;
@@ -38,7 +42,7 @@ export function otlpPathOf(method: string, url: string): string | null {
   return LISTS.has(method) ? null : '/v1/traces';
 }
 
-/** Serves exports; the answer is always sent, whatever happens. */
+/** Returns a function that serves exports. It always sends a response. */
 export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: ServerResponse, path: string) => void {
   return (req, res, path) => {
     const began = performance.now();
@@ -50,20 +54,20 @@ export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: S
   };
 }
 
-/** What was accepted, for the metrics. */
+/** Amounts accepted, for the metrics. */
 interface Accepted {
   events: number;
   bytes: number;
 }
 
-/** The encoding that a content type names, null for none that is accepted. */
+/** Returns the encoding that a content type names; null for any other. */
 function encodingOf(contentType: string | undefined): Encoding | null {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'application/x-protobuf') return 'protobuf';
   return type === 'application/json' ? 'json' : null;
 }
 
-/** The status that was sent. */
+/** Serves a request. Resolves with the status that was sent. */
 async function serve(
   req: IncomingMessage,
   res: ServerResponse,
@@ -76,7 +80,7 @@ async function serve(
   try {
     if (req.method !== 'POST') {
       const allow = path === '/v1/traces' ? 'GET, HEAD, POST' : 'POST';
-      throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+      throw new ApiError('method_not_allowed', `This path accepts ${allow}.`, { headers: { Allow: allow } });
     }
     const read = await acceptExport(req, res, encoding, accepted, deps);
     sendAccepted(res, request_id, encoding ?? 'json', read);
@@ -111,7 +115,7 @@ async function acceptExport(
     permit('ingest:write', credential, asked, edge.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
     if (encoding === null)
-      throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
+      throw new ApiError('unsupported_media_type', 'Content-Type: must be application/x-protobuf or application/json');
     if (encoding === 'json') checkJsonType(req.headers['content-type']);
     admission.validated();
     const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes });

@@ -1,9 +1,10 @@
-// A span in the one shape that goes into the log, whichever encoding it came in: the same span is the same text, and so the same
-// event. Fields come in a fixed order; what is empty, zero or left out is not written.
+// The one shape of a span in the ingest log, whichever encoding it was sent in: the same span gives
+// the same text, and therefore the same event. Fields have a fixed order; empty, zero and missing
+// ones are not written.
 import type { Fields } from './values.ts';
 import { SpanRejected } from './values.ts';
 
-/** A span as both readers give it. Ids and digits are checked by them. */
+/** A span as both readers return it. They have checked ids and digits. */
 export interface ReadSpan {
   trace_id: string;
   span_id: string;
@@ -43,7 +44,7 @@ export interface ReadGroup {
   attributes: Fields;
   dropped_attributes_count: number;
   schema_url: string;
-  /** Of a scope. */
+  /** Name and version of a scope. */
   name?: string;
   version?: string;
 }
@@ -51,19 +52,25 @@ export interface ReadGroup {
 const HEX = /^[0-9a-f]*$/;
 const ZEROS = /^0*$/;
 
-/** An id of so many bytes, in lower-case hex. @throws SpanRejected */
+/**
+ * Returns an id of this many bytes in lower-case hex.
+ * @throws SpanRejected
+ */
 export function idOf(hex: string, bytes: number, where: string): string {
-  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRejected(`${where}: takes ${String(bytes)} bytes`);
-  if (ZEROS.test(hex)) throw new SpanRejected(`${where}: is all zeros`);
+  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRejected(`${where}: must be ${String(bytes)} bytes`);
+  if (ZEROS.test(hex)) throw new SpanRejected(`${where}: must not be all zeros`);
   return hex;
 }
 
-/** Empty for a root, whose parent is left out or all zeros. @throws SpanRejected */
+/**
+ * Returns the id of the parent; empty for a root, whose parent is missing or all zeros.
+ * @throws SpanRejected
+ */
 export function parentOf(hex: string, where: string): string {
   return ZEROS.test(hex) ? '' : idOf(hex, 8, where);
 }
 
-/** The text of a resource or a scope, shared by the spans in it. */
+/** Returns the text of a resource or a scope, which its spans share. */
 export function groupText({
   name = '',
   version = '',
@@ -80,7 +87,7 @@ export function groupText({
   return JSON.stringify(group);
 }
 
-/** The text of a span. */
+/** Returns the text of a span. */
 export function spanText(span: ReadSpan): string {
   const normal: Record<string, unknown> = { trace_id: span.trace_id, span_id: span.span_id };
   put(normal, 'parent_span_id', span.parent_span_id);

@@ -1,6 +1,7 @@
-// An export in JSON: its spans, resource by resource and scope by scope, in the shape that both encodings share. Ids are hex,
-// names camelCase, numbers of 64 bits text or number, as the OTLP specification has it; unknown fields are skipped.
-// In: bytes. Out: groups whose spans are read one at a time; InvalidExport where the bytes are none.
+// Reads an export in JSON, resource by resource and scope by scope, into the shape that both
+// encodings share. Following the OTLP specification, ids are hex, names camelCase, 64-bit numbers
+// strings or numbers, and unknown fields are skipped. Takes bytes; returns groups whose spans are
+// read one at a time, or throws InvalidExport.
 import { isUtf8 } from 'node:buffer';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
@@ -20,14 +21,17 @@ import {
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
 const CODES = ['UNSET', 'OK', 'ERROR'];
-/** A number that may have more digits than a number holds. In a text it costs time and changes nothing. */
+/**
+ * Matches numbers that may have more digits than a JavaScript number holds. A match within a string
+ * costs time and changes nothing.
+ */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 const INTEGER = /^-?\d+$/;
 
-/** @throws InvalidExport, SpanRejected for a resource or a scope */
+/** @throws InvalidExport; SpanRejected for a resource or a scope */
 export function* readJson(bytes: Buffer): Generator<SpanGroup> {
   const body = parsed(bytes);
-  if (!isFields(body)) throw new InvalidExport('it is no JSON object');
+  if (!isFields(body)) throw new InvalidExport('it is not a JSON object');
   for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
     const where = `resourceSpans[${String(r)}]`;
     const resource = objectOf(group['resource'], `${where}.resource`);
@@ -62,7 +66,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** A number that loses digits stays the text that it was. */
+/** A number that would lose digits stays a string. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
   return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
@@ -77,7 +81,7 @@ function* objects(value: unknown, where: string): Generator<[number, Fields]> {
 
 function objectOf(value: unknown, where: string): Fields {
   if (value === undefined || value === null) return {};
-  if (!isFields(value)) throw new SpanRejected(`${where}: takes an object`);
+  if (!isFields(value)) throw new SpanRejected(`${where}: must be an object`);
   return value;
 }
 
@@ -95,7 +99,7 @@ function scopeOf(inScope: Fields, where: string): NonNullable<SpanGroup['scope']
 const hex = (value: unknown, where: string): string => jsonText(value, where).toLowerCase();
 
 function readSpan(span: unknown): ReadSpan {
-  if (!isFields(span)) throw new SpanRejected('span: takes an object');
+  if (!isFields(span)) throw new SpanRejected('span: must be an object');
   const status = objectOf(span['status'], 'status');
   return {
     trace_id: idOf(hex(span['traceId'], 'traceId'), 16, 'traceId'),

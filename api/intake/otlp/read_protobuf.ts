@@ -1,5 +1,6 @@
-// An export in protobuf: its spans, resource by resource and scope by scope, in the shape that both encodings share.
-// In: bytes. Out: groups whose spans are read one at a time; InvalidExport where the bytes are none.
+// Reads an export in protobuf, resource by resource and scope by scope, into the shape that both
+// encodings share. Takes bytes; returns groups whose spans are read one at a time, or throws
+// InvalidExport.
 import {
   decodeResourceSpans,
   decodeScopeSpans,
@@ -16,10 +17,10 @@ import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
 import { bounded, hexOf, ITEMS_MAX, InvalidExport, SpanRejected, wireAttributes, wireDigits } from './values.ts';
 
-/** Attributes, events and links of a span at their most, and its other fields. */
+/** Maximum number of attributes, events and links of a span, and its other fields. */
 const SPAN_FIELDS_MAX = 3 * ITEMS_MAX + 16;
 
-/** @throws InvalidExport, SpanRejected for a resource or a scope; InvalidExport also while the spans are read */
+/** @throws InvalidExport, also while the spans are read; SpanRejected for a resource or a scope */
 export function* readProtobuf(bytes: Uint8Array): Generator<SpanGroup> {
   for (const inResource of walked(bytes, RESOURCE_SPANS_FIELD)) {
     const { resource, schemaUrl } = decoded(() => decodeResourceSpans(inResource));
@@ -63,13 +64,13 @@ function decoded<T>(decode: () => T): T {
   } catch (error) {
     const flaw = flawOf(error);
     if (flaw !== null) throw new SpanRejected(flaw, { cause: error });
-    throw new InvalidExport('the bytes are no such message', { cause: error });
+    throw new InvalidExport('the bytes are not such a message', { cause: error });
   }
 }
 
 function readSpan(bytes: Uint8Array): ReadSpan {
   if (decoded(() => hasMoreFields(bytes, SPAN_FIELDS_MAX)))
-    throw new SpanRejected(`takes at most ${String(ITEMS_MAX)} attributes, events and links each`);
+    throw new SpanRejected(`may hold at most ${String(ITEMS_MAX)} attributes, events and links each`);
   const span = decoded(() => decodeSpan(bytes));
   return {
     trace_id: idOf(hexOf(span.traceId), 16, 'traceId'),

@@ -1,19 +1,26 @@
-// Attribute values of OTLP in one shape for both encodings: plain JSON. Integers beyond 2^53 and what is no number become text
-// with all their digits, bytes become base64, what has no value null.
-// In: AnyValue and KeyValue as protobuf or JSON has them. Out: JSON values, or SpanRejected naming the place.
+// Attribute values of OTLP as plain JSON, the same for both encodings. Integers beyond 2^53 and
+// non-finite numbers become strings with all their digits, bytes become base64, and a missing value
+// becomes null. Takes AnyValue and KeyValue as protobuf or JSON has them; returns JSON values, or
+// throws SpanRejected naming the field.
 import type { Bits64, WireKeyValue, WireValue } from '../../../schemas/otlp/messages.ts';
 
-/** Why a span is not taken; its neighbours are. Said of what spans share, it refuses the export. */
+/**
+ * The reason why a span is rejected; its neighbours are accepted. Thrown for what spans share, it
+ * rejects the export.
+ */
 export class SpanRejected extends Error {}
 
-/** The body is no export at all. */
+/** The body is not an export. */
 export class InvalidExport extends Error {}
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Attributes of one span, event, link, scope or resource; events and links of one span. SDKs stop at 128. */
+/**
+ * Maximum number of attributes of one span, event, link, scope or resource, and of events and links
+ * of one span. SDKs stop at 128.
+ */
 export const ITEMS_MAX = 4096;
-/** Levels that lists and objects may be nested in one value. */
+/** Maximum nesting of lists and objects in one value. */
 export const VALUE_DEPTH_MAX = 24;
 
 const INT64_MIN = -(2n ** 63n);
@@ -26,11 +33,12 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Without a prototype: a sender may name an attribute __proto__. */
+/** No prototype, because a sender may name an attribute __proto__. */
 const emptyMap = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>;
 
 function checkCount(count: number, where: string): void {
-  if (count > ITEMS_MAX) throw new SpanRejected(`${where}: takes at most ${String(ITEMS_MAX)}, got ${String(count)}`);
+  if (count > ITEMS_MAX)
+    throw new SpanRejected(`${where}: may hold at most ${String(ITEMS_MAX)}, got ${String(count)}`);
 }
 
 function checkDepth(depth: number, where: string): void {
@@ -38,13 +46,16 @@ function checkDepth(depth: number, where: string): void {
     throw new SpanRejected(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
 }
 
-/** A list of at most ITEMS_MAX. @throws SpanRejected */
+/**
+ * Returns a list of at most ITEMS_MAX.
+ * @throws SpanRejected
+ */
 export function bounded<T>(list: readonly T[], where: string): readonly T[] {
   checkCount(list.length, where);
   return list;
 }
 
-/** Digits of a signed integer of 64 bits as a number where that holds it, else as text. */
+/** Returns a signed 64-bit integer as a number where that is exact, as a string otherwise. */
 function integer(digits: bigint): number | string {
   return digits >= BigInt(Number.MIN_SAFE_INTEGER) && digits <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(digits)
@@ -57,13 +68,13 @@ function real(value: number): number | string {
 
 // --- protobuf ---
 
-/** Unsigned digits of a fixed64. */
+/** Returns the unsigned digits of a fixed64. */
 export function wireDigits({ low, high }: Bits64): string {
   return ((BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)).toString();
 }
 
 function wireInteger({ low, high }: Bits64): number | string {
-  // Small non-negative numbers are nearly all of them.
+  // Nearly all values are small non-negative numbers.
   if (high === 0) return low >>> 0;
   return integer(BigInt.asIntN(64, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)));
 }
@@ -71,7 +82,7 @@ function wireInteger({ low, high }: Bits64): number | string {
 export const hexOf = (bytes: Uint8Array): string => base(bytes, 'hex');
 
 function base(bytes: Uint8Array, encoding: 'hex' | 'base64'): string {
-  // What was not sent is an empty list and no buffer.
+  // A missing field is an empty list rather than a buffer.
   if (bytes.length === 0) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding);
 }
@@ -85,7 +96,7 @@ export function wireAttributes(list: readonly WireKeyValue[], where: string, dep
 }
 
 function wireValue(value: WireValue, where: string, depth: number): unknown {
-  // What is set is an own property; the prototype holds the defaults.
+  // A field that is set is an own property; the prototype holds the defaults.
   if (Object.hasOwn(value, 'stringValue')) return value.stringValue;
   if (Object.hasOwn(value, 'intValue') && value.intValue !== undefined) return wireInteger(value.intValue);
   if (Object.hasOwn(value, 'boolValue')) return value.boolValue;
@@ -101,45 +112,61 @@ function wireValue(value: WireValue, where: string, depth: number): unknown {
 
 // --- JSON ---
 
-/** A list that may be left out. @throws SpanRejected */
+/**
+ * Returns a list; empty when it is missing.
+ * @throws SpanRejected
+ */
 export function jsonList(value: unknown, where: string): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new SpanRejected(`${where}: takes a list`);
+  if (!Array.isArray(value)) throw new SpanRejected(`${where}: must be a list`);
   return value as unknown[];
 }
 
-/** A text that may be left out. @throws SpanRejected */
+/**
+ * Returns a string; empty when it is missing.
+ * @throws SpanRejected
+ */
 export function jsonText(value: unknown, where: string): string {
   if (value === undefined || value === null) return '';
-  if (typeof value !== 'string') throw new SpanRejected(`${where}: takes a text`);
-  // Protobuf has no other texts.
+  if (typeof value !== 'string') throw new SpanRejected(`${where}: must be a string`);
+  // Protobuf strings are always well-formed.
   return value.toWellFormed();
 }
 
-/** An unsigned number of 32 bits that may be left out. @throws SpanRejected */
+/**
+ * Returns an unsigned 32-bit number; 0 when it is missing.
+ * @throws SpanRejected
+ */
 export function jsonCount(value: unknown, where: string): number {
   if (value === undefined || value === null) return 0;
   const count = typeof value === 'string' && INTEGER.test(value) ? Number(value) : value;
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 0 || count > 0xffffffff)
-    throw new SpanRejected(`${where}: takes an unsigned number of 32 bits`);
+    throw new SpanRejected(`${where}: must be an unsigned 32-bit number`);
   return count;
 }
 
-/** An enum: its number, or its name with one of `names` at its end. @throws SpanRejected */
+/**
+ * Returns the number of an enum value, given as a number or as a name that ends with one of
+ * `names`.
+ * @throws SpanRejected
+ */
 export function jsonEnum(value: unknown, names: readonly string[], where: string): number {
   if (value === undefined || value === null) return 0;
   if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
   const index = typeof value === 'string' ? names.findIndex((name) => value.endsWith(`_${name}`)) : -1;
-  if (index < 0) throw new SpanRejected(`${where}: takes the number of an enum`);
+  if (index < 0) throw new SpanRejected(`${where}: must be the number of an enum value`);
   return index;
 }
 
-/** Digits of a fixed64, sent as text or number. @throws SpanRejected */
+/**
+ * Returns the digits of a fixed64, given as a string or a number.
+ * @throws SpanRejected
+ */
 export function jsonDigits(value: unknown, where: string): string {
   if (value === undefined || value === null) return '0';
   const digits = integerOf(value);
   if (digits === null || digits < 0n || digits > UINT64_MAX)
-    throw new SpanRejected(`${where}: takes an unsigned number of 64 bits`);
+    throw new SpanRejected(`${where}: must be an unsigned 64-bit number`);
   return digits.toString();
 }
 
@@ -154,7 +181,7 @@ export function jsonAttributes(list: unknown, where: string, depth = 0): Record<
   checkCount(items.length, where);
   const map = emptyMap();
   for (const item of items) {
-    if (!isFields(item)) throw new SpanRejected(`${where}: takes objects with key and value`);
+    if (!isFields(item)) throw new SpanRejected(`${where}: must hold objects with key and value`);
     const { key, value } = item;
     map[jsonText(key, `${where}.key`)] =
       value === undefined || value === null ? null : jsonValue(value, where, depth + 1);
@@ -163,17 +190,17 @@ export function jsonAttributes(list: unknown, where: string, depth = 0): Record<
 }
 
 function jsonValue(value: unknown, where: string, depth: number): unknown {
-  if (!isFields(value)) throw new SpanRejected(`${where}: takes values such as {"stringValue": "…"}`);
+  if (!isFields(value)) throw new SpanRejected(`${where}: must hold values such as {"stringValue": "…"}`);
   const { stringValue, intValue, boolValue, doubleValue, bytesValue, arrayValue, kvlistValue } = value;
   if (stringValue !== undefined && stringValue !== null) return jsonText(stringValue, `${where}.stringValue`);
   if (intValue !== undefined && intValue !== null) {
     const digits = integerOf(intValue);
     if (digits === null || digits < INT64_MIN || digits > INT64_MAX)
-      throw new SpanRejected(`${where}.intValue: takes a number of 64 bits`);
+      throw new SpanRejected(`${where}.intValue: must be a 64-bit number`);
     return integer(digits);
   }
   if (boolValue !== undefined && boolValue !== null) {
-    if (typeof boolValue !== 'boolean') throw new SpanRejected(`${where}.boolValue: takes true or false`);
+    if (typeof boolValue !== 'boolean') throw new SpanRejected(`${where}.boolValue: must be true or false`);
     return boolValue;
   }
   if (doubleValue !== undefined && doubleValue !== null) return jsonReal(doubleValue, where);
@@ -181,13 +208,13 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
     return Buffer.from(jsonText(bytesValue, `${where}.bytesValue`), 'base64').toString('base64');
   checkDepth(depth, where);
   if (arrayValue !== undefined && arrayValue !== null) {
-    if (!isFields(arrayValue)) throw new SpanRejected(`${where}.arrayValue: takes an object with values`);
+    if (!isFields(arrayValue)) throw new SpanRejected(`${where}.arrayValue: must be an object with values`);
     return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) =>
       item === null ? null : jsonValue(item, where, depth + 1),
     );
   }
   if (kvlistValue === undefined || kvlistValue === null) return null;
-  if (!isFields(kvlistValue)) throw new SpanRejected(`${where}.kvlistValue: takes an object with values`);
+  if (!isFields(kvlistValue)) throw new SpanRejected(`${where}.kvlistValue: must be an object with values`);
   return jsonAttributes(kvlistValue['values'], where, depth);
 }
 
@@ -195,5 +222,5 @@ function jsonReal(value: unknown, where: string): number | string {
   if (typeof value === 'number') return value;
   if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return value;
   if (typeof value === 'string' && DECIMAL.test(value)) return real(Number(value));
-  throw new SpanRejected(`${where}.doubleValue: takes a number`);
+  throw new SpanRejected(`${where}.doubleValue: must be a number`);
 }

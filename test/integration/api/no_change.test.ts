@@ -159,7 +159,7 @@ describe('an empty body', () => {
         operation.name,
         422,
         'invalid_request',
-        'body: is empty; takes a JSON object with the fields to set',
+        'body: is empty; must be a JSON object with the fields to set',
       ]);
       expect([operation.name, await writesOfBuckets()]).toEqual([operation.name, writes]);
     }

@@ -375,7 +375,7 @@ test('neither the cookies of a caller nor those of an upstream pass, and a redir
 
 test('a page of HTML and an answer that cannot be parsed are recorded as errors', async () => {
   upstream.behave(json(200, '<html>Sign in</html>', { 'content-type': 'text/html' }), json(200, '{"choices":'));
-  for (const message of [/page of HTML/, /no JSON object/]) {
+  for (const message of [/page of HTML/, /other than a JSON object/]) {
     const { trace_id, headers } = aTrace();
     const answer = await call(api, 'POST', '/v1/chat/completions', {
       body: { model: 'gpt-4o-mini', messages: question },

@@ -174,7 +174,7 @@ describe('answers', () => {
       {
         partialSuccess: {
           rejectedSpans: '1',
-          errorMessage: '1 of 3 spans were not taken. span 1: traceId: takes 16 bytes',
+          errorMessage: '1 of 3 spans were rejected. span 1: traceId: must be 16 bytes',
         },
       },
     ]);

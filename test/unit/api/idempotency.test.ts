@@ -84,7 +84,7 @@ describe('an answer', () => {
     await (await lockOf(anIdempotency(records), request)).keep({ status: 200, body }, CHANGED);
     await expect(anIdempotency(records).begin(request)).rejects.toMatchObject({
       code: 'conflict',
-      detail: expect.stringMatching(/carried out.*too large to be kept/) as unknown,
+      detail: expect.stringMatching(/carried out.*too large to store/) as unknown,
     });
     await expect(anIdempotency(records).begin({ ...request, body: 'c' })).rejects.toMatchObject({
       code: 'idempotency_key_reused',

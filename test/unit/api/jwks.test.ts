@@ -149,7 +149,7 @@ describe('the keys of a provider', () => {
     await vi.advanceTimersByTimeAsync(REFRESH_MS + 5 * RETRY_MS);
     expect(provider.fetches).toBe(1 + 1 + 5);
     expect(await outcome(await signed(first, { jti: 'new' }))).toBe('ok');
-    expect(problems).toEqual([expect.stringContaining('stay in force')]);
+    expect(problems).toEqual([expect.stringContaining('stay in use')]);
     provider.answer = null;
     provider.keys = [second.jwk];
     await vi.advanceTimersByTimeAsync(RETRY_MS);

@@ -155,7 +155,7 @@ describe('a token under the secret', () => {
   });
 
   it('without a secret and a provider no token is accepted', async () => {
-    expect(await refusal(verifierOf({}), hs256(good))).toContain('takes no tokens');
+    expect(await refusal(verifierOf({}), hs256(good))).toContain('accepts no tokens');
   });
 });
 

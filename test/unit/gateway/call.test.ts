@@ -242,7 +242,7 @@ describe('the model that a path names', () => {
   ])('the model in a path is rejected: %s', (name) => {
     expect(() => {
       checkModelPath(`/models/${name}`);
-    }).toThrow(/^model: takes 1 to 256 letters/);
+    }).toThrow(/^model: must be 1 to 256 letters/);
   });
 });
 
@@ -251,7 +251,7 @@ test('a query with the caller’s credential is rejected, as it would go upstrea
   for (const path of ['/responses?api_key=sk_svc_secret', '/models?k=sk%5Fsvc_secret', '/models?%zz=sk_svc_secret'])
     expect(() => {
       checkQuery(path, headers);
-    }).toThrow(/^query: takes no credential/);
+    }).toThrow(/^query: must not hold a credential/);
   for (const path of ['/responses?api-version=7', '/models'])
     expect(() => {
       checkQuery(path, headers);

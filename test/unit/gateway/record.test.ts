@@ -181,7 +181,7 @@ describe('the answer that is recorded', () => {
     const stream = read(200, 'no event\n\n', 'complete', { isStream: true });
     expect([stream.outcome, stream.attributes['error_message']]).toEqual([
       'error',
-      expect.stringContaining('no JSON object'),
+      expect.stringContaining('other than a JSON object'),
     ]);
     expect(read(200, 'compressed', 'complete', { isPlain: false })).toMatchObject({
       outcome: 'success',
