@@ -1,4 +1,4 @@
-// Puts the parts of analysts of orgs together for one API process.
+// Assembles the parts that serve analysts in one API process.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
 import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
@@ -10,13 +10,13 @@ import { analystRoutes } from './routes.ts';
 import { Running } from './running.ts';
 import type { AnalystStore } from './store.ts';
 
-/** Longest that the engine may take to say which queries it runs. */
+/** Maximum time that the engine may take to list its running queries, milliseconds. */
 const COUNT_MS_MAX = 5000;
 
 export interface AnalystParts {
   analysts: AnalystStore;
   clickhouse: ClickHouse;
-  /** Name of a cluster, where ClickHouse is one. */
+  /** Name of the ClickHouse cluster, if there is one. */
   cluster: string | undefined;
   hasOrg: (org_id: string) => boolean;
   /** Milliseconds since the epoch. */
@@ -35,7 +35,8 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
   const confinement = new Confinement({
     engine,
     database: clickhouse.database,
-    // Whoever knows that it is empty knows the password that is made from it.
+    // Anyone who knows that this password is empty knows the password of the analysts' user, which
+    // is derived from it.
     prepare: () =>
       clickhouse.derived((password) => password) === ''
         ? Promise.resolve("the service's own user of ClickHouse has no password")
