@@ -142,8 +142,8 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       message: 'A query takes no SETTINGS here: settings that are allowed go into the URL',
     };
   if (kind === 'ColumnsApplyTransformer')
-    return denied('APPLY is not available to analysts: name the function for each column');
-  if (!NODES.has(kind)) return denied(`${kind} is not available to analysts`);
+    return denied('APPLY is not allowed: name the function for each column');
+  if (!NODES.has(kind)) return denied(`${kind} is not allowed`);
   const name = firstWord(rest);
   if (kind === 'Function') {
     const ofTable = parent?.kind === 'TableExpression';
@@ -152,15 +152,15 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       return problem === null ? null : denied(problem);
     }
     return denied(
-      ofTable ? `table function ${name} is not available to analysts` : `function ${name}: ${whyLeftOut(name)}`,
+      ofTable ? `table function ${name} cannot be called` : `function ${name}: ${whyLeftOut(name)}`,
     );
   }
   if (kind === 'TableIdentifier')
-    return isAllowedTable(name, database) ? null : denied(`${name} is not available to analysts`);
+    return isAllowedTable(name, database) ? null : denied(`table ${name} cannot be read`);
   if (kind !== 'Identifier' && kind !== 'Literal') return null;
   if (parent === statement || parent?.kind === 'SelectWithUnionQuery') {
-    if (kind === 'Literal') return denied('INTO OUTFILE is not available to analysts');
-    return isAllowedFormat(name) ? null : denied(`format ${name} is not available to analysts`);
+    if (kind === 'Literal') return denied('INTO OUTFILE is not allowed');
+    return isAllowedFormat(name) ? null : denied(`format ${name} is not allowed`);
   }
   // A function can be passed to another one by its bare name: arrayMap(file, …).
   if (kind === 'Identifier' && isFunction(name.toLowerCase()) && !isAllowedFunction(name))
