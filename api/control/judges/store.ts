@@ -25,7 +25,7 @@ export class JudgeStore {
   readonly #onProblem: OnProblem;
   /** Keys of each org's judges. */
   readonly #byOrg = new Map<string, Set<string>>();
-  /** Serializes the changes of one judge within this process, which would otherwise conflict. */
+  /** Changes of one judge by this process, which would lose against each other. */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {

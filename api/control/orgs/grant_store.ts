@@ -1,6 +1,6 @@
-// Grants in JetStream KV, one key each, watched into memory. They are read on every request that
-// the role of a member alone does not permit. A grant that has expired, or whose member has left,
-// permits nothing from that moment on, whether or not its record was deleted.
+// Grants in JetStream KV, one key each, watched into memory: asked on every request that a member's role alone does not let
+// in. Guarantees: a grant that has expired, or whose member has left, allows nothing from that moment on, whether or not
+// somebody has deleted it.
 import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { type MemberRecord, orgKey } from '../../../schemas/records/org.ts';

@@ -11,7 +11,7 @@ export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
   /** Ids of each org's endpoints. */
   readonly #byOrg = new Map<string, Set<string>>();
-  /** Serializes the changes of one endpoint within this process, which would otherwise conflict. */
+  /** Changes of one endpoint by this process, which would lose against each other. */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
