@@ -7,7 +7,7 @@ import type { Resource } from '../../http/auth.ts';
 import { ApiError } from '../../http/errors.ts';
 import { type CreateGrantBody, GRANTABLE, type GrantItem, type GrantRecord } from './grant_schema.ts';
 import type { GrantStore } from './grant_store.ts';
-import { type OrgsDeps, storeAway } from './orgs.ts';
+import { type OrgsDeps, storeUnavailable } from './orgs.ts';
 
 /**
  * Maximum grants in force in one organization. Several processes that create grants at once may
@@ -64,7 +64,7 @@ export async function createGrant(
       throw new ApiError('conflict', `The organization has ${String(GRANTS_MAX)} grants, the most that it can have.`);
     await deps.grants.create(grant);
   } catch (error) {
-    throw error instanceof ApiError ? error : storeAway(error);
+    throw error instanceof ApiError ? error : storeUnavailable(error);
   }
   return grantItemOf(grant);
 }
@@ -78,9 +78,9 @@ export function listGrants(deps: GrantsDeps, org_id: string): GrantItem[] {
  * Revokes a grant: every process rejects requests that need it within a second. @throws ApiError
  * not_found
  */
-export async function dropGrant(deps: GrantsDeps, org_id: string, grant_id: string): Promise<GrantItem> {
+export async function revokeGrant(deps: GrantsDeps, org_id: string, grant_id: string): Promise<GrantItem> {
   const removed = await deps.grants.remove(org_id, grant_id).catch((error: unknown) => {
-    throw storeAway(error);
+    throw storeUnavailable(error);
   });
   if (removed === null) throw new ApiError('not_found', 'The organization has no grant with this id.');
   return grantItemOf(removed);

@@ -141,8 +141,7 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       type: 'READONLY',
       message: 'A query takes no SETTINGS here: settings that are allowed go into the URL',
     };
-  if (kind === 'ColumnsApplyTransformer')
-    return denied('APPLY is not allowed: name the function for each column');
+  if (kind === 'ColumnsApplyTransformer') return denied('APPLY is not allowed: name the function for each column');
   if (!NODES.has(kind)) return denied(`${kind} is not allowed`);
   const name = firstWord(rest);
   if (kind === 'Function') {
@@ -151,12 +150,9 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       const problem = problemOfNames(name, node);
       return problem === null ? null : denied(problem);
     }
-    return denied(
-      ofTable ? `table function ${name} cannot be called` : `function ${name}: ${whyLeftOut(name)}`,
-    );
+    return denied(ofTable ? `table function ${name} cannot be called` : `function ${name}: ${whyLeftOut(name)}`);
   }
-  if (kind === 'TableIdentifier')
-    return isAllowedTable(name, database) ? null : denied(`table ${name} cannot be read`);
+  if (kind === 'TableIdentifier') return isAllowedTable(name, database) ? null : denied(`table ${name} cannot be read`);
   if (kind !== 'Identifier' && kind !== 'Literal') return null;
   if (parent === statement || parent?.kind === 'SelectWithUnionQuery') {
     if (kind === 'Literal') return denied('INTO OUTFILE is not allowed');

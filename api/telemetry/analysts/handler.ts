@@ -104,12 +104,12 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
   const ends = [time, gone.signal];
   try {
     const given = new URLSearchParams((req.url ?? '').slice(2));
-    const analyst = loggedIn(req, given, deps);
+    const analyst = authenticate(req, given, deps);
     takeFromLimits(analyst.org_id, deps);
     const run = await deps.running.enter(analyst.org_id, analyst.user, AbortSignal.any(ends));
     if (run !== null) leave = run.leave;
     // Checked again, since the analyst may have been deleted during the wait.
-    loggedIn(req, given, deps);
+    authenticate(req, given, deps);
     if (run === null) throw tooMany('Too many queries are running. Retry after the seconds in Retry-After', 1);
     ends.push(run.signal);
     await answer(req, res, { analyst, given, signal: AbortSignal.any(ends) }, deps);
@@ -123,7 +123,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
 }
 
 /** @throws Refused */
-function loggedIn(req: IncomingMessage, given: URLSearchParams, { login }: AnalystsDeps): AnalystRecord {
+function authenticate(req: IncomingMessage, given: URLSearchParams, { login }: AnalystsDeps): AnalystRecord {
   const { user = '', password = '' } = loginOf(req.headers, given) ?? {};
   const analyst = login(user, createHash('sha256').update(password).digest('hex'));
   if (analyst !== null) return analyst;

@@ -48,7 +48,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
   });
   const running = new Running();
   analysts.onRemoved((user) => {
-    running.cut(user);
+    running.cancel(user);
   });
   return {
     routes: analystRoutes({ analysts, confinement, hasOrg, now }),
@@ -63,7 +63,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
       },
     },
     close: () => {
-      running.cutAll();
+      running.cancelAll();
       engine.close();
     },
   };

@@ -62,15 +62,15 @@ export class Running {
   }
 
   /** Cancels every query of a user, waiting ones included. */
-  cut(user: string): void {
+  cancel(user: string): void {
     for (const waiting of this.#waiting) if (waiting.user === user) waiting.begin(null);
     for (const abort of this.#ofUser.get(user) ?? []) abort.abort(new Error('the analyst was deleted'));
   }
 
   /** Cancels all queries. */
-  cutAll(): void {
+  cancelAll(): void {
     for (const waiting of this.#waiting) waiting.begin(null);
-    for (const user of [...this.#ofUser.keys()]) this.cut(user);
+    for (const user of [...this.#ofUser.keys()]) this.cancel(user);
   }
 
   #hasRoom(org_id: string): boolean {

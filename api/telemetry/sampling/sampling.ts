@@ -37,7 +37,7 @@ const readCounts = defineQuery({
 });
 
 /** Resolves with the settings and exact counts; rejects when the store is unavailable. */
-export async function showSampling(
+export async function getSampling(
   { settings, clickhouse, now }: SamplingDeps,
   org_id: string,
   query: SamplingQuery,

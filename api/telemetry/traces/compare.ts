@@ -51,7 +51,7 @@ const readScores = defineQuery({
 });
 
 /** Serves POST /v1/traces/compare. */
-export async function compareTwo(deps: CompareDeps, org_id: string, body: CompareBody, signal: AbortSignal) {
+export async function compareTwoTraces(deps: CompareDeps, org_id: string, body: CompareBody, signal: AbortSignal) {
   const { baseline_trace_id, candidate_trace_id, fields } = body;
   const { compare_threshold_percent } = deps.policyOf(org_id);
   const [baseline, candidate] = await Promise.all([
