@@ -75,7 +75,7 @@ export class DatasetStore {
     return sizes;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): DatasetRecord[] {
     return [...(this.#byOrg.get(orgKey(org_id)) ?? [])]
       .flatMap((key) => this.#bucket.get(key) ?? [])

@@ -51,7 +51,7 @@ export class EvalStore {
     return this.#bucket.get(evalKey(org_id, eval_id)) ?? null;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): EvalRecord[] {
     return [...(this.#byOrg.get(orgKey(org_id)) ?? [])].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
   }

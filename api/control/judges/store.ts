@@ -58,7 +58,7 @@ export class JudgeStore {
     return this.#bucket.get(judgeKey(org_id, judge_id)) ?? null;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): JudgeRecord[] {
     const keys = this.#byOrg.get(judgeKey(org_id, '').slice(0, -1)) ?? [];
     return [...keys].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);

@@ -10,7 +10,7 @@ import { type GrantRecord, grantRecord } from './grant_schema.ts';
 
 export interface GrantStoreDeps {
   log: Log;
-  /** An active member; null where the user is none. */
+  /** Returns an active member, or null. */
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
   /** Milliseconds since the epoch. */
   now: () => number;

@@ -45,7 +45,7 @@ export class WebhookStore {
     return this.#byOrg.get(webhookKey(org_id, '').slice(0, -1))?.size ?? 0;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): WebhookRecord[] {
     const keys = this.#byOrg.get(webhookKey(org_id, '').slice(0, -1)) ?? [];
     return [...keys]

@@ -43,7 +43,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
         : ensureOrgViews(clickhouse, cluster),
     now: () => performance.now(),
     onEscape: (what) => {
-      onProblem('ClickHouse does not confine analysts of one org', new Error(what));
+      onProblem('ClickHouse does not confine the analysts of an organization', new Error(what));
     },
   });
   const running = new Running();
