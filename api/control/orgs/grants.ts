@@ -44,7 +44,7 @@ export async function createGrant(
       `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`,
     );
   const expires = isoMillis(body.expires_at);
-  if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: must be in the future');
+  if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');
   const member = deps.orgs.memberOf(org_id, user_id);
   if (member === null) throw new ApiError('member_not_found', 'user_id: is not an active member of this organization');
   await deps.exists[resource.type](org_id, resource.id, signal);

@@ -13,7 +13,7 @@ const AGAIN_MS = 5000;
 const HOLDS_MS = 600_000;
 const TRY_MS_MAX = 20_000;
 const USER = 'selftest';
-/** An id that no organization can have. */
+/** No org has this id. */
 const STRANGER = '!selftest';
 
 export interface ConfinementDeps {
@@ -79,22 +79,16 @@ export class Confinement {
   }
 }
 
-/**
- * Expected result of a query that is sent as the engine's user of analysts, bypassing the parser's
- * check: the codes of an exception, or an answer.
- */
+/** What a query of the engine's user for analysts has to come to, past the parser's check: the codes of a refusal, or an answer. */
 type Expected = { codes: readonly number[] } | { text: string };
 
 const DENIED = { codes: [497] };
 const UNSEEN = { codes: [60, 497] };
-/**
- * The embedded engine has no working folder, without which file() fails before the engine checks
- * permissions (ops/launch/clickhouse/launcher.ts).
- */
+/** The embedded engine has no working folder, and file() fails without one before the engine looks at rights (ops/launch/clickhouse/launcher.ts). */
 const NO_FILE = { codes: [497, 1001] };
 
 interface Attempt {
-  /** The property that the attempt checks, in words for the operator who creates an analyst. */
+  /** What has to be so, in words for whoever asked for an analyst. */
   what: string;
   query: string;
   org_id: string | null;
@@ -108,46 +102,43 @@ function attempts(database: string, views: string): Attempt[] {
     stranger('its user can only read', "SELECT value FROM system.settings WHERE name = 'readonly'", { text: '1\n' }),
     stranger('its user reads the views', `SELECT count() FROM \`${views}\`.analyst_spans`, { text: '0\n' }),
     {
-      what: 'no row is visible without an organization',
+      what: 'no row is shown without an org',
       query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_spans LIMIT 1)`,
       org_id: null,
       expected: { text: '0\n' },
     },
     {
-      what: 'no usage is visible without an organization',
+      what: 'no use is shown without an org',
       query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_usage LIMIT 1)`,
       org_id: null,
       expected: { text: '0\n' },
     },
-    stranger('the tables of the service are not readable', `SELECT count() FROM \`${database}\`.spans`, DENIED),
-    stranger('the views of the operator are not readable', `SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
+    stranger("the service's tables are closed", `SELECT count() FROM \`${database}\`.spans`, DENIED),
+    stranger("the operator's views are closed", `SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
     stranger(
-      'indexes are not readable (mergeTreeIndex)',
+      'indexes are closed (mergeTreeIndex)',
       `SELECT count() FROM mergeTreeIndex('${database}', 'spans')`,
       DENIED,
     ),
-    stranger('files are not readable', "SELECT * FROM file('/etc/hostname', 'LineAsString')", NO_FILE),
-    stranger('addresses cannot be called (url)', "SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
+    stranger('files are closed', "SELECT * FROM file('/etc/hostname', 'LineAsString')", NO_FILE),
+    stranger('addresses are closed (url)', "SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
     stranger(
-      'other servers cannot be called (remote)',
+      'other servers are closed (remote)',
       `SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`,
       DENIED,
     ),
-    stranger('the query log is not readable', 'SELECT count() FROM system.query_log', UNSEEN),
-    stranger('running queries are not readable', 'SELECT count() FROM system.processes', UNSEEN),
-    stranger('the memory limit cannot be raised', 'SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
+    stranger('the log of queries is closed', 'SELECT count() FROM system.query_log', UNSEEN),
+    stranger('queries that run are closed', 'SELECT count() FROM system.processes', UNSEEN),
+    stranger('memory cannot be raised', 'SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
     stranger('readonly cannot be lifted', 'SELECT 1 SETTINGS readonly = 0', { codes: [164, 452] }),
-    stranger('the time limit cannot be raised', 'SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
+    stranger('time cannot be raised', 'SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
     stranger('nothing can be written', `INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, {
       codes: [164, 497],
     }),
   ];
 }
 
-/**
- * Queries that the parser's check must reject: the ways to use a function without writing its
- * parentheses.
- */
+/** What the parser's check has to refuse: the ways in which a function gets into a query without its parentheses. */
 const HIDDEN = [
   "SELECT file('/etc/hostname')",
   "SELECT arrayMap(file, ['/etc/hostname'])",
@@ -183,7 +174,7 @@ async function tryToEscape(
   }
   const listed = await read('SELECT DISTINCT lower(name) FROM system.functions', null);
   const functions = new Set(listed.text.trim().split('\n'));
-  if (listed.code !== null || !functions.has('file')) return 'the engine does not list its functions';
+  if (listed.code !== null || !functions.has('file')) return 'the engine does not say which functions it has';
   for (const query of HIDDEN)
     if ((await checkQuery({ engine, functions }, query, { user: USER, signal })) === null) {
       found(`${query} passed the check`);

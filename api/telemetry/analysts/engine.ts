@@ -9,10 +9,7 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ORG_ANALYST, ORG_HEADER, orgAnalystPassword, orgDatabaseOf } from '../../../sql/analysts/org_views.ts';
 import { CONNECTIONS_MAX } from './running.ts';
 
-/**
- * Returns the mark in the id of every query that the engine runs for an organization, from any
- * process.
- */
+/** Every query that the engine runs for an organization has this in its id, whichever process began it. */
 export const orgMark = (org_id: string): string => createHash('sha256').update(org_id).digest('hex').slice(0, 16);
 
 /** Maximum bytes of a parser's answer. That of a query of 128 KiB is far smaller. */

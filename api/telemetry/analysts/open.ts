@@ -10,7 +10,7 @@ import { analystRoutes } from './routes.ts';
 import { Running } from './running.ts';
 import type { AnalystStore } from './store.ts';
 
-/** Maximum time that the engine may take to list its running queries, milliseconds. */
+/** Longest that the engine may take to say which queries it runs. */
 const COUNT_MS_MAX = 5000;
 
 export interface AnalystParts {

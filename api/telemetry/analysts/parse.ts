@@ -1,10 +1,10 @@
-// Lets the engine's parser analyse a query, and checks the result.
+// Has the engine's parser take a query apart, and checks what came of it.
 import type { Login } from './request.ts';
 import { refusalOf, type Refusal } from './check.ts';
 import type { AnalystEngine } from './engine.ts';
 
 const PREFIX = 'EXPLAIN AST ';
-/** Format of the parser's answer, without escapes. */
+/** The parser's answer, without escapes of a format of its own. */
 const FORMAT = 'TabSeparatedRaw';
 
 export interface ParseDeps {

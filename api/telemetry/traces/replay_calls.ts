@@ -92,7 +92,7 @@ function failureOf({ span, model }: ReplayCall, error: unknown): unknown {
     });
   const reason =
     status === 404
-      ? `its model ${model} no longer exists, ${message}`
+      ? `its model ${model} is gone, ${message}`
       : `its model ${model} rejected the call, ${message}`;
   return new ApiError('replay_failed', replayProblem(span.span_id, reason), { cause: error });
 }

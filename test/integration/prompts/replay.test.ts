@@ -291,7 +291,7 @@ describe('a replay that cannot be made', () => {
     upstream.behave((res, request) => {
       (request.body.model === 'gpt-4o' ? fail(404) : say('ok'))(res, request);
     });
-    expect(await refused(trace, { commit: true })).toMatch(/^Span there: its model gpt-4o no longer exists/);
+    expect(await refused(trace, { commit: true })).toMatch(/^Span there: its model gpt-4o is gone/);
     // What comes after has landed, so what was stored before would have too.
     await ingest(aCall());
     expect((await spans()) - before).toBe(1);

@@ -77,7 +77,7 @@ describe('the calls of a replay', () => {
     };
     await expect(makeCalls(upstream, calls(5), never, BOUNDS)).rejects.toMatchObject({
       code: 'replay_failed',
-      detail: 'Span span-1: its model model-1 no longer exists, no such model.',
+      detail: 'Span span-1: its model model-1 is gone, no such model.',
     });
     expect(asked).toEqual(['model-0', 'model-1']);
   });
