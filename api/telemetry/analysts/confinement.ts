@@ -150,10 +150,7 @@ const HIDDEN = [
   'SYSTEM FLUSH LOGS',
 ];
 
-/**
- * @param found called with the escape and the statement that showed it: for the log, not for the
- * caller
- */
+/** @param found told what a way out was, with the statement that found it: for the log, not for who asks */
 async function tryToEscape(
   engine: AnalystEngine,
   database: string,

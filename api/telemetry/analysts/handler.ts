@@ -223,7 +223,7 @@ async function fail(
   if (thrown instanceof Refused) refused = thrown.refusal;
   else if (time?.aborted === true)
     refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`);
-  else if (cut?.aborted === true) refused = refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was deleted');
+  else if (cut?.aborted === true) refused = refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away');
   else if (thrown instanceof ApiError && thrown.code === 'payload_too_large')
     refused = refusal(223, 'QUERY_IS_TOO_LARGE', `The query is larger than ${String(QUERY_BYTES_MAX)} bytes`);
   else if (thrown instanceof ApiError || thrown instanceof MalformedBody)

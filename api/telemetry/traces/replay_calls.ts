@@ -91,8 +91,6 @@ function failureOf({ span, model }: ReplayCall, error: unknown): unknown {
       cause: error,
     });
   const reason =
-    status === 404
-      ? `its model ${model} is gone, ${message}`
-      : `its model ${model} rejected the call, ${message}`;
+    status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} rejected the call, ${message}`;
   return new ApiError('replay_failed', replayProblem(span.span_id, reason), { cause: error });
 }

@@ -259,7 +259,7 @@ describe("an org's analyst", () => {
     );
     const answer = await call(api, 'DELETE', `/admin/orgs/org_a/analysts/${gone.user}`, { headers: operator });
     expect(answer.json?.['data']).toEqual({ user: gone.user, deleted: true });
-    expect((await slow).text).toMatch(/was deleted/);
+    expect((await slow).text).toMatch(/taken away/);
     for (const at of [api, other])
       await eventually(async () => (await send(at.url, { body: 'SELECT 1', headers: login(gone) })).status === 403, {
         what: 'a refusal',
