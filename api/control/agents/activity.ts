@@ -118,7 +118,7 @@ export class AgentActivity {
     this.#behind = true;
     for (let page = 0; page < PAGES_MAX && this.#behind; page++) {
       const rows = await seenSince(clickhouse, { since, rows: ROWS_MAX }, { signal });
-      for (const { org_id, agent_id, last_seen_ms } of rows) this.#take(agentKey(org_id, agent_id), last_seen_ms);
+      for (const { org_id, agent_id, last_seen_ms } of rows) this.#record(agentKey(org_id, agent_id), last_seen_ms);
       since = Math.max(since, rows.at(-1)?.landed_ms ?? 0);
       this.#since = Math.max(this.#since, since);
       this.#behind = rows.length >= ROWS_MAX;
@@ -138,13 +138,13 @@ export class AgentActivity {
       for (const { org_id, agent_id } of batch) {
         const key = agentKey(org_id, agent_id);
         this.#unknown.delete(key);
-        this.#take(key, 0);
+        this.#record(key, 0);
       }
-      for (const { org_id, agent_id, last_seen_ms } of found) this.#take(agentKey(org_id, agent_id), last_seen_ms);
+      for (const { org_id, agent_id, last_seen_ms } of found) this.#record(agentKey(org_id, agent_id), last_seen_ms);
     }
   }
 
-  #take(key: string, lastSeen: number): void {
+  #record(key: string, lastSeen: number): void {
     if (this.#options.agents.has(key)) this.#seen.set(key, Math.max(lastSeen, this.#seen.get(key) ?? 0));
   }
 }

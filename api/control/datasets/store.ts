@@ -66,7 +66,7 @@ export class DatasetStore {
     return sizes;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): DatasetRecord[] {
     return [...this.#byOrg.of(org_id).values()].filter(({ deleting }) => deleting === undefined).sort(newestFirst);
   }

@@ -335,7 +335,7 @@ async function byTime(
     const missing = some.flat().find((trace_id) => !starts.has(trace_id));
     if (missing === undefined) continue;
     if (known.some(({ trace_id }) => trace_id === missing))
-      throw new ApiError('cross_org_access', `trace_ids: trace ${missing} belongs to another org.`);
+      throw new ApiError('cross_org_access', `trace_ids: trace ${missing} belongs to another organization.`);
     throw new ApiError('trace_not_found', `trace_ids: there is no trace ${missing}.`);
   }
   return [...starts].sort(([, a], [, b]) => a - b).map(([trace_id]) => trace_id);

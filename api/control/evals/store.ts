@@ -48,7 +48,7 @@ export class EvalStore {
     return this.#bucket.get(evalKey(org_id, eval_id)) ?? null;
   }
 
-  /** Of an org, newest first. */
+  /** Returns those of an organization, newest first. */
   list(org_id: string): EvalRecord[] {
     return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }

@@ -79,7 +79,7 @@ function repriceRoute(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }):
     handler: async ({ body, audit, signal }) => {
       const { org_id, model } = body;
       const [since, until] = [Date.parse(body.since), Date.parse(body.until)];
-      if (!deps.hasOrg(org_id)) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+      if (!deps.hasOrg(org_id)) throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
       const args: RepriceArgs = { org_id, since, until, model: model ?? null };
       const range = { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
       audit.org(org_id);

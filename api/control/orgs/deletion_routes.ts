@@ -12,7 +12,7 @@ import {
 import { ApiError } from '../../http/errors.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
-import { storeAway } from './orgs.ts';
+import { storeUnavailable } from './orgs.ts';
 import type { OrgStore } from './store.ts';
 
 const TAG = 'Operator';
@@ -64,7 +64,7 @@ export async function deleteOrg(
   };
   const mayReplace = ({ job_id }: OrgDeletion): boolean => job_id === last?.job_id && last.status === 'failed';
   const { record, begun } = await deletions.begin(asked, mayReplace).catch((cause: unknown) => {
-    throw storeAway(cause);
+    throw storeUnavailable(cause);
   });
   const known = begun ? null : await jobOf(OPERATOR_JOBS, record.job_id);
   if (known !== null) return { job: known, begun };

@@ -6,7 +6,7 @@ import { orgParams } from '../../http/common_params.ts';
 import { pageOf, pageQuery } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { createGrantBody, deletedGrant, grantItem, grantParams } from './grant_schema.ts';
-import { createGrant, dropGrant, type GrantsDeps, listGrants } from './grants.ts';
+import { createGrant, type GrantsDeps, listGrants, revokeGrant } from './grants.ts';
 
 const TAG = 'Organization';
 
@@ -84,7 +84,7 @@ function deleteGrantRoute(deps: GrantsDeps): Route {
     response: deletedGrant,
     errors: ['not_found'],
     handler: async ({ org_id, params, audit }) => {
-      const { user_id, resource, permissions } = await dropGrant(deps, org_id, params.grant_id);
+      const { user_id, resource, permissions } = await revokeGrant(deps, org_id, params.grant_id);
       audit.changes({ user_id, resource, permissions });
       return { data: { grant_id: params.grant_id, deleted: true as const } };
     },

@@ -9,7 +9,7 @@ import { ApiError } from '../../http/errors.ts';
 import { GRANTABLE, type GrantRecord } from '../../../schemas/records/grant.ts';
 import type { CreateGrantBody, GrantItem } from './grant_schema.ts';
 import type { GrantStore } from './grant_store.ts';
-import { type OrgsDeps, storeAway } from './orgs.ts';
+import { type OrgsDeps, storeUnavailable } from './orgs.ts';
 
 /**
  * Maximum grants in force in one organization. Several processes that create grants at once may
@@ -46,7 +46,7 @@ export async function createGrant(
       `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`,
     );
   const expires = isoMillis(body.expires_at);
-  if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: must be in the future');
+  if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');
   const member = deps.orgs.memberOf(org_id, user_id);
   if (member === null) throw new ApiError('member_not_found', 'user_id: is not an active member of this organization');
   await deps.exists[resource.type](org_id, resource.id, signal);
@@ -66,7 +66,7 @@ export async function createGrant(
       throw new ApiError('conflict', `The organization has ${String(GRANTS_MAX)} grants, the most that it can have.`);
     await deps.grants.create(grant);
   } catch (error) {
-    throw error instanceof ApiError ? error : storeAway(error);
+    throw error instanceof ApiError ? error : storeUnavailable(error);
   }
   return grantItemOf(grant);
 }
@@ -80,9 +80,9 @@ export function listGrants(deps: GrantsDeps, org_id: string): GrantItem[] {
  * Revokes a grant: every process rejects requests that need it within a second. @throws ApiError
  * not_found
  */
-export async function dropGrant(deps: GrantsDeps, org_id: string, grant_id: string): Promise<GrantItem> {
+export async function revokeGrant(deps: GrantsDeps, org_id: string, grant_id: string): Promise<GrantItem> {
   const removed = await deps.grants.remove(org_id, grant_id).catch((error: unknown) => {
-    throw storeAway(error);
+    throw storeUnavailable(error);
   });
   if (removed === null) throw new ApiError('not_found', 'The organization has no grant with this id.');
   return grantItemOf(removed);

@@ -16,7 +16,7 @@ import {
   membersQuery,
   roleBody,
 } from './member_schema.ts';
-import { acceptMembership, dropMember, inviteMember, listMembers, type MembersDeps, setRole } from './members.ts';
+import { acceptMembership, endMembership, inviteMember, listMembers, type MembersDeps, setRole } from './members.ts';
 
 const TAG = 'Organization';
 
@@ -142,7 +142,7 @@ function removeMemberRoute(deps: MembersDeps): Route {
     response: deletedMember,
     errors: ['member_not_found', 'conflict'],
     handler: async ({ org_id, params, audit }) => {
-      const { member, api_keys } = await dropMember(deps, org_id, params.user_id);
+      const { member, api_keys } = await endMembership(deps, org_id, params.user_id);
       const { email, role, status } = member;
       audit.changes({ email, role, status, ...auditedEffects(api_keys) });
       return { data: { user_id: params.user_id, deleted: true as const, api_keys } };

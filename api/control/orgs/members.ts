@@ -105,7 +105,7 @@ export async function setRole(
  * @returns the removed member, and the API keys that were revoked @throws ApiError
  * member_not_found, conflict
  */
-export async function dropMember(
+export async function endMembership(
   deps: MembersDeps,
   org_id: string,
   user_id: string,
@@ -119,7 +119,7 @@ export async function dropMember(
 }
 
 /** @throws ApiError invalid_request, member_not_found, conflict, upstream_unavailable */
-export async function askForTransfer(
+export async function offerOwnership(
   deps: MembersDeps,
   by: OrgCredential,
   new_owner_user_id: string,
@@ -146,18 +146,18 @@ export async function askForTransfer(
 }
 
 /** Returns the latest transfer, or null if there never was one. */
-export function shownTransfer(deps: MembersDeps, org_id: string): TransferItem | null {
+export function getTransfer(deps: MembersDeps, org_id: string): TransferItem | null {
   const { transfer } = getOrg(deps, org_id);
   return transfer === null ? null : transferItemOf(transfer, deps.now());
 }
 
 /** @returns the id of the cancelled transfer @throws ApiError conflict */
-export async function dropTransfer(deps: MembersDeps, org_id: string): Promise<string> {
+export async function cancelTransfer(deps: MembersDeps, org_id: string): Promise<string> {
   return (await changeRecord(deps, org_id, (org) => withdrawTransfer(org, deps.now()))).transfer.transfer_id;
 }
 
 /** @throws ApiError forbidden, invalid_request, expired */
-export async function takeOwnership(
+export async function acceptOwnership(
   deps: MembersDeps,
   org_id: string,
   person: PersonCredential,

@@ -84,7 +84,7 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
   } catch (error) {
     if (error instanceof RevisionConflict)
       throw new ApiError('conflict', `The organization ${org.org_id} already exists.`, { cause: error });
-    throw storeAway(error);
+    throw storeUnavailable(error);
   }
   return orgItemOf(org);
 }
@@ -126,7 +126,7 @@ export async function changeRecord<R extends { org: OrgRecord }>(
   apply: (org: OrgRecord) => R,
 ): Promise<R> {
   const changed = await deps.orgs.change(org_id, apply).catch((error: unknown) => {
-    throw error instanceof ApiError ? error : storeAway(error);
+    throw error instanceof ApiError ? error : storeUnavailable(error);
   });
   if (changed === null) throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
   return changed;
@@ -152,7 +152,7 @@ export async function createKey(
 ): Promise<CreatedKey> {
   if (maker.kind === 'operator') getOrg(deps, org_id);
   const scopes = [...new Set(body.scopes)];
-  const missing = beyondMaker(maker, scopes);
+  const missing = scopesLacking(maker, scopes);
   if (missing.length > 0)
     throw new ApiError(
       'forbidden',
@@ -169,14 +169,14 @@ export async function createKey(
   try {
     await deps.keys.create(hashKey(raw_key), record);
   } catch (error) {
-    throw storeAway(error);
+    throw storeUnavailable(error);
   }
   const { id, name, key_prefix } = record;
   return { id, name, key_prefix, scopes, raw_key };
 }
 
 /** Returns the scopes that the creator of a key lacks. */
-function beyondMaker(maker: OrgCredential | OperatorCredential, scopes: readonly Scope[]): Scope[] {
+function scopesLacking(maker: OrgCredential | OperatorCredential, scopes: readonly Scope[]): Scope[] {
   if (maker.kind === 'operator') return [];
   if (maker.kind === 'user') return beyondRole(maker.role, scopes);
   const beyond = new Set([
@@ -241,12 +241,12 @@ export async function revokeKey(deps: OrgsDeps, org_id: string, key_id: string):
   const removed = await deps.keys.remove(org_id, key_id).catch((error: unknown) => {
     // Another request has revoked the same key.
     if (error instanceof RevisionConflict) return true;
-    throw storeAway(error);
+    throw storeUnavailable(error);
   });
   if (!removed) throw new ApiError('api_key_not_found', 'The organization has no API key with this id.');
 }
 
-export function storeAway(cause: unknown): ApiError {
+export function storeUnavailable(cause: unknown): ApiError {
   return new ApiError('upstream_unavailable', 'The store of organizations and keys cannot be written. Try again.', {
     cause,
   });

@@ -13,7 +13,7 @@ import { may } from '../../http/credential.ts';
 import { fromTo } from '../../http/changes.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { storeAway } from './orgs.ts';
+import { storeUnavailable } from './orgs.ts';
 import type { PolicyStore } from './policy_store.ts';
 
 const TAG = 'Organization';
@@ -22,7 +22,9 @@ const shownPolicy = policy
   .extend({
     pii: piiPolicy
       .optional()
-      .describe('What is redacted before it is stored: the PII policy. Shown to those who may edit it'),
+      .describe(
+        'The PII policy, which defines what is redacted before it is stored. Included only for callers who may edit it',
+      ),
   })
   .meta({ id: 'Policy' });
 const policyBody = policyChange.extend({ pii: piiPolicyChange.nullish() });
@@ -83,7 +85,7 @@ function changePolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
       const formula = typeof body.value_of_outcomes === 'string' ? parseFormula(body.value_of_outcomes) : null;
       if (formula?.ok === false) throw new ApiError('invalid_request', `value_of_outcomes: ${formula.message}`);
       const changed = await policies.change(org_id, body).catch((error: unknown) => {
-        throw storeAway(error);
+        throw storeUnavailable(error);
       });
       // The policy is two records. If the second cannot be written, the request fails with 502, and
       // repeating it completes the change.

@@ -2,7 +2,7 @@
 import { orgParams } from '../../http/common_params.ts';
 import { definePersonRoute, defineRoute, type Route } from '../../http/route.ts';
 import { acceptBody, deletedTransfer, requestedTransfer, transferBody, transferItem } from './member_schema.ts';
-import { askForTransfer, dropTransfer, type MembersDeps, shownTransfer, takeOwnership } from './members.ts';
+import { acceptOwnership, cancelTransfer, getTransfer, type MembersDeps, offerOwnership } from './members.ts';
 
 const TAG = 'Organization';
 
@@ -29,7 +29,7 @@ function requestTransferRoute(deps: MembersDeps): Route {
     secret: deps.showTokens,
     errors: ['member_not_found', 'conflict'],
     handler: async ({ credential, body, audit }) => {
-      const transfer = await askForTransfer(deps, credential, body.new_owner_user_id);
+      const transfer = await offerOwnership(deps, credential, body.new_owner_user_id);
       audit.target(transfer.transfer_id);
       audit.changes({ new_owner_user_id: transfer.new_owner_user_id });
       return { data: transfer };
@@ -48,7 +48,7 @@ function getTransferRoute(deps: MembersDeps): Route {
     permission: 'org:read',
     params: orgParams,
     response: transferItem.nullable(),
-    handler: ({ org_id }) => ({ data: shownTransfer(deps, org_id) }),
+    handler: ({ org_id }) => ({ data: getTransfer(deps, org_id) }),
   });
 }
 
@@ -66,7 +66,7 @@ function withdrawTransferRoute(deps: MembersDeps): Route {
     response: deletedTransfer,
     errors: ['conflict'],
     handler: async ({ org_id, audit }) => {
-      const transfer_id = await dropTransfer(deps, org_id);
+      const transfer_id = await cancelTransfer(deps, org_id);
       audit.target(transfer_id);
       return { data: { transfer_id, deleted: true as const } };
     },
@@ -89,7 +89,7 @@ function acceptTransferRoute(deps: MembersDeps): Route {
     response: transferItem,
     errors: ['expired', 'forbidden'],
     handler: async ({ credential, params, body, audit }) => {
-      const { transfer, from_user_id } = await takeOwnership(deps, params.org_id, credential, body.token);
+      const { transfer, from_user_id } = await acceptOwnership(deps, params.org_id, credential, body.token);
       audit.target(transfer.transfer_id);
       audit.changes({ owner: { from: from_user_id, to: transfer.new_owner_user_id } });
       return { data: transfer };

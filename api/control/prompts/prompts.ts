@@ -53,7 +53,7 @@ export async function createPrompt(
     };
     const there = deps.store.get(org_id, name, record.version);
     if (there === null) checkRoom(deps.store, record);
-    const stands = there ?? (await deps.store.create(record).catch(storeAway));
+    const stands = there ?? (await deps.store.create(record).catch(storeUnavailable));
     if (stands === record) return { record, made: true };
     if (!numbered && sameContent(stands, record)) return { record: stands, made: false };
     if (!numbered)
@@ -143,6 +143,6 @@ const full = (has: string) => new ApiError('conflict', `${has}, the most that it
 const sameContent = (a: PromptRecord, b: PromptRecord): boolean =>
   a.model === b.model && JSON.stringify(a.template) === JSON.stringify(b.template);
 
-function storeAway(cause: unknown): never {
+function storeUnavailable(cause: unknown): never {
   throw new ApiError('upstream_unavailable', 'The prompt could not be stored. Try again.', { cause });
 }

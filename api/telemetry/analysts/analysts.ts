@@ -1,4 +1,5 @@
-// Making, listing and taking away the analysts of an org. A password leaves this file once and is stored nowhere.
+// Creates, lists and deletes the analysts of an organization. A password is returned once and
+// stored nowhere.
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
@@ -18,7 +19,10 @@ export interface AnalystAdminDeps {
   now: () => number;
 }
 
-/** @throws ApiError org_not_found, conflict when the name is taken, there are as many as may be, or the engine cannot confine them */
+/**
+ * @throws ApiError org_not_found; conflict when the name is taken, the organization has
+ * ANALYSTS_MAX analysts, or the engine cannot confine analysts
+ */
 export async function createAnalyst(
   deps: AnalystAdminDeps,
   org_id: string,
@@ -28,14 +32,14 @@ export async function createAnalyst(
   checkOrg(deps, org_id);
   const there = deps.analysts.list(org_id);
   if (there.some((record) => record.name === name))
-    throw new ApiError('conflict', `name: the org has an analyst ${name}`);
+    throw new ApiError('conflict', `name: the organization already has an analyst ${name}`);
   if (there.length >= ANALYSTS_MAX)
-    throw new ApiError('conflict', `An org has at most ${String(ANALYSTS_MAX)} analysts: take one away first.`);
+    throw new ApiError('conflict', `An organization has at most ${String(ANALYSTS_MAX)} analysts. Delete one first.`);
   const confined = await deps.confinement.ensure();
   if (typeof confined === 'string')
     throw new ApiError(
       'conflict',
-      `This store cannot confine analysts of one org, an external ClickHouse may: ${confined}`,
+      `This store cannot confine the analysts of an organization; an external ClickHouse may: ${confined}`,
     );
   const user = `analyst_${randomBytes(USER_BYTES).toString('hex')}`;
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
@@ -46,7 +50,7 @@ export async function createAnalyst(
   return { user, password, url };
 }
 
-/** Oldest first. @throws ApiError org_not_found */
+/** Returns the analysts of an organization, oldest first. @throws ApiError org_not_found */
 export function listAnalysts(deps: AnalystAdminDeps, org_id: string): AnalystItem[] {
   checkOrg(deps, org_id);
   return deps.analysts.list(org_id).map(({ user, name, created_at }) => ({ user, name, created_at }));
@@ -56,17 +60,20 @@ export function listAnalysts(deps: AnalystAdminDeps, org_id: string): AnalystIte
 export async function removeAnalyst(deps: AnalystAdminDeps, org_id: string, user: string): Promise<void> {
   checkOrg(deps, org_id);
   if (!(await stored(deps.analysts.remove(org_id, user))))
-    throw new ApiError('not_found', `The org has no analyst ${user}.`);
+    throw new ApiError('not_found', `The organization has no analyst ${user}.`);
 }
 
-/** The address at which a request reached us. What a proxy says of its own scheme is not believed, as nobody says which proxy may. */
+/**
+ * Returns the address at which a request arrived. A forwarded scheme is ignored, since no setting
+ * names the proxies that may be trusted.
+ */
 export function baseUrlOf(req: IncomingMessage): string {
   const scheme = (req.socket as Partial<TLSSocket>).encrypted === true ? 'https' : 'http';
   return `${scheme}://${req.headers.host ?? 'localhost'}`;
 }
 
 function checkOrg({ hasOrg }: AnalystAdminDeps, org_id: string): void {
-  if (!hasOrg(org_id)) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  if (!hasOrg(org_id)) throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
 }
 
 async function stored<T>(work: Promise<T>): Promise<T> {

@@ -1,8 +1,11 @@
-// Errors of the service in ClickHouse's own style, so that its clients understand them.
+// Writes errors of the service in the style of ClickHouse, which its clients understand.
 import type { ServerResponse } from 'node:http';
 import type { Refusal } from './check.ts';
 
-/** As ClickHouse answers them (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp), where it has one of its own; else a bad request. */
+/**
+ * HTTP statuses that ClickHouse uses for its exception codes
+ * (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp); any other code is a 400.
+ */
 const STATUS_OF: Readonly<Record<number, number>> = {
   // UNKNOWN_DATABASE
   81: 404,
@@ -16,7 +19,7 @@ const STATUS_OF: Readonly<Record<number, number>> = {
   202: 503,
   // QUERY_IS_TOO_LARGE
   223: 413,
-  // NETWORK_ERROR: the engine is away, or cannot be shown to confine analysts
+  // NETWORK_ERROR: the engine is unavailable, or cannot be shown to confine analysts
   210: 503,
   // ACCESS_DENIED
   497: 403,
@@ -24,7 +27,7 @@ const STATUS_OF: Readonly<Record<number, number>> = {
   516: 403,
 };
 
-/** The HTTP status of a refusal. */
+/** Returns the HTTP status of a refusal. */
 export const statusOf = ({ code }: Pick<Refusal, 'code'>): number => STATUS_OF[code] ?? 400;
 
 export function sendRefusal(

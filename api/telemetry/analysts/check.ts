@@ -1,10 +1,11 @@
-// Whether a query of an org's analyst may run, from what the engine's own parser made of it (EXPLAIN AST): statements, functions, tables
-// and formats by lists of what is allowed. The first of two fences: grants and row policies in the engine are the other.
-// Pure: in comes the parser's text, out comes why not.
+// Decides whether a query of an analyst may run, from the tree that the engine's own parser returns
+// (EXPLAIN AST): statements, functions, tables and formats are checked against allow lists. This is
+// the first of two fences; grants and row policies in the engine are the second. Pure: takes the
+// text of the tree, returns the refusal or null.
 import { isAllowedFunction, isAllowedTableFunction, whyLeftOut } from './functions.ts';
 import { problemOfNames } from './names.ts';
 
-/** Why a query is refused, as ClickHouse would say it. */
+/** The reason for which a query is rejected, as an exception of ClickHouse. */
 export interface Refusal {
   code: number;
   type: string;
@@ -14,11 +15,14 @@ export interface Refusal {
 export interface CheckOptions {
   /** Database of the views. */
   database: string;
-  /** Whether the engine has a function of this name, in lower case. */
+  /** Returns whether the engine has a function of this name, in lower case. */
   isFunction: (name: string) => boolean;
 }
 
-/** Parts of a SELECT. What the parser knows beyond them (APPLY, whose function it does not write down; settings) is refused. */
+/**
+ * Allowed parts of a SELECT. Everything else is rejected, such as settings, and APPLY, whose
+ * function the parser does not print.
+ */
 const NODES = new Set([
   'SelectWithUnionQuery',
   'SelectQuery',
@@ -52,17 +56,23 @@ const NODES = new Set([
   'WithElement',
 ]);
 
-/** Statements whose parts the parser writes out in full. */
+/** Statements whose parts the parser prints in full. */
 const STATEMENTS = new Set(['SelectWithUnionQuery', 'SelectIntersectExceptQuery', 'DescribeQuery']);
-/** Statements about one table, named by identifiers. */
+/** Statements about one table, which is named by identifiers. */
 const ABOUT_TABLE = new Set(['ShowCreateTableQuery', 'ShowCreateViewQuery', 'ExistsTableQuery', 'ExistsViewQuery']);
-/** Of these the parser does not write the parts: only these very forms are taken. A backslash could end what looks like a text. */
+/**
+ * The parser does not print the parts of these statements, so only these exact forms are allowed.
+ * Backslashes are excluded, since one could end what looks like a string.
+ */
 const SHOW =
   /^\s*SHOW\s+(FULL\s+)?(TABLES|DATABASES|COLUMNS|FIELDS)(\s+(FROM|IN)\s+`?\w+`?(\.`?\w+`?)?){0,2}(\s+LIKE\s+'[\w% .-]*')?(\s+LIMIT\s+\d+)?(\s+FORMAT\s+\w+)?\s*(;\s*)?$/i;
-/** Others tell how many parts and granules there are, of every org together. */
+/** Other forms of EXPLAIN reveal numbers of parts and granules, over all organizations. */
 const EXPLAINS = /^EXPLAIN (AST|SYNTAX|QUERY TREE)$/;
 
-/** Of system, what describes the language and what the analyst may see; the engine shows of it only what is granted. */
+/**
+ * Tables of system that describe the language and what the analyst may read; the engine shows
+ * granted rows only.
+ */
 const SYSTEM_TABLES = new Set(
   (
     'one tables columns databases functions table_functions formats settings data_type_families time_zones collations keywords ' +
@@ -71,8 +81,9 @@ const SYSTEM_TABLES = new Set(
 );
 
 /**
- * Formats that read no schema and write to nobody but the caller. Formats with progress (JSONEachRowWithProgress and its variants) are left
- * out: they report how many rows the engine read, which counts rows of other organizations in the same granules.
+ * Formats that read no schema and write only to the caller. Formats with progress
+ * (JSONEachRowWithProgress and its variants) are excluded: they report how many rows the engine
+ * read, which counts rows of other organizations in the same granules.
  */
 const FORMATS =
   /^(Tab(Separated|bed)\w*|TSV\w*|CSV(WithNames(AndTypes)?)?|JSON(Strings|Columns(WithMetadata)?|Compact(Strings|Columns)?)?|JSON(L|Lines|ObjectEachRow)|JSON((Strings)?EachRow|Compact(Strings)?EachRow(WithNames(AndTypes)?)?)|NDJSON|Pretty\w*|Values|Vertical|XML|Markdown|Null|Native|RowBinary\w*|Parquet|Arrow|ArrowStream|ORC|Avro|MsgPack|BSONEachRow|SQLInsert|ODBCDriver2)$/;
@@ -81,7 +92,7 @@ const FORMATS =
 export interface Node {
   depth: number;
   kind: string;
-  /** What follows the kind on the node's line. */
+  /** The rest of the node's line, after its kind. */
   rest: string;
   parent: Node | null;
   children: Node[];
@@ -89,7 +100,12 @@ export interface Node {
 
 export const isAllowedFormat = (name: string): boolean => FORMATS.test(name);
 
-/** Null where it may run. @param query the query itself @param ast what EXPLAIN AST says of it, as TabSeparatedRaw */
+/**
+ * Returns why a query may not run, or null.
+ *
+ * @param query the query itself
+ * @param ast its tree from EXPLAIN AST, as TabSeparatedRaw
+ */
 export function refusalOf(query: string, ast: string, options: CheckOptions): Refusal | null {
   const nodes = readNodes(ast);
   const [root] = nodes;
@@ -114,9 +130,7 @@ export function refusalOf(query: string, ast: string, options: CheckOptions): Re
 }
 
 function statementAboutTable(nodes: readonly Node[]): Refusal | null {
-  return nodes.slice(1).every(({ kind }) => kind === 'Identifier')
-    ? null
-    : denied('only the name of a view may follow');
+  return nodes.slice(1).every(({ kind }) => kind === 'Identifier') ? null : denied('takes only the name of a view');
 }
 
 function refusalOfNode(node: Node, statement: Node, { database, isFunction }: CheckOptions): Refusal | null {
@@ -125,11 +139,10 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
     return {
       code: 164,
       type: 'READONLY',
-      message: 'A query takes no SETTINGS here: what may be set goes into the URL',
+      message: 'A query takes no SETTINGS here: settings that are allowed go into the URL',
     };
-  if (kind === 'ColumnsApplyTransformer')
-    return denied('APPLY is not there for analysts: name the function for each column');
-  if (!NODES.has(kind)) return denied(`${kind} is not there for analysts`);
+  if (kind === 'ColumnsApplyTransformer') return denied('APPLY is not allowed: name the function for each column');
+  if (!NODES.has(kind)) return denied(`${kind} is not allowed`);
   const name = firstWord(rest);
   if (kind === 'Function') {
     const ofTable = parent?.kind === 'TableExpression';
@@ -137,18 +150,15 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       const problem = problemOfNames(name, node);
       return problem === null ? null : denied(problem);
     }
-    return denied(
-      ofTable ? `table function ${name} is not there for analysts` : `function ${name}: ${whyLeftOut(name)}`,
-    );
+    return denied(ofTable ? `table function ${name} cannot be called` : `function ${name}: ${whyLeftOut(name)}`);
   }
-  if (kind === 'TableIdentifier')
-    return isAllowedTable(name, database) ? null : denied(`there is no ${name} for analysts`);
+  if (kind === 'TableIdentifier') return isAllowedTable(name, database) ? null : denied(`table ${name} cannot be read`);
   if (kind !== 'Identifier' && kind !== 'Literal') return null;
   if (parent === statement || parent?.kind === 'SelectWithUnionQuery') {
-    if (kind === 'Literal') return denied('INTO OUTFILE is not there for analysts');
-    return isAllowedFormat(name) ? null : denied(`format ${name} is not there for analysts`);
+    if (kind === 'Literal') return denied('INTO OUTFILE is not allowed');
+    return isAllowedFormat(name) ? null : denied(`format ${name} is not allowed`);
   }
-  // A function can be handed to another by its bare name: arrayMap(file, …).
+  // A function can be passed to another one by its bare name: arrayMap(file, …).
   if (kind === 'Identifier' && isFunction(name.toLowerCase()) && !isAllowedFunction(name))
     return denied(
       `${name} is the name of a function: ${whyLeftOut(name)}. A column or alias of this name needs its table before it`,
@@ -156,7 +166,10 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
   return null;
 }
 
-/** Views by their own name (or a WITH by its), and a few tables that describe. */
+/**
+ * Returns whether a table may be read: a view by its own name, a name from WITH, or one of
+ * SYSTEM_TABLES.
+ */
 function isAllowedTable(name: string, database: string): boolean {
   const dot = name.indexOf('.');
   if (dot === -1) return true;
@@ -165,7 +178,10 @@ function isAllowedTable(name: string, database: string): boolean {
   return of === 'system' && SYSTEM_TABLES.has(table);
 }
 
-/** One node a line; an alias may hold line breaks, which makes nodes that nobody knows and so a refusal, never one node less. */
+/**
+ * Reads one node per line. An alias with line breaks yields unknown nodes and so a rejection; it
+ * can never hide a node.
+ */
 function readNodes(ast: string): Node[] {
   const nodes: Node[] = [];
   const open: Node[] = [];
@@ -184,7 +200,7 @@ function readNodes(ast: string): Node[] {
   return nodes;
 }
 
-/** The name that a node begins with: what follows is its alias and the number of its parts. */
+/** Returns the name at the beginning of a node; its alias and the number of its parts follow. */
 const firstWord = (rest: string): string => rest.split(' ', 1)[0] ?? '';
 const plain = (rest: string): string => rest.replace(/ \(children \d+\)$/, '');
 const denied = (message: string): Refusal => ({

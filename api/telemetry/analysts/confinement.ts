@@ -1,12 +1,15 @@
-// Whether this engine confines analysts of orgs: makes what they read, then tries to get past it, as the user they are asked for with. No
-// analyst is made, and none is answered, before every attempt has failed.
+// Tests whether the engine confines analysts: creates the views and users, then tries to escape as
+// that user. No analyst is created or served until every attempt has failed.
 import { isAllowedFunction, isAllowedTableFunction } from './functions.ts';
 import { escapeAttempts, HARMLESS_QUERY, HIDDEN_CALLS, LIST_FUNCTIONS } from '../../../sql/analysts/escape_attempts.ts';
 import { StoreUnavailable } from '../../../sql/client/client.ts';
 import type { AnalystEngine, EngineText } from './engine.ts';
 import { checkQuery } from './parse.ts';
 
-/** After a failure it is not tried again before; what held is tried again after a while, as grants and policies of a server can be changed. */
+/**
+ * Milliseconds before a failed test is repeated, and before a passed one is: grants and policies of
+ * a server can change.
+ */
 const AGAIN_MS = 5000;
 const HOLDS_MS = 600_000;
 const TRY_MS_MAX = 20_000;
@@ -16,15 +19,18 @@ export interface ConfinementDeps {
   engine: AnalystEngine;
   /** The service's own database. */
   database: string;
-  /** Makes users, policies and views; says why it may not. @throws Error when the engine is away */
+  /**
+   * Creates users, policies and views; resolves with the reason if the service may not. @throws
+   * Error when the engine is unavailable
+   */
   prepare: () => Promise<string | null>;
   /** Monotonic milliseconds. */
   now: () => number;
-  /** Told of a way past the confinement. */
+  /** Called with a way to escape that was found. */
   onEscape: (what: string) => void;
 }
 
-/** What is known once the engine is found to confine them. */
+/** Knowledge about an engine that confines analysts. */
 export interface Confined {
   /** Every function that the engine has, in lower case. */
   functions: ReadonlySet<string>;
@@ -40,7 +46,10 @@ export class Confinement {
     this.#deps = deps;
   }
 
-  /** What is known, or the reason why analysts cannot be confined. @throws Error when the engine is away */
+  /**
+   * Resolves with the knowledge about the engine, or with the reason why it cannot confine
+   * analysts. @throws Error when the engine is unavailable
+   */
   async ensure(): Promise<Confined | string> {
     const now = this.#deps.now();
     if (this.#confined !== null && now - this.#confined.at < HOLDS_MS) return this.#confined.known;
@@ -58,11 +67,11 @@ export class Confinement {
 
   async #try(): Promise<Confined | string> {
     const refused = this.#confined === null ? await this.#deps.prepare() : null;
-    if (refused !== null) return `the engine does not let the service make their user: ${refused}`;
+    if (refused !== null) return `the engine does not let the service create the user of analysts: ${refused}`;
     try {
       return await tryToEscape(this.#deps.engine, this.#deps.database, this.#deps.onEscape);
     } catch (cause) {
-      throw new StoreUnavailable('the engine did not answer while it was tried whether it confines analysts', {
+      throw new StoreUnavailable('the engine did not respond during the test whether it confines analysts', {
         cause,
       });
     }
@@ -86,21 +95,21 @@ async function tryToEscape(
         : answer.code !== null && expected.codes.includes(answer.code);
     if (asExpected) continue;
     found(`${query} was answered ${answer.text.slice(0, 200).trim()}`);
-    return `it does not hold that ${what}`;
+    return `the engine fails the check that ${what}`;
   }
   const listed = await read(LIST_FUNCTIONS, null);
   const functions = new Set(listed.text.trim().split('\n'));
   if (listed.code !== null || !functions.has('file')) return 'the engine does not say which functions it has';
   for (const query of HIDDEN_CALLS)
     if ((await checkQuery({ engine, functions }, query, { user: USER, signal })) === null) {
-      found(`${query} was not found out`);
-      return "the engine's parser does not say what a query does";
+      found(`${query} passed the check`);
+      return "the engine's parser does not print all parts of a query";
     }
   const harmless = await checkQuery({ engine, functions }, HARMLESS_QUERY, {
     user: USER,
     signal,
   });
-  if (harmless !== null) return `the engine's parser does not say what a query does: ${harmless.message}`;
+  if (harmless !== null) return `the engine's parser does not print all parts of a query: ${harmless.message}`;
   if (isAllowedFunction('file') || isAllowedTableFunction('file'))
     return 'the list of functions for analysts is broken';
   return { functions };

@@ -1,5 +1,6 @@
-// Asks the engine as the user of analysts, for one org. Every request is made anew here: nothing of what the analyst's own request had in
-// its headers gets through, so nobody but the service says which org it is for.
+// Sends queries to the engine as the user of analysts, for one organization. Every request is built
+// from scratch: no header of the analyst's request is forwarded, so only the service decides for
+// which organization it is.
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { createHash, randomUUID } from 'node:crypto';
@@ -11,17 +12,17 @@ import { CONNECTIONS_MAX } from './running.ts';
 /** Every query that the engine runs for an organization has this in its id, whichever process began it. */
 export const orgMark = (org_id: string): string => createHash('sha256').update(org_id).digest('hex').slice(0, 16);
 
-/** What the parser says of a query, at most; a query of 128 KiB stays far below. */
+/** Maximum bytes of a parser's answer. That of a query of 128 KiB is far smaller. */
 const AST_BYTES_MAX = 8 * 1024 * 1024;
 
 export interface EngineQuestion {
-  /** Null for none: no row is seen then. */
+  /** null for no organization: no row is visible then. */
   org_id: string | null;
-  /** Part of the query's id in the engine, for the operator to see who asks. */
+  /** Part of the query's id in the engine, so that the operator sees whose query it is. */
   user: string;
   query: string;
   params?: URLSearchParams;
-  /** Encodings that the client takes. */
+  /** Encodings that the client accepts. */
   acceptEncoding?: string | undefined;
   signal: AbortSignal;
 }
@@ -29,7 +30,7 @@ export interface EngineQuestion {
 /** A short answer, read to its end. */
 export interface EngineText {
   status: number;
-  /** Code of the exception; null for none. */
+  /** Code of the exception, or null. */
   code: number | null;
   format: string | null;
   text: string;
@@ -49,7 +50,10 @@ export class AnalystEngine {
     this.#agent = this.#origin.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options);
   }
 
-  /** Resolves with the head of the answer, whatever its status. Aborting ends the query. @throws Error when the engine is away */
+  /**
+   * Resolves with the headers of the answer, whatever its status. Aborting the signal ends the
+   * query. @throws Error when the engine is unavailable
+   */
   ask({ org_id, user, query, params, acceptEncoding, signal }: EngineQuestion): Promise<IncomingMessage> {
     const url = new URL('/', this.#origin);
     url.search = String(params ?? new URLSearchParams({ database: this.database }));
@@ -73,7 +77,7 @@ export class AnalystEngine {
     });
   }
 
-  /** The same, read to its end. */
+  /** Resolves with the whole answer. */
   async read(question: EngineQuestion): Promise<EngineText> {
     const res = await this.ask(question);
     let bytes = 0;

@@ -1,8 +1,13 @@
-// Which functions analysts of orgs may call. An allow list, so that what a newer engine brings is refused until somebody has looked at it;
-// functions.txt holds every function of ClickHouse 26.7 that only computes from its arguments, in bounded time. What is left out, and why, stands here.
+// The functions that analysts may call. It is an allow list, so that functions of a newer engine
+// are rejected until somebody has reviewed them: functions.txt lists every function of ClickHouse
+// 26.7 that only computes from its arguments, in bounded time. LEFT_OUT below lists the excluded
+// functions with the reasons.
 import { readFileSync } from 'node:fs';
 
-/** Names and patterns of functions that are left out, by what they do. A test holds them and the allow list against the engine's own list. */
+/**
+ * Names and patterns of excluded functions, by what they do. A test compares them and the allow
+ * list with the engine's own list.
+ */
 export const LEFT_OUT: readonly { does: string; names: RegExp }[] = [
   {
     does: 'reads files or models on the server',
@@ -15,12 +20,12 @@ export const LEFT_OUT: readonly { does: string; names: RegExp }[] = [
       /^(dict(Get|Has|IsIn).*|joinGet(OrNull)?|hasColumnInTable|indexHint|isMergeTreePartCoveredBy|mergeTreePartInfo|getMergeTreeSetting|getMaxTableNameLengthForDatabase)$/i,
   },
   {
-    does: 'tells of the server or of the request',
+    does: 'reveals details of the server or of the request',
     names:
       /^(FQDN|(full)?hostName|serverUUID|tcpPort|getServer(Port|Setting)|getMacro|getOSKernelVersion|filesystem(Available|Capacity|Unreserved)|showCertificate|buildId|uptime|zookeeperSessionUptime|addressTo\w+|demangle|tid|connection_?id|transaction(ID|\w+Snapshot)|(current|enabled|default)Profiles|hasThreadFuzzer|shard(Num|Count)|getClientHTTPHeader|chdb|(initial_?|current_?)?query_?id|flameGraph|runningConcurrency)$/i,
   },
   {
-    does: 'changes something on the server, or holds it up',
+    does: 'changes something on the server, or blocks it',
     names: /^(logTrace|generateSerialID|sleep(EachRow)?|aggThrow)$/i,
   },
   {
@@ -32,36 +37,38 @@ export const LEFT_OUT: readonly { does: string; names: RegExp }[] = [
     names:
       /^timeSeries(CopyTags?|ExtractTag|FromGrid|GroupTo\w+|IdTo\w+|JoinTags|Range|Remove\w+|ReplaceTag|StoreTags|TagsGroupToTags|TagsToGroup|ThrowDuplicateSeriesIf)$/i,
   },
-  { does: "is the engine's own", names: /^__/ },
+  { does: 'is internal to the engine', names: /^__/ },
   {
-    // The engine interrupts a query between blocks only, so neither the 60 seconds nor KILL QUERY ends a call. Measured with 26.7 and
-    // arguments of a megabyte (each function with up to four arguments of 22 kinds, max_execution_time = 1): these calls went on for
-    // more than ten seconds, or for more than a second where the cost grows with the square of the arguments or with a number.
-    // Searches with ordinary uses stay on the list although a pattern of half a megabyte makes them take minutes: ilike, countMatches,
-    // countSubstrings, multiSearch*. Patterns of multiMatch* are bounded by settings (sql/analysts/org_views.ts).
-    does: 'can hold the engine up by one call',
+    // The engine interrupts a query only between blocks, so neither the limit of 60 seconds nor
+    // KILL QUERY ends a call. Measured with 26.7 and arguments of one megabyte (each function with
+    // up to four arguments of 22 kinds, max_execution_time = 1): these calls ran for more than ten
+    // seconds, or for more than one second where the cost grows with the square of the arguments or
+    // with a number. Search functions with common uses stay on the list, although a pattern of half
+    // a megabyte makes them run for minutes: ilike, countMatches, countSubstrings, multiSearch*.
+    // Patterns of multiMatch* are bounded by settings (sql/analysts/org_views.ts).
+    does: 'can block the engine with one call',
     names:
       /^((edit|levenshtein|damerauLevenshtein)Distance(UTF8)?|arrayLevenshteinDistance(Weighted)?|arraySimilarity|jaro(Winkler)?Similarity|h3(kRing|HexRing|Line|ToChildren|PolygonToCells(WithContainment)?)|polygons\w+|geometryIntersect(Cartesian|Spherical)|pointInPolygon|sparseGrams(Hashes)?(UTF8)?|kolmogorovSmirnovTest|svg|printf|prettyPrintJSON)$/i,
   },
   {
-    // Measured: a text of 200,000 nested brackets exhausts the stack, and the engine's process ends.
+    // Measured: a text of 200,000 nested brackets exhausts the stack and ends the engine's process.
     does: "can end the engine's process",
     names: /^JSONMergePatch$/i,
   },
 ];
 
-/** Parts of the language that the parser writes as functions and that are none. */
+/** Parts of the language that the parser prints as functions. */
 const SYNTAX = ['lambda', 'exists', 'untuple', 'grouping'];
 
-/** What may follow the name of an aggregate function: sumIf, countDistinctIf. */
+/** Combinators that may follow the name of an aggregate function: sumIf, countDistinctIf. */
 const COMBINATORS =
   'SimpleState OrDefault Distinct Resample ForEach ArgMax ArgMin OrNull Tuple Merge State Array Null Map If'
     .toLowerCase()
     .split(' ');
-/** No query that makes sense strings more of them together. */
+/** Maximum combinators after one name; no useful query has more. */
 const COMBINATORS_MAX = 4;
 
-/** Table functions that make rows from their arguments alone. */
+/** Table functions that generate rows from their arguments alone. */
 const TABLE_FUNCTIONS = new Set(['numbers', 'numbers_mt', 'zeros', 'zeros_mt', 'generateseries', 'generate_series']);
 
 const ALLOWED = new Set([
@@ -72,7 +79,10 @@ const ALLOWED = new Set([
   ...SYNTAX,
 ]);
 
-/** Whether analysts may call it, in whatever case; with the combinators of an aggregate function behind its name. */
+/**
+ * Returns whether analysts may call a function, ignoring case and the combinators of an aggregate
+ * function.
+ */
 export function isAllowedFunction(name: string): boolean {
   let base = name.toLowerCase();
   for (let taken = 0; taken <= COMBINATORS_MAX; taken++) {
@@ -86,7 +96,7 @@ export function isAllowedFunction(name: string): boolean {
 
 export const isAllowedTableFunction = (name: string): boolean => TABLE_FUNCTIONS.has(name.toLowerCase());
 
-/** Why analysts may not call it. */
+/** Returns the reason why analysts may not call a function. */
 export function whyLeftOut(name: string): string {
   const does = LEFT_OUT.find(({ names }) => names.test(name))?.does;
   return does === undefined ? 'it is not on the list of functions for analysts' : `it ${does}`;

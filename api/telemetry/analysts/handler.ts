@@ -1,6 +1,7 @@
-// ClickHouse's HTTP protocol for analysts of orgs, at the root of the API and ahead of Express: a login, a check of the query by the
-// engine's parser, then the engine's answer as it comes. A request at / that brings no such login is none of its business.
-// Guarantees: a query is one org's, bounded in bytes and time, and ends when its caller goes away or is taken away.
+// ClickHouse's HTTP protocol for analysts, at the root of the API and ahead of Express:
+// authenticates, checks the query with the engine's parser, then streams the engine's answer. A
+// request at / without such a login is left to the API. A query reads the data of one organization,
+// is bounded in bytes and time, and ends when its caller disconnects or its analyst is deleted.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
@@ -21,14 +22,17 @@ import { joinQuery, loginOf, readAsked } from './request.ts';
 import type { Running } from './running.ts';
 import { watchForStall } from './stalled.ts';
 
-/** Of the text of a query, after decompression. */
+/** Maximum bytes of a query, after decompression. */
 const QUERY_BYTES_MAX = 128 * 1024;
-/** From the first byte of the request to the last of the answer. */
+/** Maximum time from the first byte of the request to the last byte of the answer, milliseconds. */
 const QUERY_MS_MAX = ORG_SECONDS_MAX * 1000;
-/** In the metrics, the status of a request whose sender went away. */
+/** Status in the metrics of a request whose client disconnected. */
 const CLIENT_GONE = 499;
 
-/** Headers of the engine's answer that are passed on; how many rows and bytes it read in tables of all orgs is not. */
+/**
+ * Headers of the engine's answer that are forwarded. Those with the rows and bytes read are not:
+ * they count tables of all organizations.
+ */
 const PASSED_HEADERS = [
   'content-type',
   'content-encoding',
@@ -44,11 +48,11 @@ export interface AnalystsDeps {
   confinement: Confinement;
   running: Running;
   room: EngineRoomDeps;
-  /** Whose user and SHA-256 of the password these are; null for nobody, or nobody any more. */
+  /** Returns the analyst with this user name and SHA-256 of the password, or null. */
   login: (user: string, hash: string) => AnalystRecord | null;
 }
 
-/** A refusal on its way out. */
+/** A rejection that becomes the response. */
 class Refused extends Error {
   readonly refusal: Refusal;
   readonly headers: Record<string, string>;
@@ -60,7 +64,7 @@ class Refused extends Error {
   }
 }
 
-/** Whether a request is in this protocol: at / with a login of it, or its /ping. */
+/** Returns whether a request uses this protocol: a request at / with its login, or /ping. */
 export function isForAnalysts({
   method,
   url = '',
@@ -72,7 +76,7 @@ export function isForAnalysts({
   return loginOf(headers, new URLSearchParams(url.slice(2))) !== null;
 }
 
-/** Serves them; the answer is always sent, or cut off. */
+/** Returns the handler of these requests. Every response is either sent or cut off. */
 export function createAnalystsHandler(deps: AnalystsDeps): (req: IncomingMessage, res: ServerResponse) => void {
   return (req, res) => {
     const began = performance.now();
@@ -100,17 +104,17 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
   const ends = [time, gone.signal];
   try {
     const given = new URLSearchParams((req.url ?? '').slice(2));
-    const analyst = loggedIn(req, given, deps);
+    const analyst = authenticate(req, given, deps);
     takeFromLimits(analyst.org_id, deps);
     const run = await deps.running.enter(analyst.org_id, analyst.user, AbortSignal.any(ends));
     if (run !== null) leave = run.leave;
-    // It may have waited, and the analyst be gone since.
-    loggedIn(req, given, deps);
-    if (run === null) throw tooMany('Too many queries run at a time. Send it again shortly', 1);
+    // Checked again, since the analyst may have been deleted during the wait.
+    authenticate(req, given, deps);
+    if (run === null) throw tooMany('Too many queries are running. Retry after the seconds in Retry-After', 1);
     ends.push(run.signal);
     await answer(req, res, { analyst, given, signal: AbortSignal.any(ends) }, deps);
   } catch (thrown) {
-    // The place is free before the rest of the body is discarded.
+    // The slot is released before the rest of the body is discarded.
     leave();
     await fail(req, res, thrown, ends, deps);
   } finally {
@@ -119,7 +123,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
 }
 
 /** @throws Refused */
-function loggedIn(req: IncomingMessage, given: URLSearchParams, { login }: AnalystsDeps): AnalystRecord {
+function authenticate(req: IncomingMessage, given: URLSearchParams, { login }: AnalystsDeps): AnalystRecord {
   const { user = '', password = '' } = loginOf(req.headers, given) ?? {};
   const analyst = login(user, createHash('sha256').update(password).digest('hex'));
   if (analyst !== null) return analyst;
@@ -130,9 +134,16 @@ function loggedIn(req: IncomingMessage, given: URLSearchParams, { login }: Analy
 function takeFromLimits(org_id: string, { edge }: AnalystsDeps): void {
   const { allowed, headers } = edge.limits.take('api', org_id, 1);
   if (!allowed)
-    throw new Refused(refusal(201, 'QUOTA_EXCEEDED', 'The org makes too many requests. Send it again shortly'), {
-      ...headers,
-    });
+    throw new Refused(
+      refusal(
+        201,
+        'QUOTA_EXCEEDED',
+        'The organization sends too many requests. Retry after the seconds in Retry-After',
+      ),
+      {
+        ...headers,
+      },
+    );
 }
 
 interface Asking {
@@ -153,13 +164,13 @@ async function answer(
   if ('code' in asked) throw new Refused(asked);
   if (req.headers['content-type']?.toLowerCase().startsWith('multipart/') === true)
     throw new Refused(
-      refusal(36, 'BAD_ARGUMENTS', 'Parameters go into the URL, and the query is the body: multipart is not taken'),
+      refusal(36, 'BAD_ARGUMENTS', 'Parameters go into the URL and the query into the body; multipart is not accepted'),
     );
   const query = joinQuery(asked.query, await readBody(req, { bytesMax: QUERY_BYTES_MAX }));
   if (typeof query !== 'string') throw new Refused(query);
   const confined = await confinement.ensure();
   if (typeof confined === 'string')
-    throw new Refused(refusal(210, 'NETWORK_ERROR', 'Analysts are not served: the engine cannot confine them'));
+    throw new Refused(refusal(210, 'NETWORK_ERROR', 'Analysts are not available: the engine cannot confine them'));
   const refused = await checkQuery({ engine, functions: confined.functions }, query, {
     params: asked.params,
     user,
@@ -168,7 +179,7 @@ async function answer(
   if (refused !== null) throw new Refused(refused);
   if (!(await hasEngineRoom(deps.room, org_id, signal)))
     throw tooMany(
-      'The engine still runs queries of this organization that were cancelled. Retry after the seconds in Retry-After',
+      'The engine still runs cancelled queries of this organization. Retry after the seconds in Retry-After',
       5,
     );
   const acceptEncoding = req.headers['accept-encoding'];
@@ -196,7 +207,7 @@ async function answer(
   }
 }
 
-/** Says what ended it where nothing has been sent yet, else cuts the answer off. */
+/** Sends what ended the request, or cuts the connection if the response has begun. */
 async function fail(
   req: IncomingMessage,
   res: ServerResponse,

@@ -1,12 +1,16 @@
-// Checks names that stand in strings: functions that take the name of an aggregate function, and functions that take the name of a type,
-// which may be that of an aggregate function's state. Pure: takes a node of the parser's tree, returns what is wrong with it.
+// Checks names in strings: arguments that name an aggregate function, and arguments that name a
+// type, which may be that of an aggregate function's state. Pure: takes a node of the parser's
+// tree, returns the problem or null.
 import type { Node } from './check.ts';
 import { isAllowedFunction, whyLeftOut } from './functions.ts';
 
-/** Functions whose first argument names an aggregate function, with its parameters: arrayReduce('quantile(0.5)', x). */
+/**
+ * Functions whose first argument names an aggregate function with its parameters:
+ * arrayReduce('quantile(0.5)', x).
+ */
 const TAKE_FUNCTION = new Set(['arrayreduce', 'arrayreduceinranges', 'initializeaggregation']);
 
-/** Functions that take the name of a type, by the argument that names it. */
+/** Functions that take the name of a type, and the argument that names it. */
 const TAKE_TYPE: Readonly<Record<string, 'first' | 'second' | 'last'>> = {
   cast: 'second',
   _cast: 'second',
@@ -21,15 +25,16 @@ const TAKE_TYPE: Readonly<Record<string, 'first' | 'second' | 'last'>> = {
   jsonextractcaseinsensitive: 'last',
 };
 
-/** A text as the parser writes it, which begins with a name. */
+/** A string as the parser prints it, which begins with a name. */
 const NAMED = /^'(\w+)['(]/;
 const TEXT = /^'/;
 const STATE = /aggregatefunction/gi;
 const NAMED_STATE = /^aggregatefunction\(\s*(?:\d+\s*,\s*)?(\w+)\s*[(,)]/i;
 
 /**
- * Returns why a call may not run because of a name in one of its arguments, null where it may.
- * @param name of the function
+ * Returns why a call may not run because of a name in one of its arguments, or null.
+ *
+ * @param name name of the function
  * @param call node of the call
  */
 export function problemOfNames(name: string, call: Node): string | null {

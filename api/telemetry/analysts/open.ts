@@ -1,4 +1,4 @@
-// Puts the parts of analysts of orgs together for one API process.
+// Assembles the parts that serve analysts in one API process.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
 import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
@@ -14,7 +14,7 @@ import type { AnalystStore } from './store.ts';
 export interface AnalystParts {
   analysts: AnalystStore;
   clickhouse: ClickHouse;
-  /** Name of a cluster, where ClickHouse is one. */
+  /** Name of the ClickHouse cluster, if there is one. */
   cluster: string | undefined;
   hasOrg: (org_id: string) => boolean;
   /** Milliseconds since the epoch. */
@@ -33,19 +33,20 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
   const confinement = new Confinement({
     engine,
     database: clickhouse.database,
-    // Whoever knows that it is empty knows the password that is made from it.
+    // Anyone who knows that this password is empty knows the password of the analysts' user, which
+    // is derived from it.
     prepare: () =>
       clickhouse.derived((password) => password) === ''
         ? Promise.resolve("the service's own user of ClickHouse has no password")
         : ensureOrgViews(clickhouse, cluster),
     now: () => performance.now(),
     onEscape: (what) => {
-      onProblem('ClickHouse does not confine analysts of one org', new Error(what));
+      onProblem('ClickHouse does not confine the analysts of an organization', new Error(what));
     },
   });
   const running = new Running();
   analysts.onRemoved((user) => {
-    running.cut(user);
+    running.cancel(user);
   });
   return {
     routes: analystRoutes({ analysts, confinement, hasOrg, now }),
@@ -60,7 +61,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
       },
     },
     close: () => {
-      running.cutAll();
+      running.cancelAll();
       engine.close();
     },
   };

@@ -14,9 +14,10 @@ export interface ParseDeps {
 }
 
 /**
- * Null where the query may run, else what the analyst is told. The parser runs nothing: with the query's own parameters, so that what they
- * stand for is seen.
- * @throws Error when the engine is away
+ * Resolves with the refusal of a query, or null if it may run. The parser executes nothing; it gets
+ * the query's own parameters, so that their values are checked too.
+ *
+ * @throws Error when the engine is unavailable
  */
 export async function checkQuery(
   { engine, functions }: ParseDeps,
@@ -36,7 +37,7 @@ export async function checkQuery(
   return refusalOf(query, text, { database: engine.database, isFunction: (name) => functions.has(name) });
 }
 
-/** A syntax error in the engine's own words, with positions in the query as it was sent. */
+/** Returns a syntax error in the engine's own words, with positions in the query as it was sent. */
 function parserRefusal(code: number | null, text: string): Refusal {
   const found = /^Code: \d+\. DB::Exception: (.*) \(([A-Z0-9_]+)\) \(version [^)]*\)\s*$/s.exec(text);
   if (code === null || found === null) return { code: 62, type: 'SYNTAX_ERROR', message: 'The query cannot be parsed' };

@@ -1,5 +1,6 @@
-// A request of an analyst in ClickHouse's HTTP protocol, read: who asks, and which of its parameters go on to the engine. Pure.
-// What is not known to be harmless is refused; what only concerns a way of working that the service has decided on is left out.
+// Reads a request of an analyst in ClickHouse's HTTP protocol: its login, and the parameters that
+// are forwarded to the engine. Pure. Parameters that are not known to be harmless are rejected;
+// those that only select a way of working that the service decides are dropped.
 import type { IncomingHttpHeaders } from 'node:http';
 import { ORG_CHANGEABLE, ORG_SECONDS_MAX } from '../../../sql/analysts/org_views.ts';
 import { isAllowedFormat, type Refusal } from './check.ts';
@@ -10,25 +11,28 @@ export interface Login {
 }
 
 export interface Asked {
-  /** The part of the query that stands in the URL; the rest is the body. */
+  /** The part of the query in the URL; the rest is the body. */
   query: string;
-  /** What the engine gets, beside what the service adds. */
+  /** Parameters for the engine, besides those that the service adds. */
   params: URLSearchParams;
-  /** As the client named it: it is what the answer names. */
+  /** The client's own query id, which the response names. */
   query_id: string | null;
 }
 
-/** The engine's own cut comes before the service's, so that an answer can say why. */
+/**
+ * The engine's limit ends a query before the service's does, so that the response can give the
+ * reason.
+ */
 export const ENGINE_SECONDS_MAX = ORG_SECONDS_MAX - 3;
 
 const SWITCHES = new Set(['enable_http_compression', 'wait_end_of_query', 'compress']);
-/** The service has its own of these. */
+/** Parameters that are dropped, since the service sets its own. */
 const LEFT_OUT =
   /^(user|password|quota_key|log_comment|readonly|query_id|send_progress_in_http_headers|http_headers_progress_interval_ms|cancel_http_readonly_queries_on_client_close|add_http_cors_header|http_(connection|send|receive)_timeout|http_zlib_compression_level|buffer_size|http_response_buffer_size|output_format_write_statistics)$/;
 const PARAMETER = /^param_\w{1,100}$/;
 const QUERY_ID = /^[\w.:-]{1,100}$/;
 
-/** The login that a request brings; null for a request that is not in this protocol. */
+/** Returns the login of a request, or null for a request that does not use this protocol. */
 export function loginOf(headers: IncomingHttpHeaders, params: URLSearchParams): Login | null {
   const user = textOf(headers['x-clickhouse-user']);
   if (user !== undefined) return { user, password: textOf(headers['x-clickhouse-key']) ?? '' };
@@ -44,7 +48,10 @@ export function loginOf(headers: IncomingHttpHeaders, params: URLSearchParams): 
   return named === null ? null : { user: named, password: params.get('password') ?? '' };
 }
 
-/** Reads the URL's parameters and the headers that stand for some. @param database of the views */
+/**
+ * Reads the parameters of the URL and the headers that replace some of them. @param database
+ * database of the views
+ */
 export function readAsked(headers: IncomingHttpHeaders, given: URLSearchParams, database: string): Asked | Refusal {
   const params = new URLSearchParams();
   const query: string[] = [];
@@ -78,7 +85,7 @@ export function readAsked(headers: IncomingHttpHeaders, given: URLSearchParams, 
   return { query: query[0] ?? '', params, query_id: query_id !== null && QUERY_ID.test(query_id) ? query_id : null };
 }
 
-/** The query as the engine would put it together: what stands in the URL, then the body. */
+/** Returns the query as the engine would join it: the part in the URL, then the body. */
 export function joinQuery(inUrl: string, body: Buffer): string | Refusal {
   let text;
   try {
@@ -87,7 +94,7 @@ export function joinQuery(inUrl: string, body: Buffer): string | Refusal {
     return { code: 36, type: 'BAD_ARGUMENTS', message: 'the query is not UTF-8' };
   }
   const query = inUrl === '' || text === '' ? inUrl + text : `${inUrl}\n${text}`;
-  if (query.includes('\0')) return { code: 62, type: 'SYNTAX_ERROR', message: 'the query holds a byte that is 0' };
+  if (query.includes('\0')) return { code: 62, type: 'SYNTAX_ERROR', message: 'the query contains a zero byte' };
   return query.trim() === '' ? { code: 62, type: 'SYNTAX_ERROR', message: 'Empty query' } : query;
 }
 

@@ -1,36 +1,43 @@
-// The queries of analysts that run in this process: how many of one org and in all, and whose, so that they can be cut. What is beyond waits
-// for a moment, as a dashboard asks for all of its panels at once.
+// The running queries of analysts in this process: bounds them per organization and in all, and
+// cancels those of an analyst. Queries past a bound wait for a moment, since a dashboard sends the
+// queries of all its panels at once.
 
-/** Queries at a time in this process, of one organization and in all. The engine bounds all processes together (sql/analysts/org_views.ts). */
+/**
+ * Maximum concurrent queries in this process, of one organization and in all. The engine bounds all
+ * processes together (sql/analysts/org_views.ts).
+ */
 export const RUNNING_ORG_MAX = 4;
 export const RUNNING_MAX = 12;
-/** Of one org, those that wait, and for how long. */
+/** Maximum waiting queries of one organization, and their maximum wait in milliseconds. */
 export const WAITING_ORG_MAX = 32;
 const WAIT_MS_MAX = 20_000;
-/** Connections to the engine: a query has one at a time, and the start's own checks need some. */
+/** Maximum connections to the engine: one per query, and some for the checks at the start. */
 export const CONNECTIONS_MAX = RUNNING_MAX + 4;
 
 export interface Run {
   signal: AbortSignal;
-  /** Call it once, at the end. */
+  /** Releases the slot. Must be called once, at the end. */
   leave: () => void;
 }
 
 interface Waiting {
   org_id: string;
   user: string;
-  /** Null: given up. */
+  /** null when the wait is given up. */
   begin: (run: Run | null) => void;
 }
 
 export class Running {
   readonly #ofOrg = new Map<string, number>();
   readonly #ofUser = new Map<string, Set<AbortController>>();
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>();
   #all = 0;
 
-  /** Begins one, when there is room; null where too many wait, it waited too long, or `gone` says that its caller went away. */
+  /**
+   * Starts a query when there is room; resolves with null if too many queries wait, if it waited
+   * too long, or if `gone` aborts because its caller disconnected.
+   */
   async enter(org_id: string, user: string, gone: AbortSignal): Promise<Run | null> {
     if (this.#hasRoom(org_id)) return this.#begin(org_id, user);
     if ([...this.#waiting].filter((other) => other.org_id === org_id).length >= WAITING_ORG_MAX) return null;
@@ -54,16 +61,16 @@ export class Running {
     });
   }
 
-  /** Ends every query of a user, also those that wait. */
-  cut(user: string): void {
+  /** Cancels every query of a user, waiting ones included. */
+  cancel(user: string): void {
     for (const waiting of this.#waiting) if (waiting.user === user) waiting.begin(null);
-    for (const abort of this.#ofUser.get(user) ?? []) abort.abort(new Error('the analyst was taken away'));
+    for (const abort of this.#ofUser.get(user) ?? []) abort.abort(new Error('the analyst was deleted'));
   }
 
-  /** Ends them all. */
-  cutAll(): void {
+  /** Cancels all queries. */
+  cancelAll(): void {
     for (const waiting of this.#waiting) waiting.begin(null);
-    for (const user of [...this.#ofUser.keys()]) this.cut(user);
+    for (const user of [...this.#ofUser.keys()]) this.cancel(user);
   }
 
   #hasRoom(org_id: string): boolean {
@@ -90,7 +97,10 @@ export class Running {
     };
   }
 
-  /** Begins the waiting query whose organization has the fewest running, of equals the one that came first, while there is room. */
+  /**
+   * While there is room, starts the waiting query whose organization has the fewest running; of
+   * equals, the one that arrived first.
+   */
   #next(): void {
     for (;;) {
       let next: Waiting | null = null;

@@ -1,9 +1,11 @@
-// Notices a caller that does not read its answer. Such a caller would hold a place among the queries until its time is up.
+// Detects a caller that does not read its answer, which would keep a slot until the time of its
+// query is up.
 import type { ServerResponse } from 'node:http';
 
 /**
- * A caller that takes less than STALLED_BYTES_MIN between two looks, while more waits to be sent, is cut off: within ten seconds, half of the
- * time that a query waits for a place (WAIT_MS_MAX in running.ts).
+ * Interval of the checks. A caller that takes less than STALLED_BYTES_MIN between two checks while
+ * more data waits to be sent is cut off: within ten seconds, half of the time that a query waits
+ * for a slot (WAIT_MS_MAX in running.ts).
  */
 const LOOK_EVERY_MS = 5000;
 const STALLED_BYTES_MIN = 32_768;
@@ -14,7 +16,7 @@ export interface StallWatch {
   stop: () => void;
 }
 
-/** Watches the answer until stop() is called. @param ms between two looks, milliseconds */
+/** Watches a response until stop() is called. @param ms interval of the checks, milliseconds */
 export function watchForStall(res: ServerResponse, ms = LOOK_EVERY_MS): StallWatch {
   const stalled = new AbortController();
   let before = takenOf(res);
@@ -32,7 +34,7 @@ export function watchForStall(res: ServerResponse, ms = LOOK_EVERY_MS): StallWat
   };
 }
 
-/** Bytes that the operating system has taken for the caller, over this connection. */
+/** Returns the bytes that the operating system has accepted for the caller on this connection. */
 function takenOf({ socket }: ServerResponse): number {
   return socket === null ? 0 : socket.bytesWritten - socket.writableLength;
 }

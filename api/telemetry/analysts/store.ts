@@ -1,5 +1,5 @@
-// Analysts of orgs in JetStream KV, watched into memory: a login never leaves the process, and what is taken away anywhere is gone here
-// in milliseconds.
+// Analysts in JetStream KV, watched into memory: a login never leaves the process, and a deletion
+// by any process arrives within milliseconds.
 import { timingSafeEqual } from 'node:crypto';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -23,7 +23,10 @@ export class AnalystStore {
     return this.#bucket.get(user) ?? null;
   }
 
-  /** Whose password has this hash (SHA-256, hex); null for nobody. Takes as long whatever of it is right. */
+  /**
+   * Returns the analyst with this user name whose password has this hash (SHA-256, hex), or null.
+   * The comparison takes constant time.
+   */
   login(user: string, hash: string): AnalystRecord | null {
     const record = this.get(user);
     const given = Buffer.from(hash, 'hex');
@@ -31,7 +34,7 @@ export class AnalystStore {
     return timingSafeEqual(given, known) ? record : null;
   }
 
-  /** Of an org, oldest first. */
+  /** Returns the analysts of an organization, oldest first. */
   list(org_id: string): AnalystRecord[] {
     return [...this.#bucket.values()]
       .filter((record) => record.org_id === org_id)
@@ -42,7 +45,7 @@ export class AnalystStore {
     await this.#bucket.create(record.user, record);
   }
 
-  /** Takes an analyst of this org away; false when there is none. */
+  /** Deletes an analyst of this organization; resolves with false if there is none. */
   async remove(org_id: string, user: string): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       const held = this.#bucket.held(user);
@@ -56,7 +59,7 @@ export class AnalystStore {
     }
   }
 
-  /** Calls back when an analyst is taken away, here or anywhere. */
+  /** Calls the listener when any process deletes an analyst. */
   onRemoved(listener: (user: string) => void): void {
     this.#bucket.onChange((user, held) => {
       if (held === null) listener(user);

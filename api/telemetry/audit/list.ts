@@ -1,5 +1,5 @@
-// The list of an org's mutations: newest first, exact totals, pages by cursor. A page looks back a short time first, and
-// further only while it is not full.
+// Lists the audit records of an organization: newest first, with an exact total, in pages by
+// cursor. A page reads a short period first, and a longer one only while it is not full.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
 import { type AuditPlace, type AuditQuery, type AuditRecord, cursorOf, placeOf } from './schema.ts';
@@ -11,13 +11,19 @@ export interface AuditDeps {
   now: () => number;
 }
 
-/** A mutation whose outcome has not come after this long is no longer under way: no request takes longer (REQUEST_MS_MAX of api/http/server.ts). */
+/**
+ * A change without an outcome after this time is no longer in progress: no request takes longer
+ * (REQUEST_MS_MAX of api/http/server.ts).
+ */
 const UNDER_WAY_MS_MAX = 130_000;
 const DAY_MS = 86_400_000;
-/** How far back a page looks, in turn; then without bound. */
+/** Periods that a page reads in turn; the last read has no bound. */
 const STRETCHES_MS = [7 * DAY_MS, 180 * DAY_MS];
 
-/** Answers GET /orgs/{org_id}/audit-log. @throws ApiError invalid_request on a cursor that is none */
+/**
+ * Serves GET /orgs/{org_id}/audit-log. @throws ApiError invalid_request for a cursor that this list
+ * did not return
+ */
 export async function listAudit(
   { clickhouse, now }: AuditDeps,
   org_id: string,
@@ -47,7 +53,7 @@ export async function listAudit(
   return { data: page.data.map(recordOf), meta: page.meta };
 }
 
-/** Fewer rows than asked for only at the end of the list. */
+/** Returns fewer rows than requested only at the end of the list. */
 async function readRows(
   clickhouse: ClickHouse,
   filters: AuditFilters,

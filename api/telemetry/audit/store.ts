@@ -1,14 +1,15 @@
-// The audit log's reads of ClickHouse: each query of sql/queries/audit with the shapes of its parameters and rows.
+// The audit log's reads of ClickHouse: each query of sql/queries/audit with the shapes of its
+// parameters and rows.
 import { z } from 'zod';
 import { auditActor, auditTarget } from '../../../schemas/records/audit.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 
 const filterFields = {
   org_id: z.string(),
-  /** Mutations without an outcome show when they are this old or older. */
+  /** Changes without an outcome are listed if they began at this time or earlier. */
   settled_ms: z.int(),
   action: z.string().optional(),
   actor_id: z.string().optional(),
@@ -17,7 +18,7 @@ const filterFields = {
 };
 
 const filters = z.object(filterFields);
-/** What a list asks for; left out: no condition. */
+/** Filters of the list; a filter that is left out matches everything. */
 export type AuditFilters = z.input<typeof filters>;
 
 const auditRow = z.object({

@@ -1,4 +1,5 @@
-// The audit trail of the edge: what mount.ts writes down around each mutation, through the log that all processes share.
+// The audit trail of one API process: the records that mount.ts writes around each change, in the
+// log that all processes share.
 import { AuditLog, type AuditLogDeps, AuditUnavailable } from '../../../ops/exchange/audit_log.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import type { AuditTrail } from '../../http/audit.ts';
@@ -7,11 +8,11 @@ import { ApiError } from '../../http/errors.ts';
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
 
 export interface OwnedTrail extends AuditTrail {
-  /** Resolves when what was to be written is stored, or after a bounded wait. */
+  /** Resolves when pending records are stored, or after a bounded wait. */
   flush: () => Promise<void>;
 }
 
-/** The trail of one process. */
+/** Returns the audit trail of this process. */
 export function createAuditTrail(log: Log, deps: AuditLogDeps): OwnedTrail {
   const audit = new AuditLog(log, deps);
   return {
@@ -22,7 +23,7 @@ export function createAuditTrail(log: Log, deps: AuditLogDeps): OwnedTrail {
         if (!(cause instanceof AuditUnavailable)) throw cause;
         throw new ApiError(
           'upstream_unavailable',
-          'The change was not tried, as it could not be written down first. Try again.',
+          'The change was not attempted, since its audit record could not be written. Try again.',
           {
             cause,
           },

@@ -1,5 +1,5 @@
-// What an org's coming days will cost, learned at the moment of the read from the whole days before today: a forecast is never
-// older than the data.
+// Forecasts the cost of the coming days. The line is fitted when the forecast is read, over the
+// whole days before today, so a forecast is never older than the data.
 import { dateOf, dayOf, zeroFilled } from '../../../pipeline/domain/time/days.ts';
 import { trainForecast, TRAINING_DAYS } from '../../../pipeline/domain/stats/forecast.ts';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';

@@ -1,4 +1,5 @@
-// What each department cost and achieved, and what that is worth by the org's own formula.
+// Computes what each department cost and achieved, and the value of that by the organization's own
+// formula.
 import { dayOf } from '../../../pipeline/domain/time/days.ts';
 import { evaluate, type Formula, parseFormula } from '../../../pipeline/domain/stats/formula.ts';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
@@ -12,7 +13,7 @@ interface Department {
   outcomes: Outcomes;
 }
 
-/** By department, in the order of their names; what no department has done is in none of them. */
+/** Returns the departments sorted by name; costs without a department are in none of them. */
 export async function readRollup(
   { clickhouse, agentMetadata, policyOf, now }: Omit<CostDeps, 'settings'>,
   org_id: string,

@@ -1,5 +1,5 @@
-// An org's own prices, and how its costs are watched: two buckets of JetStream KV, watched into memory. An org that has set
-// nothing has the defaults.
+// The custom prices of organizations and their anomaly settings: two buckets of JetStream KV,
+// watched into memory. An organization without a record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -31,9 +31,9 @@ export class CostSettings {
     return this.#prices.get(orgKey(org_id)) ?? NO_PRICES;
   }
 
-  /** Puts a list of prices in the place of the one that is there. @throws ApiError upstream_unavailable */
+  /** Replaces the list of prices. @throws ApiError upstream_unavailable */
   async setPrices(org_id: string, prices: Prices): Promise<{ before: Prices }> {
-    // The last run is the one whose list was written.
+    // The last call belongs to the write that succeeded.
     let before = NO_PRICES;
     await this.#prices
       .change(orgKey(org_id), (held) => {
@@ -71,5 +71,5 @@ export class CostSettings {
 }
 
 function storeAway(cause: unknown): never {
-  throw new ApiError('upstream_unavailable', 'The store of cost settings cannot be written to. Try again.', { cause });
+  throw new ApiError('upstream_unavailable', 'The store of cost settings cannot be written. Try again.', { cause });
 }

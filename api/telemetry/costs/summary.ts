@@ -1,12 +1,13 @@
-// What an org's days have cost: one read, folded into days, models and one thing more. Sums are exact; each shown amount is
-// the number nearest to it, so what is shown adds up to the total but for the rounding of numbers.
+// Computes what an organization's days cost: one read, summed by day, by model and by one further
+// dimension. Sums are exact; each amount in the response is the nearest number, so the amounts add
+// up to the total except for rounding.
 import { dateOf, dayOf, startOfDay } from '../../../pipeline/domain/time/days.ts';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { readCostSummary } from '../../../sql/stores/costs.ts';
 import { type CostDeps, labelOf } from './costs.ts';
 import type { Group, Summary } from './schema.ts';
 
-/** Models, and agents, realms or departments, that an answer shows. */
+/** Maximum groups of each breakdown in a response. */
 const GROUPS_MAX = 5000;
 
 interface Sum {
@@ -75,7 +76,10 @@ function add(sums: Map<string, Sum>, key: string, { cost_pico_usd, tokens }: Sum
   known.tokens += tokens;
 }
 
-/** Costliest first; what cost nothing and used nothing (events without a model, say) is left out. */
+/**
+ * Returns the shares of a breakdown, costliest first. Groups without cost and tokens are left out,
+ * such as events without a model.
+ */
 function shares(sums: ReadonlyMap<string, Sum>, total: bigint, name: Group): Summary['by_model'] {
   return [...sums]
     .filter(([, { cost_pico_usd, tokens }]) => cost_pico_usd !== 0n || tokens !== 0)

@@ -1,5 +1,6 @@
-// Incidents as they are listed, shown and resolved by hand. Guarantees: resolving is one CAS write, so an incident is resolved
-// once, by time or by one caller; its event follows from the record, whatever becomes of this process.
+// Lists, gets and resolves incidents. Resolving is one compare-and-swap write, so an incident is
+// resolved once, by time or by one caller; a worker sends its event from the record, even if this
+// process dies.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closedIncident, incidentRow } from '../../../pipeline/domain/incidents/incident_record.ts';
 import { CRITICAL_TRACES, severityOf } from '../../../pipeline/domain/incidents/incidents.ts';
@@ -27,7 +28,10 @@ export interface IncidentsDeps {
 }
 
 const TRACE_IDS_MAX = 20;
-/** Row and record of an incident move one after the other; in between a caller is made to wait, this often and long. */
+/**
+ * Attempts and pause in milliseconds until the row and the record of an incident agree: they are
+ * written one after the other.
+ */
 const AGREE_TRIES_MAX = 20;
 const AGREE_PAUSE_MS = 100;
 
@@ -36,7 +40,10 @@ interface IncidentList {
   meta: CursorMeta;
 }
 
-/** Answers GET /v1/incidents. @throws ApiError invalid_request on a cursor that is none */
+/**
+ * Serves GET /v1/incidents. @throws ApiError invalid_request for a cursor that this list did not
+ * return
+ */
 export async function listIncidents(
   { clickhouse }: IncidentsDeps,
   org_id: string,
@@ -69,7 +76,7 @@ export async function listIncidents(
   return { data: page.data.map(itemOf), meta: page.meta };
 }
 
-/** Answers GET /v1/incidents/{incident_id}. @throws ApiError incident_not_found */
+/** Serves GET /v1/incidents/{incident_id}. @throws ApiError incident_not_found */
 export async function showIncident(
   deps: IncidentsDeps,
   org_id: string,
@@ -80,9 +87,10 @@ export async function showIncident(
 }
 
 /**
- * Resolves an incident by hand, from now on; one that is over already is left as it is.
+ * Resolves an incident now. A resolved incident stays as it is.
+ *
  * @param by id of the user or API key
- * @returns changed: whether it was this call that resolved it
+ * @returns changed: true if this call resolved the incident
  * @throws ApiError incident_not_found, upstream_unavailable
  */
 export async function resolveIncident(
@@ -104,10 +112,12 @@ export async function resolveIncident(
       };
     await sleep(AGREE_PAUSE_MS, undefined, { signal });
   }
-  throw new ApiError('upstream_unavailable', 'The incident is being changed by something else. Try again.');
+  throw new ApiError('upstream_unavailable', 'The incident is being changed by another request. Try again.');
 }
 
-/** @returns null when the record is gone, closed, or of another incident of the cluster */
+/**
+ * @returns null if the record was deleted or closed, or belongs to another incident of the cluster
+ */
 async function closeRecord(
   { clickhouse, incidents, now, onProblem }: IncidentsDeps,
   org_id: string,
@@ -129,10 +139,11 @@ async function closeRecord(
   });
   if (written.record === null) return null;
   try {
-    // A worker writes the row too, and tells of it; here it is written so that the caller reads what they have changed.
+    // A worker also writes the row, and sends the event. The row is written here so that the caller
+    // reads the change.
     await writeIncidents(clickhouse, [incidentRow(written.record)]);
   } catch (cause) {
-    onProblem('the row of an incident that was resolved is left to a worker', cause);
+    onProblem('the row of a resolved incident was not written; a worker writes it', cause);
   }
   return written.record.closed;
 }
@@ -144,7 +155,7 @@ async function findIncident(
   signal: AbortSignal,
 ): Promise<ShownIncident> {
   const [found] = await readIncidents(clickhouse, { org_id, incident_id, rows: 1, skip: 0 }, { signal });
-  if (found === undefined) throw new ApiError('incident_not_found', 'There is no incident of this id.');
+  if (found === undefined) throw new ApiError('incident_not_found', 'There is no incident with this id.');
   return found;
 }
 

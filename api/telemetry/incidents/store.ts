@@ -1,4 +1,4 @@
-// The incident slice's stores: reads of ClickHouse, and the records of open incidents in JetStream KV.
+// The stores of incidents: reads of ClickHouse, and the records of open incidents in JetStream KV.
 import { z } from 'zod';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -6,7 +6,7 @@ import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts
 import type { IncidentRecord } from '../../../schemas/records/incident.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 
 const filterFields = {
@@ -20,7 +20,7 @@ const filterFields = {
   until_ms: z.int().optional(),
 };
 const filters = z.object(filterFields);
-/** What a list asks for; left out: no condition. */
+/** Filters of the list; a filter that is left out matches everything. */
 export type IncidentFilters = z.input<typeof filters>;
 
 const shownIncident = z.object({
@@ -76,7 +76,7 @@ export const readIncidentTraces = defineQuery({
   row: z.object({ trace_id: z.string() }),
 });
 
-/** Incidents that are open, or over and not told yet. */
+/** Incidents that are open, or resolved and not yet reported. */
 export type OpenIncidents = WatchedBucket<IncidentRecord>;
 
 export async function openIncidentRecords(

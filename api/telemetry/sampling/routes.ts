@@ -1,6 +1,6 @@
 // The route of sampling: its settings and the events that it kept.
 import { defineRoute, type Route } from '../../http/route.ts';
-import { type SamplingDeps, showSampling } from './sampling.ts';
+import { type SamplingDeps, getSampling } from './sampling.ts';
 import { sampling, samplingQuery } from './schema.ts';
 
 const TAG = 'Traces';
@@ -21,6 +21,6 @@ function getSamplingRoute(deps: SamplingDeps): Route {
     permission: 'traces:read',
     query: samplingQuery,
     response: sampling,
-    handler: async ({ org_id, query, signal }) => ({ data: await showSampling(deps, org_id, query, signal) }),
+    handler: async ({ org_id, query, signal }) => ({ data: await getSampling(deps, org_id, query, signal) }),
   });
 }

@@ -1,4 +1,4 @@
-// What sampling is set to, and what it has kept of an org: settings of the process, counts of the store.
+// Reports the sampling settings of the process, and what sampling kept of an organization's events.
 import { z } from 'zod';
 import type { Env } from '../../../ops/platform/env.ts';
 import { PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
@@ -23,10 +23,10 @@ export interface SamplingDeps {
 }
 
 const WINDOW_MS = 30 * 86_400_000;
-/** The last instant that a DateTime64(3) holds for certain, in milliseconds: the end of 2299. */
+/** The last time that DateTime64(3) certainly holds, milliseconds: the end of 2299. */
 const LAST_MS = Date.UTC(2299, 11, 31);
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 
 const readCounts = defineQuery({
@@ -36,8 +36,8 @@ const readCounts = defineQuery({
   row: z.object({ kept: count, summarised: count, traces_kept: count, traces_summarised: count }),
 });
 
-/** Settings and exact counts. Rejects when the store is away. */
-export async function showSampling(
+/** Resolves with the settings and exact counts; rejects when the store is unavailable. */
+export async function getSampling(
   { settings, clickhouse, now }: SamplingDeps,
   org_id: string,
   query: SamplingQuery,

@@ -1,5 +1,5 @@
-// Scores that people and applications give to traces and spans. Guarantees: an answer of 201 says that the score is stored in the log,
-// whatever becomes of this process; it can be read a moment later.
+// Stores and lists scores that people and applications give to traces and spans. A score that was
+// answered 201 is stored in the log, even if this process dies, and can be read a moment later.
 import { randomUUID } from 'node:crypto';
 import type { UserScore } from '../../../schemas/codec.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
@@ -9,7 +9,7 @@ import { pageMetaOf, type PageMeta } from '../../http/pagination.ts';
 import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
 import { readScores, readScoreTotals, readSpan } from './store.ts';
 
-/** Where a trace lies, milliseconds since the epoch. */
+/** The time range of a trace, milliseconds since the epoch. */
 export interface TracePlace {
   from_ms: number;
   to_ms: number;
@@ -25,12 +25,15 @@ export interface ScoresDeps {
   now: () => number;
 }
 
-/** What is said of a trace, and of a span of it, that is still landing. */
+/** Errors for a trace, or a span of it, that may still be landing. */
 const NOT_YET: readonly ErrorCode[] = [...TRACE_NOT_YET, 'invalid_request'];
 
 /**
- * Stores a score. What is not there yet may be landing: it is looked for a little while before it counts as unknown.
- * @throws ApiError trace_not_found, cross_org_access, invalid_request for a span that the trace does not have, upstream_unavailable
+ * Stores a score. A trace or span that is not found may still be landing, so the lookup is repeated
+ * for a short while.
+ *
+ * @throws ApiError trace_not_found, cross_org_access, invalid_request for a span that the trace
+ * does not have, upstream_unavailable
  */
 export async function giveScore(
   deps: ScoresDeps,
@@ -78,7 +81,7 @@ export async function giveScore(
   };
 }
 
-/** Answers GET /v1/scores. @throws ApiError trace_not_found, cross_org_access */
+/** Serves GET /v1/scores. @throws ApiError trace_not_found, cross_org_access */
 export async function listScores(
   { clickhouse, locate }: ScoresDeps,
   org_id: string,
@@ -127,11 +130,11 @@ async function findScored(
     { org_id, trace_id, span_id, from_ms: place.from_ms, to_ms: place.to_ms },
     { signal },
   );
-  if (found.length === 0) throw new ApiError('invalid_request', 'span_id: the trace has no span of this id');
+  if (found.length === 0) throw new ApiError('invalid_request', 'span_id: the trace has no span with this id');
   return place;
 }
 
-/** Tries again while what is looked for may be landing. */
+/** Returns the type of a value, and the columns in which it is stored. */
 function parts(value: ScoreBody['value']): Pick<UserScore, 'data_type' | 'number' | 'text'> {
   if (typeof value === 'boolean') return { data_type: 'boolean', number: value ? 1 : 0, text: '' };
   if (typeof value === 'number') return { data_type: 'numeric', number: value, text: '' };

@@ -1,4 +1,4 @@
-// Reads of the scores of traces.
+// The reads of scores from ClickHouse.
 import { z } from 'zod';
 import { defineQuery } from '../../../sql/client/query.ts';
 
@@ -6,7 +6,7 @@ const whole = z.coerce.number().pipe(z.int());
 const flag = z.literal(true).optional();
 const trace = { org_id: z.string(), trace_id: z.string() };
 
-/** Of users and of judges, or of one of them. */
+/** Scores of users and judges, or of one of them. */
 export const readScores = defineQuery({
   name: 'trace_scores',
   file: 'user_scores/of_trace.sql',
@@ -30,7 +30,7 @@ export const readScores = defineQuery({
   }),
 });
 
-/** One row. */
+/** Returns one row. */
 export const readScoreTotals = defineQuery({
   name: 'trace_scores_total',
   file: 'user_scores/total.sql',
@@ -38,7 +38,7 @@ export const readScoreTotals = defineQuery({
   row: z.object({ of_users: whole, of_judges: whole }),
 });
 
-/** A row when the trace, which lies in this time, has the span. */
+/** Returns a row if the trace has the span; the time range is that of the trace. */
 export const readSpan = defineQuery({
   name: 'scored_span',
   file: 'user_scores/span.sql',

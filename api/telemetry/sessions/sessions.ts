@@ -1,5 +1,5 @@
-// Sessions and end users as they are listed: what their traces come to, the last seen first. A trace belongs to the session and the
-// end user that its first span with one names.
+// Lists sessions and end users with the totals of their traces, the last seen first. A trace
+// belongs to the session and the end user of its first span that names one.
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
@@ -15,13 +15,14 @@ interface GroupList<Item> {
   meta: CursorMeta;
 }
 
-/** What is shown of a session or an end user beside its id. */
+/** Fields of a session or an end user besides its id. */
 export type Sums = Omit<SessionItem, 'session_id'>;
 
 /**
- * Answers a list of sessions or of end users.
- * @param item shows one, by its id
- * @throws ApiError invalid_request on a cursor that is none
+ * Returns one page of sessions or of end users.
+ *
+ * @param item returns an item of the response from its id and totals
+ * @throws ApiError invalid_request for a cursor that this list did not return
  */
 export async function listGroups<Item>(
   { clickhouse }: SessionsDeps,

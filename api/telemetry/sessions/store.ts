@@ -1,4 +1,4 @@
-// Reads of sessions and end users, which are what traces name as theirs.
+// The reads of sessions and end users from ClickHouse.
 import { z } from 'zod';
 import { defineQuery } from '../../../sql/client/query.ts';
 
@@ -6,8 +6,8 @@ const whole = z.coerce.number().pipe(z.int());
 const flag = z.literal(true).optional();
 
 /**
- * Exactly one of by_session and by_user is given, and filtered exactly where one of the other filters is, else unfiltered. Times are
- * milliseconds since the epoch.
+ * Exactly one of by_session and by_user is set, and exactly one of filtered and unfiltered:
+ * filtered if any other filter is set. Times are milliseconds since the epoch.
  */
 const filters = {
   org_id: z.string(),
@@ -30,12 +30,12 @@ const group = z.object({
   failed_traces: whole,
   input_tokens: whole,
   output_tokens: whole,
-  /** Decimal text, USD. */
+  /** Decimal text, in USD. */
   cost: z.string(),
   first_ms: whole,
   last_ms: whole,
 });
-/** What the traces of one session or end user come to. */
+/** Totals of the traces of one session or end user. */
 export type Group = z.output<typeof group>;
 
 export const readGroups = defineQuery({
@@ -50,7 +50,7 @@ export const readGroups = defineQuery({
   }),
   row: group,
 });
-/** One row. */
+/** Returns one row. */
 export const readGroupTotal = defineQuery({
   name: 'sessions_total',
   file: 'sessions/total.sql',

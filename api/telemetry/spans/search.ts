@@ -1,8 +1,9 @@
-// Search over prompts and responses, ranked by BM25.
-// Two rounds of reads: the counts that the ranking needs (documents, their mean length, in how many each word occurs), then
-// the scores, which the store computes without reading a text other than those that are shown.
-// Scores are exact. Which spans are scored is bounded: where words are so common that their spans are too many, rare words
-// are scored over all the time and common ones over the newest spans, unless no span of common words alone could rank.
+// Searches prompts and responses, ranked by BM25. It reads in two rounds: first the counts that the
+// ranking needs (documents, their mean length, documents with each word), then the scores, for
+// which the store reads only the texts that are returned. Scores are exact. The number of scored
+// spans is bounded: if words are so common that too many spans have them, rare words are scored
+// over all time and common ones over the newest spans, unless a span with common words alone cannot
+// rank.
 import { inverseDocumentFrequency, termScoreMax } from '../../../pipeline/domain/text/bm25.ts';
 import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { QueryWord } from '../../../pipeline/domain/text/text_terms.ts';
@@ -18,9 +19,9 @@ import {
   type ScoredRow,
 } from './store.ts';
 
-/** Spans that one pass may score; a search has at most two passes. */
+/** Maximum spans that one pass scores; a search has at most two passes. */
 const CANDIDATES_MAX = 150_000;
-/** What the texts of one answer may weigh. */
+/** Maximum bytes of the texts in one response. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const DAY_MS = 86_400_000;
 
@@ -29,7 +30,7 @@ export interface SearchAnswer {
   meta: { candidates: number; truncated: boolean };
 }
 
-/** A word that occurs, with what it weighs. */
+/** A word that occurs, with its weight. */
 export interface Term extends QueryWord {
   df: number;
   idf: number;
@@ -38,9 +39,9 @@ export interface Term extends QueryWord {
 interface Counts {
   days: DayCounts[];
   avgdl: number;
-  /** Rarest first; words that occur nowhere are left out. */
+  /** The rarest word first; words that occur nowhere are left out. */
   terms: Term[];
-  /** Documents with any of the words. */
+  /** Number of documents with any of the words. */
   any: number;
 }
 
@@ -56,11 +57,14 @@ interface Search {
 interface Pass {
   rows: ScoredRow[];
   candidates: number;
-  /** Fewer rows than were asked for, as their texts are more than one answer can hold. */
+  /**
+   * True if there are fewer rows than requested, since their texts exceed the maximum size of a
+   * response.
+   */
   cut: boolean;
 }
 
-/** Answers GET /v1/spans/search. */
+/** Serves GET /v1/spans/search. */
 export async function searchSpans(
   clickhouse: ClickHouse,
   orgId: string,
@@ -92,13 +96,13 @@ async function readCounts(
   const terms = query.q
     .map((word, index) => ({ ...word, df: found?.df[index] ?? 0 }))
     .filter(({ df }) => df > 0)
-    // A row that landed between the two reads may make df larger than the number of documents.
+    // A row that lands between the two reads may make df exceed the number of documents.
     .map((word) => ({ ...word, idf: inverseDocumentFrequency(Math.max(documents, word.df), word.df) }))
     .sort((a, b) => a.df - b.df);
   return { days, avgdl: documents === 0 ? 1 : words / documents, terms, any: found?.any ?? 0 };
 }
 
-/** How many of the rarest words may be scored over all the time. */
+/** Returns how many of the rarest words can be scored over all time. */
 export function rareTerms(terms: readonly Term[], candidatesMax: number): number {
   let sum = 0;
   const index = terms.findIndex(({ df }) => (sum += df) > candidatesMax);
@@ -128,8 +132,9 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
 }
 
 /**
- * Scores the spans that hold any of `must`.
- * @param candidates how many these are without filters, null where that is not known
+ * Scores the spans that have any of `must`.
+ *
+ * @param candidates number of these spans without filters; null if unknown
  */
 async function score(search: Search, must: readonly Term[], candidates: number | null, since?: number): Promise<Pass> {
   const { clickhouse, org_id, query, signal } = search;
@@ -153,7 +158,10 @@ async function score(search: Search, must: readonly Term[], candidates: number |
   return { ...scored, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
 }
 
-/** The best of the candidates; fewer where their texts are more than one answer can hold. */
+/**
+ * Returns the best candidates; fewer than `limit` if their texts exceed the maximum size of a
+ * response.
+ */
 async function scoredRows(search: Search, which: Candidates, limit: number): Promise<Omit<Pass, 'candidates'>> {
   const { clickhouse, counts, signal } = search;
   const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
@@ -177,8 +185,8 @@ async function scoredRows(search: Search, which: Candidates, limit: number): Pro
 }
 
 /**
- * Where the newest stretch of time begins that holds about `wanted` candidates, if they lie in time as all documents do.
- * Milliseconds.
+ * Returns the start of the newest period that has about `wanted` candidates, if candidates are
+ * distributed in time as all documents are. Milliseconds since the epoch.
  */
 export function windowStart(days: readonly DayCounts[], candidates: number, wanted: number): number {
   const documents = days.reduce((sum, day) => sum + day.documents, 0);
@@ -191,7 +199,7 @@ export function windowStart(days: readonly DayCounts[], candidates: number, want
   return newestFirst.at(-1)?.day_ms ?? 0;
 }
 
-/** The best of two passes; a span that is in both counts once. */
+/** Merges the results of two passes; a span in both counts once. */
 function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number): ScoredRow[] {
   const rows = new Map([...a, ...b].map((row) => [placeKey(row), row]));
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);

@@ -1,8 +1,9 @@
-// The span search's reads of ClickHouse: each query of sql/queries/spans with the shapes of its parameters and rows.
+// The span search's reads of ClickHouse: each query of sql/queries/spans with the shapes of its
+// parameters and rows.
 import { z } from 'zod';
 import { defineQuery } from '../../../sql/client/query.ts';
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 
 const time = { org_id: z.string(), since_ms: z.int().optional() };
@@ -35,7 +36,7 @@ const candidates = {
   must: z.array(word),
 };
 const candidateParams = z.object(candidates);
-/** Which documents a search scores. */
+/** Documents that a search scores. */
 export type Candidates = z.input<typeof candidateParams>;
 
 export const readCount = defineQuery({

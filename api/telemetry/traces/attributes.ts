@@ -1,17 +1,19 @@
-// Attributes as an answer shows them. In: the JSON text of the row. Out: an object that JSON.stringify writes as it was
-// sent: integers beyond 2^53 keep their digits.
+// Parses the attributes of a row for a response: takes their JSON text, returns an object that
+// JSON.stringify writes as it was sent, with all digits of integers beyond 2^53.
 
 interface RawJson {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
   rawJSON(text: string): unknown;
 }
-/** These have been in the language since ES2026, ahead of the compiler's library. */
+/** Part of the language since ES2026, ahead of the compiler's library. */
 const json = JSON as unknown as RawJson;
 
 const LONG_NUMBER = /\d{16}/;
 const INTEGER = /^-?\d+$/;
 
-/** The attributes with span_kind among them; a text that is no object gives span_kind alone. */
+/**
+ * Returns the attributes with span_kind added; a text that is not an object yields span_kind alone.
+ */
 export function readAttributes(text: string, kind: string): Record<string, unknown> {
   const value = text === '{}' ? {} : parse(text);
   return { ...(typeof value === 'object' && !Array.isArray(value) ? value : {}), span_kind: kind };

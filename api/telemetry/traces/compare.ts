@@ -1,5 +1,6 @@
-// Two traces side by side. In: two ids and the fields that are asked for. Out: one row a field. Both are read at the same time,
-// each with one read for its sums, and one more for its scores or its texts only where those are asked for.
+// Compares two traces: takes two ids and the requested fields, returns one row per field. Both
+// traces are read concurrently, each with one read of its sums, and one more of its scores or texts
+// only if those are requested.
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { compareTraces, type ComparedTrace } from '../../../pipeline/domain/traces/compare.ts';
@@ -11,7 +12,7 @@ import { locateTrace, traceNotFound } from './locate.ts';
 import { readSpans, type TraceRange } from './store.ts';
 import { placeKey, textsOf } from './tree.ts';
 
-/** Texts are looked for among as many spans as a tree has. */
+/** Spans whose texts are searched, as many as a tree has. */
 const TEXT_SPANS_MAX = 1000;
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -49,8 +50,8 @@ const readScores = defineQuery({
   row: z.object({ judge_id: z.string(), judge_name: z.string(), score: z.number() }),
 });
 
-/** Answers POST /v1/traces/compare. */
-export async function compareTwo(deps: CompareDeps, org_id: string, body: CompareBody, signal: AbortSignal) {
+/** Serves POST /v1/traces/compare. */
+export async function compareTwoTraces(deps: CompareDeps, org_id: string, body: CompareBody, signal: AbortSignal) {
   const { baseline_trace_id, candidate_trace_id, fields } = body;
   const { compare_threshold_percent } = deps.policyOf(org_id);
   const [baseline, candidate] = await Promise.all([
@@ -69,7 +70,7 @@ export async function compareTwo(deps: CompareDeps, org_id: string, body: Compar
 interface Wanted {
   org_id: string;
   trace_id: string;
-  /** The field of the request that has the id. */
+  /** Field of the request that has the id. */
   named: string;
   fields: readonly string[];
 }
@@ -105,8 +106,9 @@ async function readTrace(
 }
 
 /**
- * The prompt and the response of a trace. The prompt is the root's, else that of the earliest model call, else of the earliest span that
- * has one; the response is the root's, else that of the model call that ended last, else of the span that ended last and has one.
+ * Returns the prompt and the response of a trace. The prompt is that of the root, else of the
+ * earliest model call, else of the earliest span that has one. The response is that of the root,
+ * else of the model call that ended last, else of the last span to end that has one.
  */
 async function readTexts(clickhouse: ClickHouse, place: TraceRange, signal: AbortSignal) {
   const rows = await readSpans(clickhouse, { ...place, rows: TEXT_SPANS_MAX, counted: true }, { signal });

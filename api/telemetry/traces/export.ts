@@ -1,6 +1,7 @@
-// A trace as a file, of any size: spans are read as they are written, a few at a time with their texts and children.
-// Guarantees: the trace is never held in memory; the response begins only when the first spans are there, so a store that
-// is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
+// Exports a trace of any size as a file: spans are read as they are written, a few at a time with
+// their texts and children. The trace is never wholly in memory. The response begins once the first
+// spans are read, so an unavailable store is an error response; a store that fails later breaks the
+// response off, so a file that ends properly is complete.
 import type { ServerResponse } from 'node:http';
 import type { PiiRedactor, Redaction } from '../../../pipeline/domain/pii/pii.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
@@ -10,22 +11,22 @@ import type { ExportBody, SpanItem } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
 import { placeKey, spanItem, type SpanTexts, textsOf } from './tree.ts';
 
-/** A chunk ends at this many spans, or at this much of what their events weighed. */
+/** A chunk ends at this many spans, or at this many bytes of their events. */
 const CHUNK_SPANS_MAX = 500;
 const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
 
 const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as const;
 
 export interface ExportDeps {
-  /** What exports of an org are anonymised with. */
+  /** Returns the redactor for the exports of an organization. */
   exporterOf: (org_id: string) => PiiRedactor;
   written: WrittenAnswers;
 }
 
-/** What an export is made of; `redactor` replaces personal data, null where it stays. */
+/** Options of an export; `redactor` replaces personal data, null keeps it. */
 type ExportOptions = Omit<ExportBody, 'anonymize_pii'> & { redactor: PiiRedactor | null };
 
-/** Writes the file to the response and ends it. */
+/** Writes the file to the response and ends the response. */
 export async function exportTrace(
   clickhouse: ClickHouse,
   orgId: string,
@@ -77,7 +78,7 @@ async function* itemChunks(
   }
 }
 
-/** Blocks as they come, cut into chunks of bounded weight. */
+/** Splits blocks of rows into chunks of bounded size as they arrive. */
 export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): AsyncGenerator<SpanRow[]> {
   let chunk: SpanRow[] = [];
   let bytes = 0;
@@ -94,7 +95,7 @@ export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): Asy
   if (chunk.length > 0) yield chunk;
 }
 
-/** Texts that were not asked for must not come back by way of the attributes that refer to them. */
+/** Returns the requested texts: attributes that refer to the others must not bring them back. */
 function asked(texts: SpanTexts | undefined, options: ExportOptions): SpanTexts | undefined {
   if (texts === undefined) return undefined;
   return {
@@ -120,7 +121,7 @@ function redactedItem(kept: SpanItem, redaction: Redaction): SpanItem {
     ...kept,
     name: redaction.text(kept.name),
     tags: kept.tags.map((tag) => redaction.text(tag)),
-    // Ahead of the attributes, which may hold them once more.
+    // Replaced before the attributes, which may repeat these texts.
     ...(kept.prompt === undefined ? {} : { prompt: redaction.textOrJson(kept.prompt) }),
     ...(kept.response === undefined ? {} : { response: redaction.textOrJson(kept.response) }),
     attributes: redaction.fields(kept.attributes),

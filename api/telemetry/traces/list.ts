@@ -1,7 +1,7 @@
-// The trace list: newest first, exact totals, pages by offset or by cursor.
-// Rows of a trace may stand in pairs that have not met yet; here signs are added up, so each trace shows once.
-// A page reads a short stretch of time first and widens it only while the page is not full, so that it costs the same
-// however many traces there are and however deep it lies.
+// Lists traces: newest first, with an exact total, in pages by offset or by cursor. Rows of a trace
+// may be pairs that ClickHouse has not yet collapsed; their signs are added up here, so each trace
+// appears once. A page reads a short period first and extends it only while the page is not full,
+// so its cost depends neither on the number of traces nor on its depth.
 import type { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { cursorPage } from '../../http/list_pages.ts';
@@ -22,15 +22,15 @@ export interface TraceList {
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** How far back a page looks, in turn; then without bound. */
+/** Periods that a page reads in turn; the last read has no bound. */
 const STRETCHES_MS = [DAY_MS, 30 * DAY_MS];
-/** Rows beyond a page that a read takes, for pairs that have not met. */
+/** Rows that a read takes beyond the page, for pairs that are not yet collapsed. */
 const PAIR_ROWS_MIN = 20;
 const PAIR_ROWS_MAX = 5000;
-/** A list of fewer than this is read in one go when the newest stretch did not fill the page. */
+/** A list shorter than this is read at once if the newest period did not fill the page. */
 const FEW_TRACES = 5000;
 
-/** Answers GET /v1/traces. */
+/** Serves GET /v1/traces. */
 export async function listTraces(
   deps: ListDeps,
   orgId: string,
@@ -64,7 +64,7 @@ function filtersOf(orgId: string, query: ListQuery): ListFilters {
   };
 }
 
-/** `rows` holds one more than the page where there is one. */
+/** @param rows the rows of the page, and one more if the list goes on */
 function answer(rows: readonly TraceRow[], total: number, before: number, query: ListQuery): TraceList {
   const page = cursorPage(rows, {
     limit: query.limit,
@@ -98,7 +98,7 @@ function itemOf(row: TraceRow): TraceItem {
   };
 }
 
-/** Skips by the number of traces an hour, then within one hour. */
+/** Skips by the number of traces per hour, then within one hour. */
 async function listByOffset(
   deps: ListDeps,
   filters: ListFilters,
@@ -119,7 +119,7 @@ async function listByOffset(
       until_ms: Math.min(hour_ms + HOUR_MS - 1, filters.until_ms ?? Infinity),
     };
     const [place] = await readPosition(deps.clickhouse, { ...within, skipped_before: left - 1 }, { signal });
-    // Traces that moved in between may leave the hour shorter than it was counted.
+    // Traces that changed between the reads may leave the hour shorter than it was counted.
     const from = place === undefined ? { ms: hour_ms, key: '0' } : { ms: place.started_ms, key: place.trace_key };
     return answer(await readTraces(deps, filters, from, query.limit + 1, signal), total, query.offset, query);
   }
@@ -127,8 +127,10 @@ async function listByOffset(
 }
 
 /**
- * The traces after a place, newest first; fewer than wanted only at the end of the list.
- * @param total how many the whole list has, where that is being counted: few lie far apart, so they are not looked for by steps
+ * Returns the traces after a position, newest first; fewer than wanted only at the end of the list.
+ *
+ * @param total size of the whole list, if it is being counted: the traces of a short list may be
+ * far apart, so it is not read period by period
  */
 export async function readTraces(
   deps: ListDeps,
@@ -160,7 +162,10 @@ interface Place {
   version: string;
 }
 
-/** Reads on until there are as many as wanted, or the stretch of time ends; with many unmet pairs each read takes more rows. */
+/**
+ * Reads until there are as many traces as wanted, or the period ends. With many uncollapsed pairs,
+ * each read takes more rows.
+ */
 async function readStretch(
   deps: ListDeps,
   filters: ListFilters,
@@ -184,8 +189,10 @@ async function readStretch(
 }
 
 /**
- * Adds up the signs of rows that stand for one state of one trace, and keeps the states that are left.
- * @param cut the rows end because of their limit, so the partner of the last one may be missing: it is left to the next read
+ * Adds up the signs of the rows of each state of a trace, and returns the states that remain.
+ *
+ * @param cut true if the rows end because of their limit: the partner of the last row may be
+ * missing, so the row is left to the next read
  * @returns last: the last row that was settled
  */
 export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: TraceRow[]; last: TraceRow | null } {
@@ -207,8 +214,8 @@ export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: Trac
 }
 
 /**
- * Phrases are looked for in the texts of traces that hold their words, newest first, a bounded number at a time. A page may
- * be short, even empty, while next_cursor still leads on.
+ * Searches for phrases in the texts of traces that have their words, newest first, in a bounded
+ * number of traces at a time. A page may be short or even empty while next_cursor leads on.
  */
 async function listByPhrase(
   deps: ListDeps,
@@ -231,7 +238,8 @@ async function listByPhrase(
   const before = given?.before ?? query.offset;
   const { rows, more, last } = here ?? newest;
   const list = answer(here === null ? rows.slice(query.offset) : rows, newest.rows.length, before, query);
-  // An offset beyond what was looked at leads nowhere: whoever pages by offset comes to an end, and by cursor to the rest.
+  // An offset past the searched traces returns no cursor: pages by offset end there, and pages by
+  // cursor go on.
   const isWithin = here !== null || query.offset <= rows.length;
   if (list.meta.next_cursor === null && more && last !== undefined && isWithin) {
     list.meta.next_cursor = cursorOf({ ...placeOf(last), before: before + list.data.length });

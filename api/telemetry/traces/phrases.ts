@@ -1,12 +1,12 @@
-// Which traces hold a phrase. In: traces whose texts hold the words. Out: those of them that hold the phrases, in order.
-// This reads texts, so it is done for a bounded number of traces.
+// Finds the traces that contain a phrase: takes traces whose texts have the words, returns those
+// that have the phrases, in order. It reads texts, so it takes a bounded number of traces.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { type ListFilters, readPhraseMatches, type TraceRow } from './store.ts';
 
-/** Traces whose texts one answer looks into. */
+/** Maximum traces whose texts one request searches. */
 export const PHRASE_TRACES_MAX = 2000;
 
-/** The given traces, newest first, that have a span with all the words and phrases. */
+/** Returns the given traces, newest first, that have a span with all the words and phrases. */
 export async function findPhrases(
   clickhouse: ClickHouse,
   filters: ListFilters,

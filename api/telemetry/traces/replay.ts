@@ -1,7 +1,7 @@
-// Replaying a trace against the prompts of today. In: a trace id. Out: what each model call would be asked now, and with commit what
-// the models answer, stored as a new trace through the way that ingest takes.
-// Guarantees: a dry run calls nobody and stores nothing; a commit stores all of its calls together or, when one of them cannot be made,
-// none; calls are bounded in number, in how many run at a time, and in time.
+// Replays a trace with the current prompt versions: takes a trace id, returns what each model call
+// would be asked now, and with commit what the models answer, stored as a new trace the way ingest
+// does. A dry run calls no model and stores nothing. A commit stores all of its calls together or,
+// if one of them cannot be made, none. Calls are bounded in number, concurrency and time.
 import { randomBytes } from 'node:crypto';
 import type { ChatAnswer, Upstream } from '../../../ops/platform/llm/upstream.ts';
 import { type AnsweredCall, replayEvents } from '../../../pipeline/domain/traces/replay_events.ts';
@@ -19,32 +19,38 @@ import { makeCalls } from './replay_calls.ts';
 import { readSpans, type SpanRow, type TraceRange } from './store.ts';
 import { placeKey, type TextsByPlace, textsOf } from './tree.ts';
 
-/** Spans of a trace that can be replayed, as a tree shows them. */
+/** Maximum spans of a trace that can be replayed, as many as a tree has. */
 const SPANS_MAX = 1000;
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Replays with commit of one organization in one API process. */
+/** Maximum concurrent replays with commit of one organization in one API process. */
 export const REPLAYS_ORG_MAX = 4;
 
-/** What commit needs beyond reading traces: it spends what a call of a model costs. */
+/** Permission that commit needs besides reading traces, since it spends money on model calls. */
 const COMMIT_PERMISSION = 'gateway:invoke';
 
 export interface ReplayDeps {
   clickhouse: ClickHouse;
-  /** The newest version of a prompt. */
+  /** Returns the newest version of a prompt. */
   promptOf: (org_id: string, name: string) => PromptRecord | null;
-  /** null where none is configured. */
+  /** null if none is configured. */
   upstream: Upstream | null;
-  /** Replays with commit of one organization that may be under way in this process: each holds connections and answers for a minute. */
+  /**
+   * Slots of the concurrent replays with commit of each organization: each replay holds connections
+   * and answers for up to a minute.
+   */
   replaySlots: Pick<OrgSlots, 'take'>;
-  /** The way into the log, see api/intake/ingest/store.ts. */
+  /** Writes to the ingest log; see api/intake/ingest/store.ts. */
   recorder: {
     check: (org_id: string, bodies: ReturnType<typeof replayEvents>) => Promise<void>;
     store: (org_id: string, bodies: ReturnType<typeof replayEvents>) => Promise<void>;
   };
 }
 
-/** Answers POST /v1/traces/{trace_id}/replay. @throws ApiError replay_failed, upstream_unavailable, and what ingest throws */
+/**
+ * Serves POST /v1/traces/{trace_id}/replay. @throws ApiError replay_failed, upstream_unavailable,
+ * and the errors of ingest
+ */
 export async function replayTrace(
   deps: ReplayDeps,
   { credential, trace_id, commit }: { credential: OrgCredential; trace_id: string; commit: boolean },
@@ -72,7 +78,7 @@ export async function replayTrace(
 }
 
 function tooManyReplays(): ApiError {
-  const detail = `This organization has ${String(REPLAYS_ORG_MAX)} replays with commit under way. Retry after the number of seconds in Retry-After.`;
+  const detail = `This organization has ${String(REPLAYS_ORG_MAX)} replays with commit in progress. Retry after the number of seconds in Retry-After.`;
   return new ApiError('rate_limited', detail, { headers: { 'Retry-After': '1' } });
 }
 
@@ -83,7 +89,7 @@ async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal
   if (total > SPANS_MAX)
     throw new ApiError(
       'replay_failed',
-      `The trace has ${String(total)} spans; one of up to ${String(SPANS_MAX)} is replayed.`,
+      `The trace has ${String(total)} spans; a replay takes at most ${String(SPANS_MAX)}.`,
     );
   const calls = rows.filter(({ kind }) => kind === 'llm');
   const texts = await readTexts(clickhouse, range, calls, signal);
@@ -107,7 +113,7 @@ async function readTexts(
     if (!isTooLarge(error)) throw error;
     throw new ApiError(
       'replay_failed',
-      `The prompts and responses of the trace have more than ${String(TEXT_BYTES_MAX)} bytes.`,
+      `The prompts and responses of the trace exceed ${String(TEXT_BYTES_MAX)} bytes.`,
     );
   }
 }
@@ -124,7 +130,7 @@ async function commitReplay(deps: ReplayDeps, { org_id, trace_id, spans, calls }
   if (upstream === null)
     throw new ApiError(
       'upstream_unavailable',
-      'No upstream for models is configured (SERVICE_LLM_BASE_URL), so commit can call none.',
+      'No upstream for models is configured (SERVICE_LLM_BASE_URL), so commit cannot call one.',
     );
   const ids = { trace_id: `trc_${newHex()}`, replay_of: trace_id };
   const eventsOf = (answered: readonly AnsweredCall[]) => replayEvents(ids, spans, answered, () => `spn_${newHex()}`);
@@ -142,7 +148,7 @@ async function commitReplay(deps: ReplayDeps, { org_id, trace_id, spans, calls }
   await recorder.store(org_id, eventsOf(answered)).catch((error: unknown) => {
     if (!(error instanceof ApiError) || (error.code !== 'decode_failed' && error.code !== 'payload_too_large'))
       throw error;
-    throw new ApiError('replay_failed', `What the upstream answered cannot be stored: ${error.detail}`, {
+    throw new ApiError('replay_failed', `The answer of the upstream cannot be stored: ${error.detail}`, {
       cause: error,
     });
   });

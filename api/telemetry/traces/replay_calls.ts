@@ -1,6 +1,7 @@
-// The calls of a replay, made. In: the calls in order. Out: an answer for each, or why there is none.
-// Guarantees: a few run at a time; the first that fails ends the others; all of them together are bounded in time and in the bytes of
-// their answers; whoever asked and went away ends them.
+// Makes the calls of a replay: takes the calls in order, returns an answer for each or the reason
+// of the failure. A few calls run concurrently; the first failure cancels the others, and so does a
+// caller that disconnects. All calls together are bounded in time and in the bytes of their
+// answers.
 import {
   type ChatAnswer,
   type ChatRequest,
@@ -11,18 +12,21 @@ import { type ReplayCall, replayProblem } from '../../../pipeline/domain/traces/
 import { ApiError } from '../../http/errors.ts';
 
 export interface CallBounds {
-  /** Calls that run at a time. */
+  /** Maximum concurrent calls. */
   atOnce: number;
-  /** Of one try, and of all calls together, milliseconds. */
+  /** Maximum time of one attempt, and of all calls together, milliseconds. */
   callMs: number;
   replayMs: number;
-  /** Of all answers, as JSON. */
+  /** Maximum bytes of all answers, as JSON. */
   answerBytes: number;
 }
 
 const BOUNDS: CallBounds = { atOnce: 4, callMs: 30_000, replayMs: 60_000, answerBytes: 16 * 1024 * 1024 };
 
-/** @throws ApiError replay_failed where a call can never work, upstream_unavailable where it may later; the signal's reason */
+/**
+ * @throws ApiError replay_failed if a call can never succeed, upstream_unavailable if it may later;
+ * the signal's reason
+ */
 export async function makeCalls(
   upstream: Upstream,
   calls: readonly ReplayCall[],
@@ -47,13 +51,13 @@ export async function makeCalls(
       if (bytes > bounds.answerBytes)
         throw new ApiError(
           'replay_failed',
-          `The models answered with more than ${String(bounds.answerBytes)} bytes. Nothing was stored.`,
+          `The answers of the models exceed ${String(bounds.answerBytes)} bytes. Nothing was stored.`,
         );
       answers[i] = answer;
     }
   };
   const workers = Array.from({ length: Math.min(bounds.atOnce, calls.length) }, () =>
-    // Only the first has something to say.
+    // Only the first failure is reported.
     work().catch((error: unknown) => {
       failed.abort(error);
     }),
@@ -68,20 +72,25 @@ export async function makeCalls(
   );
 }
 
-/** What a call was made with came from outside; the upstream says what it does not take. */
+/**
+ * The parameters of a call came from a client; the upstream rejects those that it does not accept.
+ */
 const requestOf = ({ parameters, model, messages }: ReplayCall): ChatRequest =>
   ({ ...parameters, model, messages }) as unknown as ChatRequest;
 
-/** A call that can never work as it was made is a replay that has diverged; one that may work later is not. */
+/**
+ * Returns replay_failed for a call that can never succeed as it was made; a call that may succeed
+ * later is an unavailable upstream.
+ */
 function failureOf({ span, model }: ReplayCall, error: unknown): unknown {
   if (!(error instanceof UpstreamFailed)) return error;
   const { kind, status, message } = error;
-  // Refused credentials are no fault of the trace.
+  // Rejected credentials are not the fault of the trace.
   if (kind !== 'refused' || status === 401 || status === 403)
     return new ApiError('upstream_unavailable', `The model ${model} could not be called: ${message}.`, {
       cause: error,
     });
   const reason =
-    status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} was asked in vain, ${message}`;
+    status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} rejected the call, ${message}`;
   return new ApiError('replay_failed', replayProblem(span.span_id, reason), { cause: error });
 }

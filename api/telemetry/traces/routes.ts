@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineRoute, type Route, STREAMED } from '../../http/route.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
-import { type CompareDeps, compareTwo } from './compare.ts';
+import { type CompareDeps, compareTwoTraces } from './compare.ts';
 import { compareBody, comparison, replayBody, replayed } from './compare_schema.ts';
 import { type ExportDeps, exportTrace } from './export.ts';
 import { type ListDeps, listTraces } from './list.ts';
@@ -54,7 +54,7 @@ function compareTracesRoute(deps: TracesDeps): Route {
     },
     response: comparison,
     errors: ['trace_not_found'],
-    handler: ({ org_id, body, signal }) => compareTwo(deps, org_id, body, signal),
+    handler: ({ org_id, body, signal }) => compareTwoTraces(deps, org_id, body, signal),
   });
 }
 

@@ -1,9 +1,10 @@
-// What the `search` of a trace list asks for: words that must all occur in one span's texts, and "quoted phrases".
-// In: the text as typed. Out: words as the index knows them, and a pattern for each phrase. Pure.
+// Parses the `search` parameter of the trace list: words that must all occur in the texts of one
+// span, and "quoted phrases". Takes the text as typed, returns words in the form of the index and a
+// pattern for each phrase. Pure.
 import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
 
 export interface SearchText {
-  /** Distinct, lower-cased; those of the phrases too. */
+  /** Distinct words in lower case, those of the phrases included. */
   words: string[];
   /** RE2 patterns, one for each phrase of two words or more. */
   phrases: string[];
@@ -13,7 +14,7 @@ const QUOTED = /"([^"]*)"/g;
 const WORD = /[\p{L}\p{N}]+/gu;
 const BETWEEN = '[^\\pL\\pN]+';
 
-/** Null where the text holds no word. */
+/** Returns null if the text has no word. */
 export function parseSearch(text: string): SearchText | null {
   const words = queryWords(text).map(({ word }) => word);
   if (words.length === 0) return null;
@@ -23,7 +24,7 @@ export function parseSearch(text: string): SearchText | null {
   return { words, phrases: [...new Set(phrases.map(phrasePattern))] };
 }
 
-/** Words of letters and digits need no escapes; between them may stand anything that is neither. */
+/** Words of letters and digits need no escapes. Anything else may stand between two words. */
 function phrasePattern(words: readonly string[]): string {
   return `(?i)(?:^|[^\\pL\\pN])${words.join(BETWEEN)}(?:[^\\pL\\pN]|$)`;
 }

@@ -1,12 +1,13 @@
-// The trace endpoints' reads of ClickHouse: each query of sql/queries/traces with the shapes of its parameters and rows.
+// The trace endpoints' reads of ClickHouse: each query of sql/queries/traces with the shapes of its
+// parameters and rows.
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
-/** Int64 and UInt64 come as text; these stay below 2^53. */
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 const millis = count;
-/** UInt64 within an array goes out as a bare number. */
+/** A UInt64 inside an array is sent as a bare number. */
 const uint64 = z.string().transform(BigInt);
 
 const filters = {
@@ -23,7 +24,7 @@ const filters = {
   words: z.array(z.string()).optional(),
 };
 const listFilters = z.object(filters);
-/** What a list asks for; left out: no condition. */
+/** Filters of the list; a filter that is left out matches everything. */
 export type ListFilters = z.input<typeof listFilters>;
 
 const traceRow = z.object({
@@ -105,7 +106,7 @@ export const readLookup = defineQuery({
 
 const oneTrace = { org_id: z.string(), trace_id: z.string(), from_ms: z.int(), to_ms: z.int() };
 const traceRange = z.object(oneTrace);
-/** One trace of one org, and the bounds of its spans' starts. */
+/** One trace of one organization, and the range of its spans' starts. */
 export type TraceRange = z.input<typeof traceRange>;
 
 const spanRow = z.object({
@@ -144,7 +145,7 @@ export const readSpans = defineQuery({
   row: spanRow,
 });
 
-/** All spans of a trace, as long as their reader takes. */
+/** Streams all spans of a trace, for as long as the reader takes. */
 export const streamSpans = defineQuery({
   name: 'trace_export',
   file: 'traces/spans.sql',

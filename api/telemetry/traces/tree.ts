@@ -1,5 +1,6 @@
-// One trace as an answer: its tree of spans, and its timeline. In: rows. Out: items in order.
-// What is odd in a trace (no root, a parent that never came, two spans of one id) shows as it is and breaks nothing.
+// Returns one trace as a tree of spans or as a timeline: takes rows, returns items in order.
+// Irregular traces (no root, a parent that never arrived, two spans with one id) are shown as they
+// are.
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
 import { readAttributes } from './attributes.ts';
@@ -8,9 +9,15 @@ import type { SpanItem, Timeline } from './schema.ts';
 import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
 
 const TREE_SPANS_MAX = 1000;
-/** Beyond this the texts of a tree are left out; an export gives them. */
+/**
+ * Maximum bytes of the texts of a tree. A larger tree is returned without texts; an export has
+ * them.
+ */
 const TREE_TEXT_BYTES_MAX = 64 * 1024 * 1024;
-/** A trace no longer than this has its texts read beside its spans: few others' rows lie between. */
+/**
+ * Maximum duration of a trace whose texts are read together with its spans, milliseconds: few rows
+ * of other traces lie between.
+ */
 const NEAR_MS = 300_000;
 const TIMELINE_EVENTS_MAX = 10_000;
 
@@ -19,7 +26,7 @@ export interface SpanTexts {
   response: string;
 }
 
-/** Texts by place in the log, see placeKey. */
+/** Texts by their position in the ingest log; see placeKey. */
 export type TextsByPlace = ReadonlyMap<string, SpanTexts>;
 
 interface Place {
@@ -31,7 +38,7 @@ interface Place {
 export const placeKey = ({ log_seq, log_index, log_sub }: Place): string =>
   `${log_seq}:${String(log_index)}:${String(log_sub)}`;
 
-/** Answers GET /v1/traces/{trace_id}/tree. */
+/** Serves GET /v1/traces/{trace_id}/tree. */
 export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
   const range = await locateTrace(clickhouse, orgId, traceId, signal);
   const [rows, ahead] = await Promise.all([
@@ -40,7 +47,8 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
   ]);
   const total = rows[0]?.total ?? 0;
   if (total === 0) throw traceNotFound();
-  // What landed between the two reads has its texts in the store by now: they land ahead of the spans.
+  // Spans that landed between the two reads have their texts in the store by now: texts land before
+  // spans.
   const isWhole = ahead !== null && rows.every((row) => !hasTexts(row) || ahead.has(placeKey(row)));
   const texts = isWhole ? ahead : await textsOrNothing(clickhouse, range, rows, signal);
   const children = childrenOf(rows);
@@ -52,11 +60,14 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
   };
 }
 
-/** Whether a span came with texts, as far as its row tells. */
+/** Returns whether a span was sent with texts, as far as its row shows. */
 const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean =>
   sampled && (kind === 'llm' || attributes.includes('"$ref"'));
 
-/** All texts of a trace that is short in time and no larger than a tree; null where they have to be read by span. */
+/**
+ * Returns all texts of a trace that is short in time and no larger than a tree; null if they have
+ * to be read by span.
+ */
 async function textsAhead(
   clickhouse: ClickHouse,
   range: TraceRange,
@@ -90,7 +101,7 @@ async function textsOrNothing(
   }
 }
 
-/** Prompts and responses of some spans of a trace. */
+/** Returns the prompts and responses of some spans of a trace. */
 export async function textsOf(
   clickhouse: ClickHouse,
   range: TraceRange,
@@ -114,10 +125,13 @@ export async function textsOf(
   return new Map(texts.map((text) => [placeKey(text), text]));
 }
 
-/** 2026-01-02T03:04:05.678Z as ClickHouse takes it within an array. */
+/**
+ * Returns a time such as 2026-01-02T03:04:05.678Z in the form that ClickHouse accepts inside an
+ * array.
+ */
 const clickhouseTime = (iso: string): string => iso.slice(0, 23).replace('T', ' ');
 
-/** Children of each span among the given ones, in their order. */
+/** Returns the children of each span among the given ones, in their order. */
 function childrenOf(rows: readonly SpanRow[]): Map<string, string[]> {
   const children = new Map<string, string[]>();
   for (const { span_id, parent_span_id } of rows) {
@@ -129,7 +143,10 @@ function childrenOf(rows: readonly SpanRow[]): Map<string, string[]> {
   return children;
 }
 
-/** A span as answers show it. LLM spans always have prompt and response, others those that they have. */
+/**
+ * Returns a span as responses show it. LLM spans always have prompt and response; other spans have
+ * those that were sent.
+ */
 export function spanItem(row: SpanRow, texts: SpanTexts | undefined, children: string[]): SpanItem {
   const { prompt = '', response = '' } = texts ?? {};
   const llm = row.kind === 'llm';
@@ -164,7 +181,7 @@ function labelOf(kind: string): Label {
   return kind === 'tool' ? 'Tool calls' : 'Events';
 }
 
-/** Answers GET /v1/traces/{trace_id}/timeline. */
+/** Serves GET /v1/traces/{trace_id}/timeline. */
 export async function readTimelineOf(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
   const range = await locateTrace(clickhouse, orgId, traceId, signal);
   const rows = await readTimeline(clickhouse, { ...range, rows: TIMELINE_EVENTS_MAX }, { signal });

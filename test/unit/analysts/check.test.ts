@@ -94,7 +94,7 @@ describe('the parser’s tree of a query', () => {
         '     TableExpression (children 1)',
         '      TableIdentifier millrace.spans',
       ),
-      'no millrace.spans',
+      'table millrace.spans',
     ],
     [
       'a table of system',
@@ -105,7 +105,7 @@ describe('the parser’s tree of a query', () => {
         '     TableExpression (children 1)',
         '      TableIdentifier system.processes',
       ),
-      'no system.processes',
+      'table system.processes',
     ],
     [
       'an explanation of indexes',

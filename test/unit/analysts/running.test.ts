@@ -85,7 +85,7 @@ describe('queries that run', () => {
     const others = await running.enter('a', 'other', here);
     const more = await Promise.all(enterAll(running, 'a', RUNNING_ORG_MAX - 2));
     const waiting = running.enter('a', 'mine', here);
-    running.cut('mine');
+    running.cancel('mine');
     expect(await waiting).toBeNull();
     expect([mine, others, ...more].map((run) => run?.signal.aborted)).toEqual([true, false, ...more.map(() => false)]);
   });

@@ -44,7 +44,7 @@ describe('the end of a grant', () => {
   it.each(['2026-03-04T05:06:07Z', '2020-01-01T00:00:00Z'])('is not %s, which is not in the future', async (given) => {
     const error: unknown = await granted(given).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ApiError);
-    expect(error).toMatchObject({ code: 'invalid_request', detail: 'expires_at: must be in the future' });
+    expect(error).toMatchObject({ code: 'invalid_request', detail: 'expires_at: is not in the future' });
   });
 
   it.each(['tomorrow', '', '2027-02-30T00:00:00Z', '9999-12-31T23:59:59-01:00', '+012026-01-01T00:00:00Z'])(
