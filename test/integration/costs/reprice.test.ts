@@ -482,7 +482,7 @@ describe('POST /admin/reprice', () => {
           args,
         });
       } finally {
-        await (lease as Lease | null)?.giveBack();
+        await (lease as Lease | null)?.release();
       }
     };
     const restart = async (): Promise<void> => {

@@ -51,7 +51,7 @@ function stand({
     },
     asks: { read: () => Promise.resolve(ask), settle: noted('settle') },
     formsOf: (_org, _attribute, value) => Promise.resolve([value]),
-    lease: () => Promise.resolve({ signal: lost.signal, giveBack: noted('give back') }),
+    lease: () => Promise.resolve({ signal: lost.signal, release: noted('release') }),
     isOver: (id) => id === 'job_over',
     log: {
       position: () => Promise.resolve(7),
@@ -92,12 +92,15 @@ it('goes in the order that leaves nothing: landed, written down, out, forgotten,
       'erase 107',
     ],
     // Forgotten once more: an event that is sent again from here on is new data.
-    ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'give back'],
+    ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'release'],
   ]);
 });
 
 it.each([
-  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'the erasure is not complete; left: 3 rows of spans'],
+  [
+    { left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) },
+    'the erasure is not complete; left: 3 rows of spans',
+  ],
   [{ inLog: 2 }, 'the erasure is not complete; left: 2 messages of the ingest log'],
   [{ ask: null }, /has expired/],
 ])('fails with what is left: %j', async (given: Stand, error) => {
@@ -110,7 +113,7 @@ it.each([
 it('a store that is away is said to be, with the lease given back: the work is tried again', async () => {
   const away = stand({ erase: () => Promise.reject(new StoreUnavailable('away')) });
   await expect(away.run()).rejects.toThrow(StoreUnavailable);
-  expect(away.calls.at(-1)).toBe('give back');
+  expect(away.calls.at(-1)).toBe('release');
   const robbed = stand({
     erase: () => {
       robbed.lost.abort(new Error('another has it'));
