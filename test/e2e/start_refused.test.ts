@@ -49,7 +49,7 @@ it('an external ClickHouse that is not there, without showing its password', asy
 
 it('a data folder that cannot be made', async () => {
   expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(
-    /^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /,
+    /^SERVICE_DATA_DIR: \/dev\/null\/data cannot be created or written: /,
   );
 });
 
