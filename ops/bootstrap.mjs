@@ -1,6 +1,7 @@
-// Runs a TypeScript entry of the project on the pinned Node: `node ops/bootstrap.mjs <entry.ts> [arguments]`.
-// Plain JavaScript without dependencies for any Node from 20.19 on. Installs node_modules when it is missing or older than
-// package-lock.json. Forwards each signal once, keeps the exit code, and does not leave the entry running when npm is killed.
+// Runs a TypeScript entry of the project on the pinned Node: `node ops/bootstrap.mjs <entry.ts>
+// [arguments]`. Plain JavaScript without dependencies for Node 20.19 and later. Installs
+// node_modules when it is missing or older than package-lock.json. Forwards each signal once,
+// passes on the exit code, and stops the entry when npm is killed.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,10 +11,13 @@ import process from 'node:process';
 const NODE_MIN = [20, 19];
 const NODE_PINNED_MAJOR = 26;
 const ROOT = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '..');
-/** Holds the hash of the package-lock.json that node_modules was installed from. */
+/** File with the hash of the package-lock.json that node_modules was installed from. */
 const STAMP = path.join(ROOT, 'node_modules', '.millrace-lock');
 const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'millrace');
-/** npm and the terminal both send Ctrl-C; what comes within this time of the first is the same key press. */
+/**
+ * npm and the terminal both send Ctrl-C; signals within this time of the first count as the same
+ * key press.
+ */
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 250;
 const PROGRESS_MS = 3000;
@@ -41,10 +45,14 @@ function lockHash() {
     .digest('hex');
 }
 
-/** Whether node_modules is what package-lock.json says: by our stamp, or because npm was run by hand since. */
+/**
+ * Returns true if node_modules matches package-lock.json: by the stamp, or because npm was run by
+ * hand since.
+ */
 function installed() {
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === lockHash()) return true;
-  // npm writes its own list together with package-lock.json, when it is done; an interrupted npm ci leaves none.
+  // npm writes its own list together with package-lock.json when it has finished; an interrupted
+  // npm ci leaves none.
   const list = path.join(ROOT, 'node_modules', '.package-lock.json');
   if (
     !existsSync(list) ||
@@ -55,7 +63,10 @@ function installed() {
   return true;
 }
 
-/** Megabytes in node_modules so far: packages of the first two levels are enough to show that something moves. */
+/**
+ * Returns the megabytes in node_modules so far. Packages of the first levels are enough to show
+ * progress.
+ */
 function sizeMb(folder, depth = 3) {
   let bytes = 0;
   try {
@@ -76,7 +87,8 @@ async function install() {
   );
   const started = Date.now();
   rmSync(STAMP, { force: true });
-  // npm's own variables of the script that runs now would change how npm ci behaves (a prefix, a workspace, --ignore-scripts).
+  // The variables that npm sets for the running script would change how npm ci behaves (a prefix, a
+  // workspace, --ignore-scripts).
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) =>
@@ -109,7 +121,7 @@ async function install() {
   process.stderr.write(`Dependencies installed in ${Math.round((Date.now() - started) / 1000)} s.\n`);
 }
 
-/** The pinned Node of this platform, when it is there and runs. */
+/** Returns the pinned Node of this platform if it is installed and runs. */
 function pinnedNode() {
   const name = NODE_PACKAGES[`${process.platform}-${process.arch}`];
   const binary = name === undefined ? null : path.join(ROOT, 'node_modules', name, 'bin', 'node');
@@ -121,9 +133,10 @@ function pinnedNode() {
 }
 
 function run(binary, args) {
-  // A group of its own, so that Ctrl-C in the terminal comes here alone and is passed on once. The channel tells the entry
-  // when this process is gone, whatever killed it.
-  // Compiled once, not at every start: all that runs here inherits it. A third less time until the service is ready.
+  // The entry has a process group of its own, so that Ctrl-C in the terminal arrives only here and
+  // is forwarded once. The channel tells the entry when this process has ended, however it died.
+  // The compile cache applies to every process below; it shortens the start of the service by a
+  // third.
   const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env };
   const child = spawn(binary, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'], detached: true });
   let lastAt = -Infinity;

@@ -1,5 +1,5 @@
-// What the service shows of the runs that were sent, beside what was sent.
-// In: the runs' events and a client. Out: counts and sums as read back, and one line for each difference.
+// Compares what the service shows of the sent runs with what was sent. Takes the runs' events and a
+// client; returns counts and sums as read back, and one line for each difference.
 import { z } from 'zod';
 import type { RunEvents } from './events.ts';
 import type { Progress } from './progress.ts';
@@ -30,10 +30,10 @@ const tree = z.object({
 
 const PAGE = 200;
 const POLL_MS = 250;
-/** How long nothing new may turn up before the wait is over. */
+/** Time without progress after which the wait ends. */
 const STALL_MAX_MS = 30_000;
 const TREES_AT_ONCE = 4;
-/** Sums of doubles: what addition in another order may change. */
+/** Tolerance for sums of doubles, which depend on the order of addition. */
 const COST_TOLERANCE = 1e-9;
 
 export interface Totals {
@@ -46,7 +46,10 @@ export interface Totals {
   output_tokens: number;
 }
 
-/** What must be seen of the runs. The root of each is a span of its own. */
+/**
+ * Returns the totals that the service must show of the runs. The root of each run is a span of its
+ * own.
+ */
 export function expectedTotals(runs: readonly RunEvents[]): Totals {
   const sum = (pick: (run: RunEvents) => number): number => runs.reduce((total, run) => total + pick(run), 0);
   return {
@@ -60,13 +63,17 @@ export function expectedTotals(runs: readonly RunEvents[]): Totals {
   };
 }
 
-/** The number of traces with a tag. */
+/** Returns the number of traces with a tag. */
 export async function countTagged(client: ServiceClient, tag: string): Promise<number> {
   const { meta } = await client.get(`/v1/traces?limit=1&tags=${encodeURIComponent(tag)}`);
   return Number(meta['total']);
 }
 
-/** Waits until so many traces with the tag are listed; gives up when nothing moves any more. Returns the number seen. */
+/**
+ * Waits until the given number of traces with the tag are listed, or until the number stops
+ * growing.
+ * @returns the number listed
+ */
 export async function waitForTraces(
   client: ServiceClient,
   tag: string,
@@ -85,7 +92,7 @@ export async function waitForTraces(
   return seen;
 }
 
-/** Every trace with the tag, newest first, by cursor. */
+/** Returns every trace with the tag, newest first, by cursor. */
 export async function listTagged(client: ServiceClient, tag: string): Promise<TraceItem[]> {
   const items: TraceItem[] = [];
   let cursor: string | null = null;
@@ -99,7 +106,7 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
   return items;
 }
 
-/** The totals of traces by their list items and by every one of their trees. */
+/** Returns the totals of traces, from their list items and from all of their trees. */
 export async function readTotals(
   client: ServiceClient,
   items: readonly TraceItem[],
@@ -145,7 +152,7 @@ export async function readTotals(
   return { totals, cost_usd: cost, differences };
 }
 
-/** One line for each number that is not what was sent. */
+/** Returns one line for each total that differs from what was sent. */
 export function compareTotals(sent: Totals, seen: Totals): string[] {
   return (Object.keys(sent) as (keyof Totals)[])
     .filter((name) => sent[name] !== seen[name])

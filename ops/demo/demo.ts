@@ -1,6 +1,7 @@
-// `npm run demo`: sends agent runs to a running service as the telemetry that their agents would have sent, waits until
-// all of it is to be seen, compares it with what was sent, and prints what to look at.
-// Exit code 0 when everything is there, 1 when something differs or the service cannot be used.
+// `npm run demo`: sends agent runs to a running service as the telemetry that their agents would
+// have sent, waits until the service shows all of it, compares it with what was sent, and prints
+// commands to explore it. The exit code is 0 when everything matches, 1 when something differs or
+// the service cannot be used.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -30,9 +31,9 @@ const USAGE = `usage: npm run demo [-- --file runs.json] [--url http://127.0.0.1
   --at     when the last run ended; the start of this hour (UTC) without it. The same runs with the same --at add nothing.`;
 
 const HOUR_MS = 3_600_000;
-/** Runs that are sent beside each other; the events of one run go one after the other. */
+/** Runs sent concurrently; the events of one run are sent in sequence. */
 const RUNS_AT_ONCE = 8;
-/** A pause between two runs, milliseconds of their own time. */
+/** Pause between two runs, milliseconds of their own time. */
 const GAP_MS = 20_000;
 const OUTLINE_LINES = 24;
 const LOOKS_MAX = 3;
@@ -80,8 +81,8 @@ function readOptions(args: string[]): Options | null {
 }
 
 /**
- * Lays the runs out one after the other, the first of the file the newest, so that a run's times do not depend on how
- * many are sent. Gives them oldest first, as they happened.
+ * Places the runs in time one after the other, with the first run of the file as the newest, so
+ * that a run's times do not depend on how many are sent. Returns them oldest first.
  */
 function layOut(runs: readonly Run[], at: number, loadTag: string): RunEvents[] {
   const laid: RunEvents[] = [];
@@ -119,13 +120,13 @@ async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<
   }
 }
 
-/** The failed run with the most turns: the one that somebody would open first. */
+/** Returns the failed run with the most turns, which people would open first. */
 function interesting(runs: readonly RunEvents[]): RunEvents | undefined {
   const failed = runs.filter((run) => run.outcome !== 'success');
   return (failed.length > 0 ? failed : [...runs]).sort((a, b) => b.llm_spans - a.llm_spans)[0];
 }
 
-/** Words to search for: the longest of what the user of a run asked for. */
+/** Returns words to search for: the longest words of what the user of a run asked. */
 function searchWords(run: RunEvents): string {
   const words = new Set(run.asked.toLowerCase().match(/[a-z]{5,}/g) ?? ['agent']);
   return [...words]
@@ -159,7 +160,7 @@ function whatToLookAt(
   ].join('\n');
 }
 
-/** A run's tree as the service has it. */
+/** Returns a run's tree as the service stored it, as lines. */
 async function treeOf(client: ServiceClient, run: RunEvents | undefined): Promise<string[]> {
   if (run === undefined) return [];
   const { data } = await client.get(`/v1/traces/${run.trace_id}/tree`);
@@ -168,7 +169,10 @@ async function treeOf(client: ServiceClient, run: RunEvents | undefined): Promis
 
 const thousands = (value: number): string => value.toLocaleString('en-US');
 
-/** Reads all of it back. A trace may be listed some milliseconds before its last spans are, so a difference is looked at again. */
+/**
+ * Reads everything back. A trace may be listed some milliseconds before its last spans, so
+ * differences are checked again.
+ */
 async function readBack(
   client: ServiceClient,
   runs: readonly RunEvents[],
@@ -197,10 +201,10 @@ async function verify(client: ServiceClient, runs: readonly RunEvents[], loadTag
     `\n${thousands(totals.traces)} traces (${thousands(totals.failed)} failed), ${thousands(totals.spans)} spans: ${thousands(totals.llm_spans)} model calls, ${thousands(totals.tool_spans)} tool calls, ` +
       `${thousands(totals.traces)} roots.\n${thousands(totals.input_tokens)} input and ${thousands(totals.output_tokens)} output tokens, $${cost_usd.toFixed(6)}.`,
   );
-  if (problems.length === 0) console.log('All of it is there, and its sums are those of what was sent.\n');
+  if (problems.length === 0) console.log('Everything is there, and its sums match what was sent.\n');
   else
     console.error(
-      `\n${String(problems.length)} differences between what was sent and what is there:\n${problems
+      `\n${String(problems.length)} differences between what was sent and what the service shows:\n${problems
         .slice(0, 20)
         .map((line) => `  ${line}`)
         .join('\n')}\n`,
@@ -217,7 +221,7 @@ async function main(): Promise<number> {
   const text = readFileSync(options.file, 'utf8');
   const client = new ServiceClient(options.address);
   const runs = parseRuns(text).slice(0, options.limit);
-  // Runs of the same file at the same time share a tag, by which the list shows exactly them.
+  // Runs of the same file at the same time share a tag, which selects exactly them in the list.
   const loadTag = `demo-${createHash('sha256').update(text).update(String(options.at)).digest('hex').slice(0, 8)}`;
   const before = await countTagged(client, loadTag);
   const laid = layOut(runs, options.at, loadTag);

@@ -1,7 +1,7 @@
-// One run as the events that an instrumented agent would have sent: a trace of model calls, tool calls below the turn that
-// made them, and a root that holds the whole.
-// In: a run, its plan and when it began. Out: request bodies in the order of sending. The same run at the same time gives
-// the same events, byte for byte, so that a service which knows them adds nothing. Pure.
+// Events of one run as an instrumented agent would have sent them: a trace of model calls, with
+// tool calls below the turn that made them, and a root that spans the whole. Takes a run, its plan
+// and its start; returns request bodies in the order of sending. The same run at the same time
+// gives the same events, byte for byte, so a service that has them already adds nothing. Pure.
 import { createHash } from 'node:crypto';
 import type { Message, Run } from './runs.ts';
 import { agentOf } from './runs.ts';
@@ -12,12 +12,12 @@ export interface DemoEvent {
   body: Record<string, unknown>;
 }
 
-/** The events of one run, and what must be seen of them afterwards. */
+/** Events of one run, and what the service must show of them. */
 export interface RunEvents {
   trace_id: string;
   name: string;
   outcome: Outcome;
-  /** What the run was asked to do. */
+  /** Request of the user at the start of the run. */
   asked: string;
   events: DemoEvent[];
   llm_spans: number;
@@ -31,18 +31,21 @@ type Outcome = 'success' | 'error' | 'timeout';
 export const DEFAULT_MODEL = 'gpt-4o';
 const DEFAULT_DEPARTMENT = 'customer-service';
 const REALM = 'demo';
-/** Every event of every demonstration has this tag. */
+/** Tag of every event of every demonstration. */
 export const DEMO_TAG = 'demo';
 
 const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** How a run ended: as it says of itself, else by its reward. */
+/** Returns how a run ended: its own outcome if it has one, else by its reward. */
 export function outcomeOf({ reward, info }: Run): Outcome {
   return info.outcome ?? (reward > 0 ? 'success' : 'error');
 }
 
-/** Whether a tool answered with a failure, by the habit of beginning such a text with the word. */
+/**
+ * Returns the failure of a tool's answer, which by convention begins with the word; null for
+ * success.
+ */
 function toolFailure(content: string): 'error' | 'timeout' | null {
   if (/^(error|traceback)\b/i.test(content)) return 'error';
   return /^(timeout|timed out)\b/i.test(content) ? 'timeout' : null;
@@ -53,7 +56,7 @@ interface Frame {
   trace_id: string;
   started_at: number;
   outcome: Outcome;
-  /** What all events of the run have in their attributes. */
+  /** Attributes of all events of the run. */
   shared: Record<string, unknown>;
   tags: string[];
 }
@@ -61,8 +64,9 @@ interface Frame {
 const spanId = (frame: Frame, part: string): string => `spn_${hex16(`${frame.trace_id}/${part}`)}`;
 
 /**
+ * Returns the events of a run.
  * @param startedAt milliseconds since the epoch; part of the trace's id
- * @param loadTag tag of the root by which all runs of one load are found again
+ * @param loadTag tag of the root, which all runs of one load share
  */
 export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: string): RunEvents {
   const agent = agentOf(run);
@@ -91,7 +95,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
     name,
     outcome: frame.outcome,
     asked: askedOf(run),
-    // The root comes last, as an instrumented agent sends a span when it ends.
+    // The root comes last, because an instrumented agent sends a span when it ends.
     events: [...steps, rootEvent(frame, plan, name, loadTag)],
     llm_spans: turns.length,
     tool_spans: plan.steps.length - turns.length,
@@ -147,8 +151,8 @@ function toolEvent(frame: Frame, tool: ToolUse): DemoEvent {
       span_id: spanId(frame, String(tool.at)),
       parent_span_id: spanId(frame, tool.turn_at < 0 ? 'root' : String(tool.turn_at)),
       name: tool.name,
-      // A trace is an error as soon as one of its spans is. A run that got over a tool's failure is none, so there the
-      // failure stands in the attributes only.
+      // A trace is an error as soon as one of its spans is. A successful run that recovered from a
+      // tool's failure is not an error, so there the failure is only in the attributes.
       outcome: failure !== null && frame.outcome !== 'success' ? failure : 'success',
       ...times(frame, tool),
       tags: frame.tags,
@@ -188,7 +192,10 @@ function rootEvent(frame: Frame, plan: RunPlan, name: string, loadTag: string): 
   };
 }
 
-/** JSON where a text is JSON of an object or a list, else the text: so that answers show structure as structure. */
+/**
+ * Returns the parsed value of a text that is a JSON object or list, else the text, so that the
+ * service shows structured answers as such.
+ */
 function parsedOr(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return text;
   try {

@@ -1,5 +1,5 @@
-// A trace's tree as indented text: one line a span, in the order in which things happened.
-// In: the spans of a tree answer. Out: lines that fit a terminal. Pure.
+// Tree of a trace as indented text, one line per span, in the order of events. Takes the spans of a
+// tree answer; returns lines that fit a terminal. Pure.
 import { z } from 'zod';
 
 export const outlineSpan = z.object({
@@ -18,7 +18,10 @@ export type OutlineSpan = z.infer<typeof outlineSpan>;
 
 const TEXT_MAX = 72;
 
-/** The spans below their parents, at most so many lines; the last one says how many are left out. */
+/**
+ * Returns the spans below their parents, at most linesMax lines; the last one says how many are
+ * left out.
+ */
 export function outline(spans: readonly OutlineSpan[], linesMax: number): string[] {
   const known = new Set(spans.map((span) => span.span_id));
   const below = new Map<string, OutlineSpan[]>();
@@ -49,7 +52,7 @@ function lineOf(span: OutlineSpan): string {
   return `${kind}${span.name}${failed} (${(span.duration_ms / 1000).toFixed(1)} s${tokens})${said === '' ? '' : `: ${shortened(said)}`}`;
 }
 
-/** What a turn without words called. */
+/** Returns the tools that a turn without text called. */
 function toolCalls(value: unknown): string {
   const calls = z.array(z.object({ function: z.object({ name: z.string() }) })).safeParse(value);
   return calls.success ? `calls ${calls.data.map((call) => call.function.name).join(', ')}` : '';

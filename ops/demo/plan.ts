@@ -1,11 +1,12 @@
-// What happened in a run, and when: turns and tool calls with times and tokens, which the messages themselves do not have.
-// In: a run and a token counter. Out: steps with times relative to the run's start, the same for the same run. Pure.
+// Timeline of a run: turns and tool calls with times and tokens, which the messages themselves
+// lack. Takes a run and a token counter; returns steps with times relative to the run's start,
+// always the same for the same run. Pure.
 import type { Message, Run, ToolCall } from './runs.ts';
 
-/** Tokens of a text. */
+/** Returns the number of tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/** One assistant turn: what the model was asked (all messages before it) and what it answered. */
+/** Assistant turn: the model's input (all messages before it) and its answer. */
 export interface Turn {
   kind: 'turn';
   /** Index of the assistant message in the run. */
@@ -16,15 +17,15 @@ export interface Turn {
   completion_tokens: number;
 }
 
-/** One tool result, under the turn that called the tool. */
+/** Tool result, under the turn that called the tool. */
 export interface ToolUse {
   kind: 'tool';
   /** Index of the tool message in the run. */
   at: number;
-  /** Index of the assistant message that called it; -1 where no turn did. */
+  /** Index of the assistant message that called the tool; -1 if there is none. */
   turn_at: number;
   name: string;
-  /** Arguments as the model wrote them; empty where no call was found. */
+  /** Arguments as the model wrote them; empty if the call was not found. */
   input: string;
   offset_ms: number;
   duration_ms: number;
@@ -37,18 +38,21 @@ export interface RunPlan {
   duration_ms: number;
 }
 
-/** Tokens that a chat format spends around each message, and before the answer. */
+/** Tokens that a chat format spends on each message, and before the answer. */
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_BEFORE_ANSWER = 3;
-/** Tokens around each tool call. */
+/** Tokens that a chat format spends on each tool call. */
 const TOKENS_PER_CALL = 8;
 
-/** A model's first token, then its pace; a prompt is read much faster than an answer is written. */
+/**
+ * Time of a model call: its first token, then its pace; a prompt is read much faster than an answer
+ * is written.
+ */
 const turnMs = (promptTokens: number, completionTokens: number): number =>
   Math.round(350 + promptTokens * 0.06 + completionTokens * 14);
-/** A service call: a round trip, and something for what it returns. */
+/** Time of a tool call: a round trip, and some time for what it returns. */
 const toolMs = (result: string): number => Math.round(35 + Math.min(900, result.length * 0.12));
-/** A person reads the answer and types. */
+/** Time in which a person reads the answer and types. */
 const personMs = (text: string): number => Math.round(900 + Math.min(12_000, text.length * 25));
 
 function completionTokens(message: Message, count: CountTokens): number {
@@ -59,13 +63,16 @@ function completionTokens(message: Message, count: CountTokens): number {
   );
 }
 
-/** Lays out a run in time: one thing after the other, calls of the same turn beside each other. */
+/**
+ * Places the steps of a run in time, one after the other; tool calls of the same turn run in
+ * parallel.
+ */
 export function planRun({ traj }: Run, count: CountTokens): RunPlan {
   const steps: Step[] = [];
   const callers = new Map<string, { at: number; call: ToolCall }>();
   let clock = 0;
   let promptTokens = TOKENS_BEFORE_ANSWER;
-  /** When the tools of the newest turn were called; they run beside each other. */
+  /** Time at which the tools of the newest turn were called; they run in parallel. */
   let calledAt = 0;
   for (const [at, message] of traj.entries()) {
     const tokens = completionTokens(message, count);

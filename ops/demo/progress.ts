@@ -2,7 +2,7 @@
 import { Presets, SingleBar } from 'cli-progress';
 
 export interface Progress {
-  /** Moves to a value; what it adds to the line is optional. */
+  /** Moves to a value; `note` is appended to the line. */
   set(value: number, note?: string): void;
   end(): void;
 }

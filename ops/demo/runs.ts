@@ -1,5 +1,6 @@
-// Agent runs as benchmark repositories publish them: a task, a reward and the OpenAI-style messages of the conversation.
-// In: the text of a JSON file. Out: checked runs, unknown fields kept. Pure.
+// Agent runs as benchmark repositories publish them: a task, a reward and the OpenAI-style messages
+// of the conversation. Takes the text of a JSON file; returns checked runs with unknown fields
+// kept. Pure.
 import { z } from 'zod';
 
 const toolCall = z.looseObject({
@@ -16,13 +17,13 @@ const message = z.looseObject({
   name: z.string().optional(),
 });
 
-/** What a run may say about itself; all of it optional. */
+/** Optional facts of a run about itself. */
 const info = z.looseObject({
   agent: z.string().min(1).optional(),
   model: z.string().min(1).optional(),
   department: z.string().optional(),
   user_id: z.string().optional(),
-  /** timeout for a run that was cut off; else reward decides. */
+  /** `timeout` for a run that was cut off. Without an outcome the reward decides. */
   outcome: z.enum(['success', 'error', 'timeout']).optional(),
   tags: z.array(z.string()).optional(),
   task: z.looseObject({ user_id: z.string().optional(), instruction: z.string().optional() }).optional(),
@@ -31,7 +32,7 @@ const info = z.looseObject({
 const run = z.looseObject({
   task_id: z.union([z.string(), z.number()]),
   trial: z.number().int().default(0),
-  /** 1 where the run reached its goal, 0 where it failed. */
+  /** 1 if the run reached its goal, 0 if it failed. */
   reward: z.number(),
   info: info.default({}),
   traj: z.array(message).min(1),
@@ -41,12 +42,12 @@ export type ToolCall = z.infer<typeof toolCall>;
 export type Message = z.infer<typeof message>;
 export type Run = z.infer<typeof run>;
 
-/** A file that holds no runs; message is one line saying where it differs. */
+/** The file contains no runs; the message is one line that names the first problem. */
 export class RunsFileError extends Error {}
 
 /**
- * The runs of a file.
- * @throws RunsFileError naming the first field that is wrong.
+ * Parses the runs of a file.
+ * @throws RunsFileError naming the first field that is wrong
  */
 export function parseRuns(json: string): Run[] {
   let value: unknown;
@@ -58,10 +59,13 @@ export function parseRuns(json: string): Run[] {
   const parsed = z.array(run).min(1).safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new RunsFileError(`${issue?.path.map(String).join('.') ?? ''}: ${issue?.message ?? 'takes a list of runs'}`);
+  throw new RunsFileError(`${issue?.path.map(String).join('.') ?? ''}: ${issue?.message ?? 'must be a list of runs'}`);
 }
 
-/** The agent that made a run: as the run says, else from the first heading of its system prompt ("# Airline Agent Policy"). */
+/**
+ * Returns the agent of a run: the one that the run names, else from the first heading of its system
+ * prompt ("# Airline Agent Policy").
+ */
 export function agentOf({ info: { agent }, traj }: Run): string {
   if (agent !== undefined) return agent;
   const system = traj[0]?.role === 'system' ? (traj[0].content ?? '') : '';

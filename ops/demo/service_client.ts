@@ -1,5 +1,6 @@
-// A client of the service's API as an SDK would have one: keys in headers, bounded retries, Retry-After honoured.
-// In: paths and bodies. Out: the data and meta of answers. Throws ServiceError with one line for a user when it gives up.
+// Client of the service's API like that of an SDK: keys in headers, bounded retries, Retry-After
+// honoured. Takes paths and bodies; returns the data and meta of answers. Throws ServiceError with
+// one line for the user when it gives up.
 
 export interface ServiceAddress {
   url: string;
@@ -7,7 +8,10 @@ export interface ServiceAddress {
   key: string;
 }
 
-/** The service refused, or could not be reached; message is one line. status is 0 when there was no answer. */
+/**
+ * The service rejected the request or could not be reached; the message is one line. `status` is 0
+ * when there was no answer.
+ */
 export class ServiceError extends Error {
   readonly status: number;
 
@@ -25,7 +29,7 @@ export interface Answer {
 const ATTEMPTS_MAX = 8;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5000;
-/** A Retry-After beyond this is a limit that a demonstration should not sit out. */
+/** Maximum Retry-After that a demonstration waits for. */
 const RETRY_AFTER_MAX_MS = 60_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 
@@ -36,14 +40,14 @@ const pause = (ms: number): Promise<void> =>
 
 export class ServiceClient {
   readonly #address: ServiceAddress;
-  /** Requests that were sent again. */
+  /** Number of retried requests. */
   retries = 0;
 
   constructor(address: ServiceAddress) {
     this.#address = address;
   }
 
-  /** Sends an event or a batch, again while the service is busy or away. */
+  /** Sends an event or a batch, with retries while the service is busy or unavailable. */
   async ingest(format: string, body: unknown): Promise<void> {
     await this.#send('POST', `/orgs/${this.#address.org}/ingest/${format}`, JSON.stringify(body));
   }
@@ -100,7 +104,7 @@ class RefusedError extends ServiceError {
   }
 }
 
-/** How long to wait before the next attempt; null to give up. */
+/** Returns the pause before the next attempt in milliseconds; null to give up. */
 function retryWaitMs({ status, retryAfter }: RefusedError, attempt: number): number | null {
   if (attempt >= ATTEMPTS_MAX || (status !== 0 && status !== 429 && status < 502)) return null;
   const asked = Number(retryAfter ?? '') * 1000;

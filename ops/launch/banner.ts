@@ -1,26 +1,29 @@
-// What a start prints: the address, where the secrets are, and on the first start the secrets and lines to try.
-// Comes in: facts. Goes out: text; the caller prints it to the terminal only, never to a log.
+// Text that a start prints: the address, where the secrets are, and on the first start the secrets
+// and commands to try. The caller prints it to the terminal only, never to a log file.
 export interface BannerFacts {
   baseUrl: string;
   orgId: string;
-  /** Null where it must not be shown, as a setting of a production gave it. */
+  /** API key; null when a setting of a production service gave it, as it must not be shown. */
   apiKey: string | null;
-  /** Whether a setting gave it, rather than the secrets file. */
+  /** True if a setting gave the key, rather than the secrets file. */
   apiKeyGiven: boolean;
-  /** This one and the next: null where the operator gave it by a setting, as it is not ours to show. */
+  /**
+   * This secret and the next one are null when a setting gave them; the operator's own values are
+   * not shown.
+   */
   adminToken: string | null;
   analystPassword: string | null;
   /** http://host:port of the embedded ClickHouse; null with an external one. */
   clickhouse: string | null;
   secretsFile: string;
-  /** Whether the secrets have not been shown before. */
+  /** True if the secrets have not been shown before. */
   first: boolean;
   seconds: number;
 }
 
 const PREFIX_CHARS = 12;
 
-/** The lines of a start. */
+/** Returns the lines of a start. */
 export function banner(facts: BannerFacts): string {
   const { baseUrl, orgId, first, secretsFile, seconds } = facts;
   const row = (name: string, value: string): string => `  ${name.padEnd(14)}${value}`;
@@ -57,7 +60,7 @@ function shownKey({ apiKey, apiKeyGiven, first, secretsFile }: BannerFacts): str
     : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
 }
 
-/** The key as a shell takes it: itself, or the variable that the operator set. */
+/** Returns the key as a shell accepts it: the key itself, or the variable that the operator set. */
 const shellKey = (apiKey: string | null): string => apiKey ?? '$SERVICE_BOOTSTRAP_API_KEY';
 
 function sendLine({ baseUrl, orgId, apiKey }: BannerFacts): string {

@@ -1,4 +1,5 @@
-// Is what a setting points to there, and does it let us in? Asked before anything starts, so that a wrong address is one clear line.
+// Checks of external NATS and ClickHouse servers before anything starts, so that a wrong address or
+// password is one clear line.
 import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
@@ -7,7 +8,10 @@ import { connectNats } from '../platform/nats/connect.ts';
 const WAIT_MS = 3000;
 const NATS_MIN = [2, 10] as const;
 
-/** @throws Error with one line that names the setting, unless that NATS answers, is 2.10 or newer, and has JetStream. */
+/**
+ * Checks that NATS answers, is version 2.10 or newer, and has JetStream.
+ * @throws Error with one line that names the setting
+ */
 export async function checkNats(url: string): Promise<void> {
   const nc = await connectNats({ url, name: 'millrace-check', waitMs: WAIT_MS }).catch((error: unknown) => {
     throw new Error(`SERVICE_NATS_URL: ${error instanceof Error ? error.message : String(error)}`);
@@ -25,7 +29,10 @@ export async function checkNats(url: string): Promise<void> {
   if (!jetstream) throw new Error(`SERVICE_NATS_URL: NATS at ${address} runs without JetStream (start it with -js)`);
 }
 
-/** @throws Error with one line that names the setting, unless that ClickHouse answers a query of the URL's user. */
+/**
+ * Checks that ClickHouse answers a query of the URL's user.
+ * @throws Error with one line that names the setting
+ */
 export async function checkClickHouse(url: string): Promise<void> {
   const { username, password, origin, protocol } = new URL(url);
   const options = {

@@ -1,5 +1,5 @@
-// What a data folder holds for those who work beside the service: secrets, made on the first start and kept in secrets.json
-// (0600, never in a log), and where the running service is reached.
+// Files of a data folder for tools beside the service: the secrets, which the first start creates
+// in secrets.json (mode 0600, never logged), and the addresses of the running service.
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -12,9 +12,12 @@ const shape = z.object({
   jwt_secret: z.string().min(32),
   clickhouse_app_password: z.string().min(16),
   nats_token: z.string().min(16),
-  /** 32 bytes as base64: seals what has to be read again, such as webhook secrets. */
+  /**
+   * Key of 32 bytes as base64. It encrypts values that must be readable again, such as webhook
+   * secrets.
+   */
   encryption_key: z.string().min(43),
-  /** Whether a start has shown them. */
+  /** True once a start has shown the secrets. */
   shown: z.boolean(),
 });
 
@@ -23,31 +26,31 @@ export type Secrets = z.infer<typeof shape>;
 const newEncryptionKey = (): string => randomBytes(32).toString('base64');
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
 
-/** Where the secrets of a data folder are. */
+/** Returns the path of a data folder's secrets. */
 export const secretsFile = (dataDir: string): string => path.join(dataDir, 'secrets.json');
 
 /**
- * Reads them, or makes them.
- * @throws Error with one line when the file cannot be read as what it should be
+ * Reads the secrets, or creates them.
+ * @throws Error with one line when the file is unreadable or malformed
  */
 export function loadSecrets(dataDir: string): Secrets {
   const file = secretsFile(dataDir);
   if (existsSync(file)) {
     try {
       const found = JSON.parse(readFileSync(file, 'utf8')) as object;
-      // A file of before there was such a key gets one now.
+      // A file from before the encryption key existed gets one now.
       const secrets = shape.parse({ encryption_key: newEncryptionKey(), ...found });
       if (!('encryption_key' in found)) save(file, secrets);
       return secrets;
     } catch (error) {
-      throw new Error(`${file} cannot be read as the service's secrets; restore it, or delete it to make new ones`, {
+      throw new Error(`${file} cannot be read as the service's secrets; restore it, or delete it to create new ones`, {
         cause: error,
       });
     }
   }
   const made: Secrets = {
     admin_token: random(24),
-    // Letters and digits only: it is copied by a double click.
+    // Letters, digits and underscores only, so that a double click selects the whole key.
     api_key: `sk_svc_${randomBytes(24).toString('hex')}`,
     analyst_password: randomBytes(12).toString('hex'),
     jwt_secret: random(36),
@@ -60,7 +63,7 @@ export function loadSecrets(dataDir: string): Secrets {
   return made;
 }
 
-/** Writes down that they were shown. */
+/** Records that the secrets were shown. */
 export function markShown(dataDir: string, secrets: Secrets): void {
   save(secretsFile(dataDir), { ...secrets, shown: true });
 }
@@ -72,7 +75,7 @@ function save(file: string, secrets: Secrets): void {
 
 const addressesShape = z.object({ base_url: z.string(), org_id: z.string(), nats_port: z.number().nullable() });
 
-/** Where the service of a data folder is reached; nats_port is null with an external NATS. */
+/** Addresses of the service of a data folder; nats_port is null with an external NATS. */
 export type ServiceAddresses = z.infer<typeof addressesShape>;
 
 const addressesFile = (dataDir: string): string => path.join(dataDir, 'run', 'service.json');
@@ -92,7 +95,7 @@ export function readAddresses(dataDir: string): ServiceAddresses {
 }
 
 /**
- * nats://token@127.0.0.1:port of the nats-server that `npm start` runs for this folder.
+ * Returns nats://token@127.0.0.1:port of the nats-server that `npm start` runs for this folder.
  * @throws Error with one line when there is none
  */
 export function localNatsUrl(dataDir: string): string {

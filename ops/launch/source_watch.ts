@@ -1,18 +1,21 @@
-// Watches the source folders of the service for `npm run dev`.
-// It reports changes of TypeScript, SQL and Avro files, several that come together as one; test/ is not watched.
+// Watches the source folders of the service for `npm run dev`. It reports changes of TypeScript,
+// SQL and Avro files, and combines changes in quick succession into one; it does not watch test/.
 import { type FSWatcher, watch } from 'node:fs';
 import path from 'node:path';
 
 const FOLDERS = ['api', 'ops', 'pipeline', 'schemas', 'sql'] as const;
 const SOURCE_FILE = /\.(ts|sql|avsc)$/;
-/** An editor or a checkout writes many files in a row; they count as one change once this long nothing was written. */
+/**
+ * An editor or a checkout writes many files in a row. They count as one change, which ends when
+ * nothing was written for this long.
+ */
 const QUIET_MS = 200;
 
 /**
- * Calls back after source files have changed, until the returned function is called.
- * @param root the folder of the repository
+ * Calls `onChange` after source files have changed, until the returned function is called.
+ * @param root folder of the repository
  * @param onChange gets one changed file of each group of changes, relative to the root
- * @returns stops watching
+ * @returns a function that stops watching
  */
 export function watchSource(root: string, onChange: (file: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;

@@ -1,8 +1,9 @@
-// `npm start`: runs everything in one go (ops/launch/supervisor.ts) for one data folder. `npm run dev` is the same with --watch: the
-// API and the worker restart when a source file changes.
-// Comes in: settings (ops/platform/env.ts). Goes out: a running service, its address and secrets on the terminal.
-// Guarantees: what it cannot start with is one clear line and exit code 1; SIGINT, SIGTERM and SIGHUP drain in order; children
-// of a supervisor that was killed end by themselves, and the next start stops the rest.
+// `npm start`: runs the whole service (ops/launch/supervisor.ts) for one data folder. `npm run dev`
+// is the same with --watch: the API and the worker restart when a source file changes. Takes
+// settings (ops/platform/env.ts); prints the address and secrets of the running service on the
+// terminal. Guarantees: a problem that prevents the start is one clear line and exit code 1;
+// SIGINT, SIGTERM and SIGHUP stop the processes in order; children of a killed supervisor end by
+// themselves, and the next start stops the rest.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { banner } from './banner.ts';
@@ -14,32 +15,36 @@ import { loadSecrets, markShown, secretsFile } from './secrets.ts';
 import { watchSource } from './source_watch.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** A signal within this time of the first is the same one. */
+/** A signal within this time of the first counts as the same one. */
 const SAME_SIGNAL_MS = 500;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** First signal drains, the second ends all at once. A parent that is gone counts as a signal. */
+/**
+ * The first signal stops the processes in order, the second kills all of them. The end of the
+ * parent process counts as a signal.
+ */
 function handleSignals(supervisor: Supervisor, lock: DataLock): void {
   let signalledAt: number | null = null;
   const onSignal = (why: string): void => {
     if (signalledAt !== null) {
-      // One key press or one kill often comes twice: from the terminal and from whoever started us.
+      // One key press or one kill often arrives twice: from the terminal and from the parent
+      // process.
       if (performance.now() - signalledAt < SAME_SIGNAL_MS) return;
       supervisor.kill();
       leave(130);
     }
     signalledAt = performance.now();
     lock.markStopping();
-    say(`${why}: stopping in order (once more ends it at once) …`);
+    say(`${why}: stopping in order (a second signal stops everything at once) …`);
     void supervisor.stop(0);
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   process.on('disconnect', () => {
-    onSignal('The starting process is gone');
+    onSignal('The parent process has ended');
   });
-  // A terminal that went away must not stop the drain.
+  // A closed terminal must not interrupt the shutdown.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
 }
@@ -55,7 +60,9 @@ npm run dev does the same and restarts the API and the worker when a source file
 `;
 const WATCH = '--watch';
 
-/** What to end with at once, when something was asked of the command line; null to start. */
+/**
+ * Returns the exit code when the command line asks for something else than a start; null to start.
+ */
 function answerArguments(args: readonly string[]): number | null {
   const [first] = args;
   if (first === undefined || (first === WATCH && args.length === 1)) return null;
@@ -75,7 +82,7 @@ async function main(): Promise<number> {
   const dataDir = path.resolve(env.SERVICE_DATA_DIR);
   const lock = await lockDataDir(dataDir, say);
   const fresh = !existsSync(secretsFile(dataDir));
-  if (fresh) say(`First start: making ${shown(dataDir)} …`);
+  if (fresh) say(`First start: creating ${shown(dataDir)} …`);
   const secrets = loadSecrets(dataDir);
   const watching = process.argv.includes(WATCH);
   const supervisor = new Supervisor({ env, dataDir, secrets, say, complain, keepTrying: watching });
@@ -94,7 +101,8 @@ async function main(): Promise<number> {
         banner({
           ...addresses,
           orgId: env.SERVICE_BOOTSTRAP_ORG_ID,
-          // The lines to try hold the key itself, as the variable need not be set in the shell that they are copied to.
+          // The commands to try contain the key itself, because the variable may not be set in the
+          // shell that they are pasted into.
           apiKey: env.SERVICE_ENV === 'production' ? null : (env.SERVICE_BOOTSTRAP_API_KEY ?? secrets.api_key),
           apiKeyGiven: env.SERVICE_BOOTSTRAP_API_KEY !== undefined,
           adminToken: env.SERVICE_ADMIN_TOKEN === undefined ? secrets.admin_token : null,
@@ -115,13 +123,13 @@ async function main(): Promise<number> {
   return code;
 }
 
-/** A path as the user would write it. */
+/** Returns a path as the user would write it. */
 function shown(file: string): string {
   const relative = path.relative(process.cwd(), file);
   return relative.startsWith('..') || relative === '' ? file : relative;
 }
 
-/** What the user reads: one line for what they can mend, the whole of a defect. */
+/** Returns one line for a problem that the user can fix, and the whole stack for a defect. */
 function lineOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const defect = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;

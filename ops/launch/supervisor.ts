@@ -1,6 +1,7 @@
-// Everything that `npm start` runs, as one thing: nats-server, the embedded ClickHouse, the API, the pipeline.
-// Comes in: settings, the locked data folder, its secrets. Goes out: all of it running, in an order in which each finds what it needs.
-// Guarantees: what is in the way is found before anything starts; a child that dies is started again on its port; stop() drains in order.
+// Supervisor: runs everything of `npm start`, which is nats-server, the embedded ClickHouse, the
+// API and the pipeline. Takes settings, the locked data folder and its secrets; starts the
+// processes in the order of their dependencies. Guarantees: problems are found before anything
+// starts; a child that dies is restarted on its port; stop() drains in order.
 import { mkdirSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { startClickHouse } from './clickhouse/server.ts';
@@ -24,35 +25,41 @@ import { type Secrets, writeAddresses } from './secrets.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LOCALHOST = '127.0.0.1';
 const DATABASE = 'millrace';
-/** What the engine may take: with everything else beside it, the whole stays within 2 GB under load. */
+/** Memory of the engine; with all other processes the service stays within 2 GB under load. */
 const CLICKHOUSE_MEMORY_BYTES = 1_200_000_000;
-/** A child that starts may be silent for so long. How long the pipeline starts is the store's affair: it says that it is at it. */
+/**
+ * Maximum silence of a child that is starting. How long the pipeline takes depends on the store;
+ * meanwhile it reports that it is starting.
+ */
 const READY_MS_MAX = 60_000;
 const API_STOP_MS_MAX = 15_000;
 const PIPELINE_STOP_MS_MAX = 20_000;
-/** Of a small disk the ingest log takes at most this part, unless SERVICE_LOG_MAX_BYTES says how much. */
+/**
+ * Share of a small disk that the ingest log takes at most, unless SERVICE_LOG_MAX_BYTES sets the
+ * size.
+ */
 const LOG_DISK_SHARE = 0.5;
-/** nats-server is started again once this much of a disk that was full is free. */
+/** Free bytes on a disk that was full at which nats-server is restarted. */
 const REVIVE_BYTES_MIN = 64 * 1024 ** 2;
 const REVIVE_LOOK_MS = 1000;
-/** Those that still run are stopped in this order: who writes before what is written to. */
+/** Order of stopping: a process stops before those that it writes to. */
 const STOP_ORDER = [['api'], ['pipeline'], ['nats', 'clickhouse']] as const;
 type ChildName = (typeof STOP_ORDER)[number][number];
 
 export interface SupervisorOptions {
   env: Env;
-  /** Absolute. */
+  /** Absolute path. */
   dataDir: string;
   secrets: Secrets;
-  /** Takes one line of good news. */
+  /** Prints one line of information. */
   say: (line: string) => void;
-  /** Takes one line of bad news. */
+  /** Prints one line about a problem. */
   complain: (line: string) => void;
-  /** True for `npm run dev`: the API and the worker are started again however often they fail. */
+  /** True for `npm run dev`: the API and the worker are restarted however often they fail. */
   keepTrying?: boolean;
 }
 
-/** Where the service is reached. */
+/** Addresses of the running service. */
 export interface Addresses {
   baseUrl: string;
   /** http://host:port of the embedded ClickHouse; null with an external one. */
@@ -65,7 +72,7 @@ export class Supervisor {
   readonly #children = new Map<ChildName, SupervisedProcess>();
   readonly #logs: LogFollower;
   readonly #ended = Promise.withResolvers<number>();
-  /** Runs while nats-server waits for room on the disk. */
+  /** Set while nats-server waits for space on the disk. */
   #reviving: NodeJS.Timeout | undefined;
   #stopping = false;
   #natsUrl: string | undefined;
@@ -90,9 +97,9 @@ export class Supervisor {
   }
 
   /**
-   * Starts all in order.
-   * @returns null when stop() came in between
-   * @throws Error with one line for what is in the way
+   * Starts all processes in order.
+   * @returns null when stop() was called meanwhile
+   * @throws Error with one line that says what prevents the start
    */
   async start(): Promise<Addresses | null> {
     try {
@@ -114,7 +121,7 @@ export class Supervisor {
     return { baseUrl, clickhouse: this.#clickhouseHttp };
   }
 
-  /** Drains in order. A second call does nothing. */
+  /** Stops all processes in order. A second call does nothing. */
   async stop(code: number): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
@@ -124,12 +131,14 @@ export class Supervisor {
     this.#ended.resolve(code);
   }
 
-  /** Restarts the API and the worker, as after a change of their code. NATS and ClickHouse keep running. */
+  /**
+   * Restarts the API and the worker after a change of their code. NATS and ClickHouse keep running.
+   */
   async restartMains(): Promise<void> {
     await Promise.all([this.#children.get('api')?.restart(), this.#children.get('pipeline')?.restart()]);
   }
 
-  /** Ends every child at once. */
+  /** Kills every child at once. */
   kill(): void {
     for (const child of this.#children.values()) child.kill();
   }
@@ -138,10 +147,14 @@ export class Supervisor {
     return path.join(this.#options.dataDir, name);
   }
 
-  /** What must be so before anything starts, each failure one line. */
+  /**
+   * Stops leftovers of an earlier start, and checks ports and external servers. Each problem is one
+   * line.
+   */
   async #checkSurroundings(): Promise<void> {
     const left = await stopLeftovers(this.#file('run'), STOP_ORDER);
-    if (left.length > 0) this.#options.say(`Stopped what an earlier start had left running: ${left.join(', ')}.`);
+    if (left.length > 0)
+      this.#options.say(`Stopped processes that an earlier start had left running: ${left.join(', ')}.`);
     const { SERVICE_HOST, SERVICE_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
     if (this.#clickhouseUrl === undefined)
@@ -178,17 +191,18 @@ export class Supervisor {
   }
 
   /**
-   * A stream of nats-server that could not be written takes nothing more, also when there is room again, until the server starts anew
-   * (measured with 2.15: every publish goes unanswered). So it is started again as soon as there is room.
+   * A stream whose write failed on a full disk accepts nothing more until the server restarts, even
+   * when there is space again (measured with 2.15: every publish goes unanswered). nats-server is
+   * therefore restarted as soon as there is space.
    */
   #reviveNats(): void {
     if (this.#reviving !== undefined || this.#stopping) return;
-    this.#options.complain('The disk is full: nothing can be stored until there is room.');
+    this.#options.complain('The disk is full: nothing can be stored until there is space.');
     this.#reviving = setInterval(() => {
       if (this.#isDiskFull()) return;
       clearInterval(this.#reviving);
       this.#reviving = undefined;
-      this.#options.say('The disk has room again: starting nats-server anew.');
+      this.#options.say('The disk has space again: restarting nats-server.');
       void this.#children.get('nats')?.restart();
     }, REVIVE_LOOK_MS);
   }

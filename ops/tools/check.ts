@@ -1,13 +1,14 @@
-// The static checks: types, lint, format, dead code and the direction of imports. `npm run check` runs all of them,
-// `npm run check -- types lint` those that are named. Prints one line for each check and the whole output of those that
-// fail; the exit code is 1 when one fails. `npm test` runs the same checks beside the tests.
+// Static checks: types, lint, format, dead code and the direction of imports. `npm run check` runs
+// all of them, `npm run check -- types lint` runs those named. Prints one line for each check and
+// the whole output of failed ones; the exit code is 1 if any fails. `npm test` runs the same checks
+// beside the tests.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const script = (file: string, ...args: string[]): string[] => [path.join(root, 'node_modules', file), ...args];
 
-/** The arguments of Node for each check, slowest first: the machines that run this have two cores. */
+/** Node arguments of each check, slowest first, for machines with two cores. */
 const CHECKS: Record<string, string[]> = {
   lint: script('eslint/bin/eslint.js', '.'),
   types: script('typescript/bin/tsc', '-p', '.'),

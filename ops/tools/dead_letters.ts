@@ -1,13 +1,16 @@
-// Operator command for dead letters: what can never land, why, sending it through the log again, and throwing it away.
+// Operator command for dead letters: lists and shows them with their reasons, replays them through
+// the ingest log, and deletes them.
 //   npm run dead-letters -- list [--limit N]
 //   npm run dead-letters -- show SEQ
 //   npm run dead-letters -- replay SEQ|all
 //   npm run dead-letters -- delete SEQ | delete --org ORG_ID
 //   npm run dead-letters -- resend LOG_SEQ LOG_INDEX
-// A replayed event goes into the ingest log as it came; its id is the same, so it lands once. The letter is removed only
-// after the log has stored the event. A letter that was written while there was little room holds only a part of its event, or none of
-// it; the event itself is then taken from its place in the log, for as long as that keeps what it has handed on. So is one whose letter found
-// no room at all (resend); its place stands in the log of the worker.
+// A replayed event enters the ingest log unchanged; its id is the same, so it lands once. The
+// letter is removed only after the log has stored the event. A letter that was written while disk
+// space was low contains only a part of its event, or none of it; the command then reads the event
+// from its position in the ingest log, as long as the log keeps landed messages. `resend` does the
+// same for an event whose letter could not be stored at all; the worker's logger printed its
+// position.
 import { parseArgs } from 'node:util';
 import { headers } from '@nats-io/transport-node';
 import {
@@ -33,7 +36,7 @@ const LIST_LIMIT = 100;
 interface Letter {
   seq: number;
   letter: DeadLetter;
-  /** Of the whole body, where the letter does not hold all of it. */
+  /** Length of the whole body, if the letter contains only a part of it. */
   bodyBytes: number | null;
 }
 
@@ -81,14 +84,14 @@ async function show(log: Log, seq: number): Promise<void> {
   process.stdout.write(`${JSON.stringify({ seq, ...rest, ...cut, body: body.toString('utf8') }, null, 2)}\n`);
 }
 
-/** What the ingest log still holds at a place; null for nothing. */
+/** Returns the event that the ingest log contains at a position; null for none. */
 async function eventAt(
   log: Log,
   logSeq: number,
   logIndex: number,
 ): Promise<{ subject: string; event: IngestEvent } | null> {
   const entry = await (await log.bucket('service')).get('log');
-  // Places are named as in the store; the log's own numbers begin at its base.
+  // Positions are the store's; sequences of the log begin after its base.
   const base = entry?.operation === 'PUT' ? entry.json<{ base: number }>().base : 0;
   if (logSeq <= base) return null;
   const message = await log.jsm.streams.getMessage(INGEST_STREAM, { seq: logSeq - base });
@@ -97,13 +100,18 @@ async function eventAt(
   return event === undefined ? null : { subject: message.subject, event };
 }
 
-/** The event's body as it came. @throws Error when nobody has it any more */
+/**
+ * Returns the body of the event as it was sent.
+ * @throws Error when neither the letter nor the log contains it
+ */
 async function bodyOf(log: Log, { seq, letter, bodyBytes }: Letter): Promise<string> {
   if (bodyBytes === null) return letter.body.toString('utf8');
   const event = (await eventAt(log, letter.log_seq, letter.log_index))?.event;
   if (event?.event_hex === letter.event_hex && event.org_id === letter.org_id) return event.body;
   const seen = `look at it with: show ${String(seq)}`;
-  throw new Error(`dead letter ${String(seq)} holds only a part of its event, and the log no longer has it; ${seen}`);
+  throw new Error(
+    `dead letter ${String(seq)} contains only a part of its event, and the log no longer has the event; ${seen}`,
+  );
 }
 
 async function send(log: Log, subject: string, event: IngestEvent, msgID: string): Promise<void> {
@@ -116,12 +124,12 @@ async function replayOne(log: Log, stored: Letter): Promise<void> {
   const { seq, letter } = stored;
   if (letter.org_id === '')
     throw new Error(
-      `dead letter ${String(seq)} is no event that could be sent again (${letter.reason}); look at it with: show ${String(seq)}`,
+      `dead letter ${String(seq)} is not an event that can be replayed (${letter.reason}); look at it with: show ${String(seq)}`,
     );
   const { org_id, event_hex, trace_id, received_at, partition } = letter;
   const body = await bodyOf(log, stored);
   const event = { org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body };
-  // The message id makes a command that was interrupted between its two steps safe to run again.
+  // The message id makes it safe to repeat a command that was interrupted between its two steps.
   await send(log, ingestSubject(partition), event, `replay:${String(seq)}:${String(letter.died_at)}`);
   await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq);
   process.stdout.write(`replayed ${String(seq)}: evt_${event_hex} of ${org_id}\n`);
@@ -134,7 +142,7 @@ async function replay(log: Log, which: string): Promise<void> {
   }
   for await (const letter of letters(log)) {
     if (letter.letter.org_id === '') continue;
-    // One whose event is gone must not keep the others from being sent.
+    // A letter whose event is lost must not prevent the replay of the others.
     await replayOne(log, letter).catch((error: unknown) => {
       if (letter.bodyBytes === null) throw error;
       process.stderr.write(`${messageOf(error)}\n`);
@@ -152,7 +160,7 @@ async function resend(log: Log, logSeq: number, logIndex: number): Promise<void>
   process.stdout.write(`sent ${place} again: evt_${event.event_hex} of ${event.org_id}\n`);
 }
 
-/** Also overwrites them: what is thrown away is gone. */
+/** Deletes letters and overwrites them on disk. */
 async function remove(log: Log, which: string | undefined, org: string | undefined): Promise<void> {
   if ((which === undefined) === (org === undefined)) throw new Error(USAGE);
   if (org === undefined) {

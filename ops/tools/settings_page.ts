@@ -1,5 +1,5 @@
-// Writes ops/docs/operate/settings.md from ops/deploy/env.example, which a unit test compares with ops/platform/env.ts:
-// `npm run settings`. A unit test fails when the page is stale.
+// Generates ops/docs/operate/settings.md from ops/deploy/env.example, which a unit test compares
+// with ops/platform/env.ts: `npm run settings`. A unit test fails when the page is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 

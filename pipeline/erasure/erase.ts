@@ -40,7 +40,7 @@ export interface EraseDeps {
   /** Returns the value and all forms in which it may be stored. */
   formsOf: (org_id: string, attribute: string, value: string) => Promise<string[]>;
   /** Takes the lease that allows changes to cold storage; returns null while retention holds it. */
-  lease: () => Promise<Pick<Lease, 'signal' | 'giveBack'> | null>;
+  lease: () => Promise<Pick<Lease, 'signal' | 'release'> | null>;
   /** Returns true when a job is known to have ended. */
   isOver: (job_id: string) => boolean;
   log: {
@@ -96,7 +96,7 @@ export function createErase(deps: EraseDeps): LongJobHandler {
         throw new StoreUnavailable('the lease of cold storage was lost', { cause: error });
       throw error;
     } finally {
-      await lease.giveBack();
+      await lease.release();
     }
   };
 }
@@ -172,7 +172,7 @@ function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number
 export async function takeLease(
   { lease }: Pick<EraseDeps, 'lease'>,
   signal: AbortSignal,
-): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
+): Promise<Pick<Lease, 'signal' | 'release'>> {
   const deadline = performance.now() + LEASE_MS_MAX;
   for (;;) {
     const taken = await lease();

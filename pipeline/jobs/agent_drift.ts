@@ -1,7 +1,8 @@
-// Job agent-drift: agents that nothing was heard of for INACTIVE_DAYS become deprecated, and deprecated ones that were heard of
-// again are registered once more. In: the registry, the store's table of activity. Out: records changed with CAS, each with a
-// record in the audit log. Guarantees: an agent that changes meanwhile is decided on anew, so no registration is undone;
-// running again changes nothing more.
+// Job `agent-drift`: deprecates agents without an event for INACTIVE_DAYS, and revives deprecated
+// agents that have sent an event since. Reads the registry and the store's table of activity;
+// changes records with CAS and writes a record to the audit log for each. Guarantees: the decision
+// is repeated on the newest record of an agent, so no registration made meanwhile is undone;
+// repeating a run changes nothing.
 import { type AgentRef, type AgentSeen, lookupBatches } from '../../sql/stores/agent_activity.ts';
 import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
@@ -9,13 +10,16 @@ import { deprecated, driftOf, INACTIVE_DAYS, revived } from '../domain/agents/ag
 import type { JobContext, JobResult } from './job.ts';
 
 export const AGENT_DRIFT = 'agent-drift';
-/** Agents that are changed at a time. */
+/** Agents changed concurrently. */
 const WRITES_MAX = 16;
 
-/** The registry, open for the length of a run. */
+/** Registry of agents, open for the length of a run. */
 export interface AgentRegistry {
   values: () => Iterable<AgentRecord>;
-  /** Applies a change to the newest record with CAS; null leaves it. @returns what stands now */
+  /**
+   * Applies a change to the newest record with CAS; null leaves the record unchanged.
+   * @returns the current record
+   */
   change: (
     key: string,
     apply: (agent: AgentRecord | undefined) => AgentRecord | null,
@@ -25,20 +29,26 @@ export interface AgentRegistry {
 
 export interface AgentDriftDeps {
   openAgents: () => Promise<AgentRegistry>;
-  /** When each agent of one of lookupBatches was heard of last. @throws StoreUnavailable */
+  /**
+   * Returns the time of the newest event of each agent of one batch (lookupBatches).
+   * @throws StoreUnavailable
+   */
   lastSeenOf: (agents: readonly AgentRef[], signal: AbortSignal) => Promise<AgentSeen[]>;
-  /** Makes a mutation with a record in the audit log; null: nothing changed. */
+  /**
+   * Carries out a mutation with a record in the audit log. A mutation that resolves with null
+   * changed nothing.
+   */
   record: (mutation: SystemMutation, mutate: () => Promise<Readonly<Record<string, unknown>> | null>) => Promise<void>;
 }
 
 type Drift = 'deprecate' | 'revive';
 
-/** The job's run. Result: agents checked, deprecated, revived. */
+/** Creates the run of the job. Its result counts the agents checked, deprecated and revived. */
 export function createAgentDrift(deps: AgentDriftDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ now, signal }) => {
     const registry = await deps.openAgents();
     try {
-      // Those that even silence would not move are not asked about.
+      // The job skips agents that it would leave unchanged even without any event.
       const asked = [...registry.values()].filter(
         (agent) => agent.deprecated_at !== null || driftOf(agent, 0, now) !== null,
       );
@@ -61,7 +71,10 @@ export function createAgentDrift(deps: AgentDriftDeps): (context: JobContext) =>
   };
 }
 
-/** Moves one agent, unless its newest record says otherwise. @returns whether it was moved */
+/**
+ * Deprecates or revives one agent, unless its newest record decides otherwise.
+ * @returns true if the agent was changed
+ */
 async function move(
   deps: AgentDriftDeps,
   registry: AgentRegistry,
@@ -78,7 +91,8 @@ async function move(
     target: { type: 'agent', id: agent_id },
   } as const;
   await deps.record(mutation, async () => {
-    // Never later than the clock, also for a run as of a later time: an event that comes after it takes it back.
+    // The time is never later than the clock, even in a run as of a later instant: an event after
+    // it revives the agent.
     const at = Math.min(now, Date.now());
     await registry.change(agentKey(org_id, agent_id), (agent) => {
       moved = agent !== undefined && driftOf(agent, lastSeen, now) === drift;
@@ -92,12 +106,15 @@ async function move(
           reason: `no events in ${String(INACTIVE_DAYS)} days`,
           deprecated_at: new Date(at).toISOString(),
         }
-      : { deprecated_at: null, reason: 'heard of again' };
+      : { deprecated_at: null, reason: 'events were received again' };
   });
   return moved;
 }
 
-/** Does the work of each item, WRITES_MAX at a time; the first failure, or an abort, ends it when what runs has ended. */
+/**
+ * Processes the items, WRITES_MAX at a time. After the first failure or an abort it starts no
+ * further item, waits for the running ones, and throws.
+ */
 async function inParallel<T>(
   items: readonly T[],
   signal: AbortSignal,

@@ -1,7 +1,8 @@
-// Job anomalies: looks at what today has cost so far and at what yesterday did cost, org by org, and keeps those days that are
-// out of the ordinary, each once. In: costs by day, model and agent; each org's config. Out: rows of the table anomalies, and
-// one cost.anomaly for each. Guarantees: the event goes out before its row is written, under an id that follows from org and
-// day, so that after a crash in between it goes out again under the same id, and none is forgotten.
+// Job `anomalies`: checks the costs of today so far and of yesterday, organization by organization,
+// and stores each day whose cost is anomalous, once. Reads costs by day, model and agent, and each
+// organization's configuration; writes rows of the table anomalies and publishes one cost.anomaly
+// for each. Guarantees: the event is published before its row is written, under an id derived from
+// organization and day, so that a repeat after a crash has the same id and no event is lost.
 import { createHash } from 'node:crypto';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
@@ -14,9 +15,9 @@ import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './job_event.ts';
 
 export const ANOMALIES = 'anomalies';
-/** Orgs that have had data within this many days are looked at: the longest lookback. */
+/** Only organizations with data within this many days are checked: the longest lookback. */
 const ACTIVE_DAYS = 366;
-/** Orgs that are looked at a time. */
+/** Organizations checked concurrently. */
 const ORGS_AT_ONCE = 4;
 
 export interface AnomaliesDeps {
@@ -26,7 +27,10 @@ export interface AnomaliesDeps {
   publish: (event: JobEvent) => Promise<void>;
 }
 
-/** The job's run. Result: orgs looked at, days that are anomalies, those of them that are new. */
+/**
+ * Creates the run of the job. Its result counts the organizations checked, the anomalous days, and
+ * the new ones among them.
+ */
 export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ now, signal, log }) => {
     const today = dayOf(now);
@@ -50,14 +54,14 @@ export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => P
       }
     };
     await Promise.all(Array.from({ length: ORGS_AT_ONCE }, worker));
-    // The others were looked at all the same; the run is tried again for those that were not.
+    // All other organizations were checked; the retry of the run covers those that failed.
     if (failures.length > 0) throw failures[0];
     return counts;
   };
 }
 
 function keepFailure(failures: unknown[], log: Logger, error: unknown): void {
-  if (failures.length === 0) log.warn({ err: error }, 'the costs of an org could not be looked at');
+  if (failures.length === 0) log.warn({ err: error }, 'the costs of an organization could not be checked');
   failures.push(error);
 }
 
@@ -102,7 +106,10 @@ interface Keep {
   signal: AbortSignal;
 }
 
-/** Writes an anomaly down as it is now, and tells of one that is new. @returns whether it is */
+/**
+ * Writes the current state of an anomaly and publishes the event of a new one.
+ * @returns true if the anomaly is new
+ */
 async function keep(
   { clickhouse, publish }: AnomaliesDeps,
   { org_id, day, anomaly, now, signal }: Keep,

@@ -1,5 +1,6 @@
-// The ingest log as a repricing uses it: waits until what was accepted has landed, and sends corrections of costs, each to the
-// partition that owns its trace. In: what changes, in an order that is always the same. Out: resolves when all of it has landed.
+// Ingest log as a repricing uses it: waits until everything accepted has landed, and publishes
+// corrections of costs, each to the partition that owns its trace. Takes the changes of a plan in a
+// fixed order; resolves when all of them have landed.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -15,20 +16,23 @@ import {
 import { partitionOf } from '../domain/traces/ids.ts';
 import { pieces } from '../domain/text/pieces.ts';
 
-/** Changes of one message: each is a few hundred bytes as a rule, and 8 KiB with the longest names in the longest UTF-8. */
+/**
+ * Bounds on the changes of one message. A change is usually a few hundred bytes, and 8 KiB with the
+ * longest names in the longest UTF-8.
+ */
 const MESSAGE_CHANGES = { count: 2000, bytes: MESSAGE_BYTES_MAX - 64 * 1024 };
-/** Numbers and lengths of a change in its message. */
+/** Bytes of the numbers and lengths of a change in its message. */
 const CHANGE_FRAME_BYTES = 64;
 const PUBLISH_MS_MAX = 10_000;
 const LOOK_MS = 200;
 
-/** A message on its way to a partition. */
+/** Message with corrections for one partition. */
 export interface CorrectionMessage {
   partition: number;
   corrections: CostCorrections;
 }
 
-/** The messages of a plan: the same ones however often they are made of the same changes. */
+/** Returns the messages of a plan. The same changes always give the same messages. */
 export function correctionMessages(
   plan: { plan_id: string; org_id: string },
   changes: readonly CostChange[],
@@ -65,7 +69,7 @@ export class CorrectionLog {
     this.#partitions = partitions;
   }
 
-  /** Resolves when everything that the log holds now has landed. */
+  /** Resolves when everything that the log contains now has landed. */
   async landed(signal: AbortSignal): Promise<void> {
     const mixed = await this.#lastOf(MIXED_SUBJECT);
     const through = new Map<number, number>();
@@ -74,7 +78,9 @@ export class CorrectionLog {
     await this.#landedThrough(through, signal);
   }
 
-  /** Sends what a plan changes; resolves when it has landed, and would survive power loss. */
+  /**
+   * Publishes the changes of a plan. Resolves when they have landed and would survive power loss.
+   */
   async send(
     plan: { plan_id: string; org_id: string },
     changes: readonly CostChange[],
@@ -95,7 +101,7 @@ export class CorrectionLog {
     await this.#landedThrough(through, signal);
   }
 
-  /** Sequence of the newest message of a subject; 0 where the log holds none. */
+  /** Returns the sequence of the newest message of a subject; 0 if the log contains none. */
   async #lastOf(subject: string): Promise<number> {
     const message = await this.#log.jsm.streams.getMessage(INGEST_STREAM, { last_by_subj: subject });
     return message?.seq ?? 0;

@@ -1,8 +1,9 @@
-// Job forecast: learns anew, for each resource with a hard limit, where the use of the running period is heading, and tells
-// once a period of a limit that will be reached before it ends. In: use by day of receipt, budgets, policies. Out: one
-// cost.forecast_breach an org, period and resource, and a note of it in the org's budget state. Guarantees: the event goes out
-// before the note, under an id that follows from what it tells, so that after a crash in between it goes out again as the same.
-// The forecast of costs needs no run: it is learned whenever it is read.
+// Job `forecast`: projects the use of the current period for each resource with a hard limit, and
+// reports, once per period, a limit that will be reached before the period ends. Reads use by day
+// of receipt, budgets and policies; publishes one cost.forecast_breach per organization, period and
+// resource, and notes it in the organization's budget state. Guarantees: the event is published
+// before the note is written, under an id derived from its content, so that a repeat after a crash
+// has the same id. The forecast of costs needs no job: it is computed whenever it is read.
 import { createHash } from 'node:crypto';
 import { type BudgetRecord, type BudgetState, RESOURCES, type ResourceName } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -17,10 +18,10 @@ import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './job_event.ts';
 
 export const FORECAST = 'forecast';
-/** A limit that is reached within this many days is critical. */
+/** A limit that will be reached within this many days is critical. */
 const CRITICAL_DAYS = 3;
 
-/** A bucket, open for the length of a run. */
+/** Bucket that is open for the length of a run. */
 export interface RunBucket<T> {
   values: () => Iterable<T>;
   get: (key: string) => T | undefined;
@@ -32,13 +33,16 @@ export interface ForecastDeps {
   clickhouse: ClickHouse;
   openBudgets: () => Promise<RunBucket<BudgetRecord>>;
   openStates: () => Promise<RunBucket<BudgetState>>;
-  /** When the org's budget starts over. */
+  /** Returns the rule that starts the organization's budget periods. */
   ruleOf: (org_id: string) => Promise<PeriodRule>;
   /** Resolves when the event is stored in EVENTS. */
   publish: (event: JobEvent) => Promise<void>;
 }
 
-/** The job's run. Result: limits looked at, those that will be reached, those of them that are told now. */
+/**
+ * Creates the run of the job. Its result counts the limits checked, the limits that will be
+ * reached, and the events published now.
+ */
 export function createForecast(deps: ForecastDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ now, signal }) => {
     const [budgets, states] = [await deps.openBudgets(), await deps.openStates()];
@@ -71,7 +75,7 @@ interface Breach {
   severity: 'warning' | 'critical';
 }
 
-/** Limits that are not reached yet and will be before the period ends. */
+/** Returns the limits that are not reached yet and will be before the period ends. */
 async function breachesOf(
   { clickhouse, ruleOf }: ForecastDeps,
   budget: BudgetRecord,
@@ -97,7 +101,7 @@ async function breachesOf(
       Array.from({ length: Math.max(0, until - start) }, (_, index) => on(start + index));
     const limit = budget[resource].hard_limit ?? Infinity;
     const used = range(first, today + 1).reduce((sum, amount) => sum + amount, 0);
-    // One that is reached is told of as that.
+    // A limit that is already reached has an alert of its own.
     if (used >= limit) return [];
     const forecast = trainForecast(range(Math.max(today - TRAINING_DAYS, known?.first_day ?? today), today));
     const { predicted, reached_in } = projectUse(forecast, {
@@ -121,7 +125,7 @@ async function breachesOf(
   });
 }
 
-/** @returns whether it had not been told in its period */
+/** @returns true if the breach had not been published in its period */
 async function publishOnce(
   { publish }: ForecastDeps,
   states: RunBucket<BudgetState>,

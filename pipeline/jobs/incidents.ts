@@ -1,13 +1,14 @@
-// The job that resolves incidents which are over.
+// Scheduled job that resolves incidents that are over.
 import type { Job } from './job.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What the keeper of incidents does as of an instant. */
+/** Operations of the incident keeper, each as of an instant. */
 export interface Incidents {
   /**
-   * Result: incidents that were open, and those of them that were resolved; none while failing traces wait to be counted (behind),
-   * as an incident may be thought over that is not.
+   * Resolves incidents without recent failing traces. Returns the numbers of open and resolved
+   * incidents. Resolves none while failing traces wait to be counted (`behind`), because an
+   * incident may only seem to be over.
    */
   resolveQuiet: (now: number, signal: AbortSignal) => Promise<{ open: number; resolved: number; behind: boolean }>;
 }

@@ -1,25 +1,31 @@
-// What a scheduled job is.
+// Types of a scheduled job.
 import type { Logger } from '../../ops/platform/logger.ts';
 
 export interface JobContext {
-  /** The instant as of which the job works, milliseconds since the epoch: usually now. */
+  /** Instant as of which the job works, milliseconds since the epoch; usually the current time. */
   now: number;
-  /** Aborts when the job has to stop: it took too long, the worker ends, or another worker has it. What was done stays. */
+  /**
+   * Aborts when the job must stop: it took too long, the worker stops, or another worker has taken
+   * the job over. Finished work stays.
+   */
   signal: AbortSignal;
   log: Logger;
-  /** What whoever called for the run asked for; absent in scheduled runs, and in calls without it. */
+  /**
+   * Arguments of the call that requested the run; absent in scheduled runs, and in calls without
+   * arguments.
+   */
   args?: unknown;
 }
 
-/** What a run did, in numbers; shown to the operator. */
+/** Result of a run, shown to the operator. */
 export type JobResult = Record<string, number | string | boolean | null>;
 
 export interface Job {
   name: string;
-  /** Minute, hour, day of month, month, day of week; UTC. */
+  /** Schedule: minute, hour, day of month, month, day of week; UTC. */
   cron: string;
-  /** Milliseconds after which a run is told to stop. */
+  /** Timeout of a run, milliseconds. */
   timeout_ms: number;
-  /** Must do no harm when it runs again, for the same instant too. */
+  /** Runs the job. A repeat, also for the same instant, must do no harm. */
   run: (context: JobContext) => Promise<JobResult>;
 }

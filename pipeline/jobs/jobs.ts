@@ -1,4 +1,4 @@
-// The scheduled jobs, as data, and what they need of the worker that runs them.
+// All scheduled jobs, as data, and their dependencies.
 import type { AuditLog } from '../../ops/exchange/audit_log.ts';
 import { recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -36,12 +36,12 @@ export interface JobsDeps {
   partitions: number;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
-  /** An event of the catalog went out. */
+  /** Called when a platform event was published. */
   onTold: (event: string) => void;
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Every job of the service. */
+/** Returns every scheduled job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
   const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem } = deps;
   const publish = async (event: JobEvent): Promise<void> => {
@@ -62,7 +62,7 @@ export function createJobs(deps: JobsDeps): Job[] {
     ...budgetJobs(budgets),
     ...incidentJobs(incidents),
     {
-      // By schedule it finishes what was broken off.
+      // The scheduled run finishes interrupted repricings.
       name: REPRICE,
       cron: '*/5 * * * *',
       timeout_ms: 6 * 60 * MINUTE_MS,
@@ -106,12 +106,16 @@ export function createJobs(deps: JobsDeps): Job[] {
   ];
 }
 
-/** Every agent in memory, for the length of a run only: a worker has no other use for them. */
+/**
+ * Opens the registry of all agents for the length of a run; the worker needs it at no other time.
+ */
 function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<AgentRegistry> {
   return watch(log, 'agents', onProblem);
 }
 
-/** These are asked of the buckets themselves: a job has no use for them between two runs. */
+/**
+ * The configuration is read from the bucket itself, because a job needs no watch between two runs.
+ */
 async function anomalyConfigOf(log: Log, org_id: string): Promise<AnomalyConfig> {
   return (await readRecord(log, 'cost_configs', orgKey(org_id))) ?? DEFAULT_ANOMALY_CONFIG;
 }

@@ -1,7 +1,8 @@
-// The right to run a job: one record a job in KV, written with CAS. The holder writes it again and again while it runs; one
-// that was not written for LEASE_MS, by the looker's own monotonic clock, has lost its holder and is free.
-// Guarantees: at most one live holder of a job. A holder that could not write for HOLD_MS gives up by itself, before anybody
-// else may begin; one that was paused for longer finds its next write refused.
+// Leases of scheduled jobs: one KV record per job, written with CAS. The holder renews the record
+// while it runs the job; a lease that was not renewed for LEASE_MS, by the observer's own monotonic
+// clock, has expired. Guarantees: a job has at most one live holder. A holder that could not renew
+// for HOLD_MS stops by itself, before another worker may take the lease; after a longer pause its
+// next write is rejected.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
@@ -13,29 +14,31 @@ const RENEW_MS = 3_000;
 const END_TRIES_MAX = 5;
 const END_PAUSE_MS = 300;
 
-/** How a run ended, and how far that brings the schedule. */
+/** Outcome of a run, and its effect on the schedule. */
 export interface LeaseEnd {
   outcome: 'done' | 'failed';
-  /** What the record says of the schedule from now on; left out, it stays. */
+  /** Newest slot that is done with from now on; absent to leave it unchanged. */
   slot?: string;
   failures?: number;
 }
 
-/** A job that is this worker's to run. */
+/** Lease of a job that this worker holds. */
 export interface Lease {
-  /** Aborts when the job is no longer this worker's. */
+  /** Aborts when this worker no longer holds the lease. */
   readonly signal: AbortSignal;
-  /** Gives the job back and writes down how it went. Where that cannot be written, others find the lease run out. */
+  /**
+   * Releases the lease and records the outcome. If the record cannot be written, the lease expires.
+   */
   end: (how: LeaseEnd) => Promise<void>;
-  /** Gives the job back as if it had not begun: whoever comes next runs it. */
-  giveBack: () => Promise<void>;
+  /** Releases the lease as if the job had not started, so that another worker runs it. */
+  release: () => Promise<void>;
 }
 
 export interface LeaseOptions {
   log: Pick<Log, 'nc' | 'bucket'>;
   workerId: string;
   onProblem: (problem: string, cause: unknown) => void;
-  /** LEASE_MS and the rest are divided by this, for tests. */
+  /** Divides LEASE_MS and the other times; for tests. */
   hurry?: number;
 }
 
@@ -43,7 +46,9 @@ export class JobLeases {
   readonly #bucket: WatchedBucket<JobRecord>;
   readonly #options: LeaseOptions;
   readonly #hurry: number;
-  /** Which revision of a record this process has seen, and since when on its monotonic clock. */
+  /**
+   * Newest revision of each record that this process has seen, and when, on its monotonic clock.
+   */
   readonly #sighted = new Map<string, { revision: number; at: number }>();
 
   private constructor(bucket: WatchedBucket<JobRecord>, options: LeaseOptions) {
@@ -64,7 +69,7 @@ export class JobLeases {
     return this.#bucket.get(name);
   }
 
-  /** Makes the record of a job that has none, with everything up to `slot` (ISO 8601) dealt with. */
+  /** Creates the record of a job if it has none, with every slot up to `slot` (ISO 8601) done. */
   async ensure(name: string, slot: string): Promise<void> {
     if (this.#bucket.get(name) !== undefined) return;
     try {
@@ -83,7 +88,11 @@ export class JobLeases {
     }
   }
 
-  /** Takes a job; null when somebody else runs it, or was faster, or it has no record yet. @throws Error when KV cannot be written */
+  /**
+   * Takes the lease of a job. Returns null if another worker holds it or was faster, or if the job
+   * has no record yet.
+   * @throws Error when KV cannot be written
+   */
   async take(name: string): Promise<Lease | null> {
     const held = this.#bucket.held(name);
     if (held === undefined || !this.#isFree(name, held.value)) return null;
@@ -131,8 +140,8 @@ export class JobLeases {
     let writing: Promise<void> = Promise.resolve();
     const write = async (change: Partial<JobRecord>): Promise<void> => {
       const held = this.#bucket.held(name);
-      // Whatever stands there under another revision, somebody else wrote.
-      if (held?.revision !== revision) throw new RevisionConflict('another worker has the job');
+      // Another worker wrote any other revision.
+      if (held?.revision !== revision) throw new RevisionConflict('another worker holds the job');
       const at = performance.now();
       await this.#bucket.update(name, { ...held.value, ...change }, revision);
       revision = this.#bucket.held(name)?.revision ?? 0;
@@ -167,7 +176,7 @@ export class JobLeases {
         } catch (error) {
           if (error instanceof RevisionConflict) return;
           if (tries >= END_TRIES_MAX) {
-            this.#options.onProblem(`the end of the job ${name} could not be written down; its lease runs out`, error);
+            this.#options.onProblem(`the outcome of the job ${name} could not be written; its lease expires`, error);
             return;
           }
           await new Promise((resolve) => setTimeout(resolve, END_PAUSE_MS));
@@ -178,7 +187,7 @@ export class JobLeases {
       signal: lost.signal,
       end: ({ outcome, ...schedule }) =>
         finish({ last_ended_at: new Date().toISOString(), last_outcome: outcome, ...schedule }),
-      giveBack: () => finish({}),
+      release: () => finish({}),
     };
   }
 }

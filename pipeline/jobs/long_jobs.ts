@@ -1,8 +1,10 @@
-// Carries out long work that was asked for (schemas/records/job_record.ts). Every worker has a runner; who takes a job writes so into
-// its record with CAS, then beats, with how far it is. A job whose record has been silent for LEASE_MS, by the looker's own clock, has
-// lost its worker: another one begins it again, so a handler must do no harm when it runs again.
-// Guarantees: one live holder of a job at a time (one that cannot write gives up before others may begin); a job that is accepted ends
-// as complete or failed, whoever is killed; one that kills its workers is given up; an org has one job running at a time.
+// Runner of long jobs (schemas/records/job_record.ts). Every worker has one. A worker takes a job
+// by writing its record with CAS, and then rewrites the record at intervals with its progress. If a
+// record was not written for LEASE_MS, by the observer's own clock, its worker is lost, and another
+// one starts the job again, so a handler must do no harm when it runs again. Guarantees: a job has
+// at most one live holder (a worker that cannot write stops before another may start); every
+// accepted job ends as complete or failed, whichever process dies; a job that keeps killing its
+// workers fails; an organization has one job running at a time.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -17,11 +19,11 @@ const LEASE_MS = 12_000;
 const HOLD_MS = 9_000;
 const BEAT_MS = 1_000;
 const LOOK_MS = 1_000;
-/** Jobs that one worker carries out at a time. */
+/** Jobs that one worker runs concurrently. */
 const RUNNING_MAX = 2;
-/** A job that was begun so often is given up: it may be what kills its workers. */
+/** Maximum starts of a job; a job that was started this often may be what kills its workers. */
 const BEGUN_MAX = 5;
-/** Tries of a worker while a store is away, with growing pauses, before the job fails. */
+/** Attempts of a worker while a store is unavailable, with growing pauses, before the job fails. */
 const TRIES_MAX = 6;
 const END_TRIES_MAX = 10;
 
@@ -29,26 +31,26 @@ export interface LongJobContext {
   job_id: string;
   org_id: string;
   args: unknown;
-  /** In units of the work. */
+  /** Reports progress, in units of the work. */
   progress: (done: number, total: number) => void;
-  /** Aborts when the job is no longer this worker's. */
+  /** Aborts when this worker no longer holds the job. */
   signal: AbortSignal;
   log: Logger;
 }
 
-/** Resolves with what was done, shown as the job's result. */
+/** Runs a job and resolves with its result. */
 export type LongJobHandler = (context: LongJobContext) => Promise<Record<string, unknown>>;
 
 export interface LongJobRunnerOptions {
   records: JobRecords;
-  /** By kind. */
+  /** Handlers by kind of job. */
   handlers: Readonly<Record<string, LongJobHandler>>;
   workerId: string;
   log: Logger;
   /** Milliseconds since the epoch. */
   now: () => number;
   observe: (kind: string, outcome: 'done' | 'failed', seconds: number) => void;
-  /** LEASE_MS and the rest are divided by this, for tests. */
+  /** Divides LEASE_MS and the other times; for tests. */
   hurry?: number;
 }
 
@@ -77,10 +79,10 @@ export class LongJobRunner {
     void this.#look();
   }
 
-  /** Takes nothing new, and resolves when what ran has been given back. */
+  /** Takes no further job, aborts the running ones, and resolves when they are queued again. */
   async stop(): Promise<void> {
     for (const stop of this.#stops) stop();
-    this.#stopped.abort(new Error('the worker ends'));
+    this.#stopped.abort(new Error('the worker is stopping'));
     await Promise.allSettled(this.#runs.values());
   }
 
@@ -99,7 +101,7 @@ export class LongJobRunner {
     }
   }
 
-  /** The oldest job that nobody has, of an org that has none running. */
+  /** Returns the oldest job without a holder, of an organization with no running job. */
   #next(): Held<LongJob> | null {
     const held = [...this.#options.records.held()].filter(({ value }) => value.kind in this.#options.handlers);
     const busy = new Set(
@@ -116,13 +118,13 @@ export class LongJobRunner {
     return performance.now() - moved_at > LEASE_MS / this.#hurry;
   }
 
-  /** @returns false when it is better to look again later */
+  /** @returns false when the runner should wait before it looks again */
   async #take({ value: job, revision }: Held<LongJob>): Promise<boolean> {
     const { records, workerId, now } = this.#options;
     const at = new Date(now()).toISOString();
     try {
       if (job.tries >= BEGUN_MAX) {
-        const error = `given up: it was begun ${String(job.tries)} times and its worker ended each time`;
+        const error = `the job was started ${String(job.tries)} times and its worker died each time`;
         await records.update({ ...job, status: 'failed', holder: '', error, ended_at: at }, revision);
         return true;
       }
@@ -147,12 +149,12 @@ export class LongJobRunner {
     }
   }
 
-  /** Never rejects. */
+  /** Runs a job to its end. Never rejects. */
   async #run(job: LongJob, revision: number, began: number): Promise<void> {
     const { handlers, now, observe } = this.#options;
     const log = this.#options.log.child({ job: job.kind, job_id: job.job_id });
-    const hold = new Hold(this.#options, this.#hurry, job, revision, began);
-    const signal = AbortSignal.any([hold.lost, this.#stopped.signal]);
+    const lease = new LongJobLease(this.#options, this.#hurry, job, revision, began);
+    const signal = AbortSignal.any([lease.lost, this.#stopped.signal]);
     const at = (): string => new Date(now()).toISOString();
     const seconds = (): number => (performance.now() - began) / 1000;
     const context: LongJobContext = {
@@ -160,25 +162,25 @@ export class LongJobRunner {
       org_id: job.org_id,
       args: job.args,
       progress: (done, total) => {
-        hold.progress = { done, total };
+        lease.progress = { done, total };
       },
       signal,
       log,
     };
     try {
       const handler = handlers[job.kind];
-      if (handler === undefined) throw new Error(`there is no work of the kind ${job.kind}`);
+      if (handler === undefined) throw new Error(`there is no handler for jobs of the kind ${job.kind}`);
       const result = await this.#tryUntilDone(() => handler(context), signal, log);
       observe(job.kind, 'done', seconds());
-      await hold.end({ status: 'complete', result, error: null, ended_at: at() });
+      await lease.end({ status: 'complete', result, error: null, ended_at: at() });
     } catch (error) {
-      // A worker that ends, or has lost the job, leaves it to others; it did not fail.
-      if (this.#stopped.signal.aborted) await hold.end({ status: 'queued', tries: job.tries - 1 });
-      else if (hold.lost.aborted) await hold.leave();
+      // A worker that stops, or has lost the job, leaves it to others. The job has not failed.
+      if (this.#stopped.signal.aborted) await lease.end({ status: 'queued', tries: job.tries - 1 });
+      else if (lease.lost.aborted) await lease.leave();
       else {
         log.error({ err: error }, 'the job failed');
         observe(job.kind, 'failed', seconds());
-        await hold.end({ status: 'failed', error: describeFailure(error).detail, ended_at: at() });
+        await lease.end({ status: 'failed', error: describeFailure(error).detail, ended_at: at() });
       }
     }
   }
@@ -191,15 +193,15 @@ export class LongJobRunner {
         const away =
           error instanceof StoreUnavailable || (error instanceof ObjectStoreError && error.failure === 'unavailable');
         if (!away || tries >= TRIES_MAX || signal.aborted) throw error;
-        log.warn({ err: error, tries }, 'a store is away; trying again');
+        log.warn({ err: error, tries }, 'a store is unavailable; trying again');
         await sleep(backoffMs(tries) / this.#hurry, undefined, { signal });
       }
     }
   }
 }
 
-/** A job that is this worker's, for as long as its record says so. */
-class Hold {
+/** Lease of a long job, which this worker holds as long as the job's record says so. */
+class LongJobLease {
   readonly #records: JobRecords;
   readonly #log: Logger;
   readonly #lost = new AbortController();
@@ -231,12 +233,14 @@ class Hold {
     this.#timers = [beat, watch];
   }
 
-  /** Aborts when the job is no longer this worker's. */
+  /** Aborts when this worker no longer holds the job. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** Writes how it ended, and lets go. Where that cannot be written, others find the record silent. */
+  /**
+   * Writes the outcome and releases the job. If the record cannot be written, the lease expires.
+   */
   async end(how: Partial<LongJob>): Promise<void> {
     await this.leave();
     for (let tries = 1; tries <= END_TRIES_MAX; tries++) {

@@ -1,14 +1,18 @@
-// Job reprice: prices stored calls anew after a correction of prices, and makes everything that holds their cost agree. On demand
-// for an org and range; by schedule it only finishes what a worker that died has left.
+// Job `reprice`: prices stored calls again after a correction of prices, and updates everything
+// that contains their cost. It runs on demand for an organization and a time range; the scheduled
+// run only finishes what a crashed worker left.
 //
-// It goes in steps of some CORRECTIONS_MAX spans, each a plan: what is to be corrected is written down (span_corrections), the plan is
-// made the one under way (KV, by CAS), its changes go through the ingest log to traces and usage, each exactly once, and then spans
-// and texts are set to what the plan says. Killed anywhere, the next run finishes the plan before it looks at anything: the
-// messages are the same ones, and are recognised; the rest sets values. A worker that was paused and lost the job can begin
-// no plan, as the record has moved on; what it sends of an old one is recognised.
+// The job works in plans of about CORRECTIONS_MAX spans. It writes the corrections
+// (span_corrections), makes the plan the open one (KV, by CAS), publishes its changes through the
+// ingest log to traces and usage, each exactly once, and then sets spans and texts to the values of
+// the plan. After a crash at any point the next run finishes the open plan first: its messages are
+// the same and are deduplicated, and setting values may be repeated. A worker that was paused and
+// lost the job cannot open a plan, because the record has moved on; messages that it repeats for an
+// old plan are deduplicated.
 //
-// Costs: all spans of the range are read; every part that holds a corrected span gets its columns of cost written anew, and its
-// projection, in the background of the engine. For operators, now and then.
+// Cost: the job reads all spans of the range. The engine rewrites, in the background, the cost
+// columns and the projection of every part that holds a corrected span. It is meant for occasional
+// use by operators.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -40,9 +44,12 @@ import {
 import type { CorrectionLog } from './correction_log.ts';
 import type { JobContext, JobResult } from './job.ts';
 
-/** Spans of one plan: some 100 MB here while it is written down, and 8 MB in the engine. */
+/**
+ * Maximum spans of one plan: about 100 MB in this process while the plan is written, and 8 MB in
+ * the engine.
+ */
 const CORRECTIONS_MAX = 50_000;
-/** Spans that one read takes. */
+/** Maximum spans of one read. */
 const PAGE_ROWS = 10_000;
 const RECORD_KEY = 'open';
 
@@ -50,22 +57,26 @@ export interface RepriceDeps {
   clickhouse: ClickHouse;
   store: RepricingStore;
   log: CorrectionLog;
-  /** Bucket `repricings`. */
+  /** Opens the bucket `repricings`. */
   kv: () => Promise<KV>;
-  /** The org's own prices, from the bucket itself: a watch may be behind whoever has just set them. */
+  /**
+   * Reads the organization's own prices from the bucket itself, because a watch may lag behind
+   * prices that were just set.
+   */
   pricesOf: (org_id: string) => Promise<readonly OrgPrice[]>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
 }
 
 /**
- * The job's run. Result: spans looked at, those repriced, those whose price cannot be known any more (sampling kept no
- * attributes, and these counted), what was added to costs in USD, and spans of a plan that was finished first.
+ * Creates the run of the job. Its result counts the spans checked, the spans repriced, the spans
+ * whose price is unknowable (sampling kept no attributes, and the price depends on them), the
+ * amount added to costs in USD, and the spans of a plan that was finished first.
  */
 export function createReprice(deps: RepriceDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ signal, log, args }) => {
     const asked = args === undefined || args === null ? null : repriceArgs.parse(args);
-    const turn = await Turn.take(await deps.kv());
+    const turn = await RepricingTurn.take(await deps.kv());
     const finished = await finishOpen(deps, turn, log, signal);
     const counts: Counts = { spans: 0, repriced: 0, unknown: 0, delta: 0n };
     if (asked !== null) await repriceRange(deps, turn, asked, counts, signal);
@@ -78,12 +89,12 @@ interface Counts {
   spans: number;
   repriced: number;
   unknown: number;
-  /** Pico-USD. */
+  /** Amount added to costs, in pico-USD. */
   delta: bigint;
 }
 
-/** The right to begin and to end plans, until another run takes it. */
-class Turn {
+/** Right to open and close plans, until another run takes it. */
+class RepricingTurn {
   readonly #kv: KV;
   readonly #run: string;
   #plan_id: string | null;
@@ -96,22 +107,25 @@ class Turn {
     this.#revision = revision;
   }
 
-  static async take(kv: KV): Promise<Turn> {
+  static async take(kv: KV): Promise<RepricingTurn> {
     const entry = await kv.get(RECORD_KEY);
     const held = entry?.operation === 'PUT' ? repricingRecord.parse(entry.json()) : null;
     const run = randomUUID();
     const text = JSON.stringify({ plan_id: held?.plan_id ?? null, run } satisfies RepricingRecord);
     const revision =
       entry === null ? await kv.create(RECORD_KEY, text) : await kv.update(RECORD_KEY, text, entry.revision);
-    return new Turn(kv, run, held?.plan_id ?? null, revision);
+    return new RepricingTurn(kv, run, held?.plan_id ?? null, revision);
   }
 
-  /** The plan under way. */
+  /** Id of the open plan; null for none. */
   get plan_id(): string | null {
     return this.#plan_id;
   }
 
-  /** @throws when another run has come since */
+  /**
+   * Makes a plan the open one; null for none.
+   * @throws Error when another run has taken over
+   */
   async move(plan_id: string | null): Promise<void> {
     const text = JSON.stringify({ plan_id, run: this.#run } satisfies RepricingRecord);
     this.#revision = await this.#kv.update(RECORD_KEY, text, this.#revision);
@@ -119,14 +133,17 @@ class Turn {
   }
 }
 
-/** Finishes the plan under way, and takes away those that never were. @returns spans of the plan that was finished */
-async function finishOpen(deps: RepriceDeps, turn: Turn, log: Logger, signal: AbortSignal): Promise<number> {
+/**
+ * Finishes the open plan, and deletes plans that were never opened.
+ * @returns the number of spans of the finished plan
+ */
+async function finishOpen(deps: RepriceDeps, turn: RepricingTurn, log: Logger, signal: AbortSignal): Promise<number> {
   const { plan_id } = turn;
   const finished = plan_id === null ? 0 : await carryOut(deps, turn, plan_id, signal);
   if (finished > 0)
     log.warn(
       { spans: finished },
-      'a repricing that had been broken off was finished; the rest of its range may have to be asked for again',
+      'an interrupted repricing was finished; the rest of its range may have to be requested again',
     );
   for (const other of await deps.store.plans()) await deps.store.dropPlan(other);
   return finished;
@@ -134,14 +151,14 @@ async function finishOpen(deps: RepriceDeps, turn: Turn, log: Logger, signal: Ab
 
 async function repriceRange(
   deps: RepriceDeps,
-  turn: Turn,
+  turn: RepricingTurn,
   asked: RepriceArgs,
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
   const { clickhouse, store, log } = deps;
   await store.check();
-  // What was accepted before the call has its row then.
+  // Afterwards everything that was accepted before the call has its rows.
   await log.landed(signal);
   const prices = await deps.pricesOf(asked.org_id);
   const book = createPriceBook(() => prices);
@@ -151,7 +168,7 @@ async function repriceRange(
     const plan_id = randomBytes(8).toString('hex');
     await store.writePlan(plan_id, asked.org_id, planned);
     planned = [];
-    // Fails, where it has to, before anything is changed.
+    // This fails, if it must, before anything has changed.
     await store.openLookup(plan_id);
     await deps.sync();
     signal.throwIfAborted();
@@ -186,7 +203,7 @@ async function repriceRange(
 
 type CallPlace = Pick<CallRow, 'started_ms' | 'partition' | 'log_seq' | 'log_index' | 'log_sub'>;
 
-/** Adds a call to the plan where it is stored with another cost or price. */
+/** Adds a call to the plan if its stored cost or price differs. */
 function look(book: PriceBook, org_id: string, call: CallRow, planned: PlannedCorrection[], counts: Counts): void {
   const stored = storedCall(org_id, call);
   const now = repriced(book, stored);
@@ -196,7 +213,7 @@ function look(book: PriceBook, org_id: string, call: CallRow, planned: PlannedCo
   counts.repriced += 1;
   counts.delta += now.cost_pico_usd - stored.cost_pico_usd;
   planned.push({
-    // What was counted is of no more use, and long.
+    // The counting attributes are long and no longer needed.
     call: { ...call, counting: [] },
     cost_usd: picoToDecimal(now.cost_pico_usd),
     price_source: now.price.source,
@@ -227,10 +244,13 @@ function storedCall(org_id: string, call: CallRow): StoredCall {
   };
 }
 
-/** Does all of a plan that is under way, whatever of it was done before, and ends it. @returns its spans */
+/**
+ * Carries out and closes the open plan, whatever part of it is done already.
+ * @returns the number of its spans
+ */
 async function carryOut(
   { clickhouse, store, log, sync }: RepriceDeps,
-  turn: Turn,
+  turn: RepricingTurn,
   plan_id: string,
   signal: AbortSignal,
 ): Promise<number> {

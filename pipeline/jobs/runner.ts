@@ -1,7 +1,8 @@
-// Runs jobs: each slot of a schedule once, by one of the workers, and on demand. Every worker has a runner; which of them runs
-// a job is decided by its lease, so there is no worker that has to be alive.
-// Guarantees: a job never runs twice at a time; a slot whose worker died is run by another; one that was missed while no
-// worker was up is made up for, the newest only; a run that failed is tried again a few times.
+// Runner of scheduled jobs: each slot of a schedule runs once, on one of the workers; a call runs a
+// job on demand. Every worker has a runner, and the job's lease decides which of them runs it, so
+// no particular worker has to be alive. Guarantees: a job never runs twice at the same time; a slot
+// whose worker died runs on another; of the slots missed while no worker was up, the newest runs; a
+// failed run is retried a few times.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { answerJobCalls, type JobCall, type JobEnd, type TakenCall } from '../../ops/exchange/job_calls.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -10,12 +11,12 @@ import type { Job, JobContext, JobResult } from './job.ts';
 import type { JobLeases, Lease, LeaseEnd } from './lease.ts';
 import { onSlots, slotBefore } from './schedule.ts';
 
-/** How often a worker looks for slots that were left undone. */
+/** Interval between two checks for unfinished slots. */
 const LOOK_MS = 5000;
-/** A failed slot is tried again after this, and given up after so many tries. */
+/** Pause before a failed slot is retried, and maximum attempts. */
 const RETRY_MS = 300_000;
 const TRIES_MAX = 4;
-/** How far the clocks of workers may be apart. */
+/** Maximum difference between the clocks of workers. */
 const CLOCK_SKEW_MS_MAX = 60_000;
 
 export interface RunnerOptions {
@@ -24,7 +25,7 @@ export interface RunnerOptions {
   jobs: readonly Job[];
   log: Logger;
   observe: (job: string, outcome: 'done' | 'failed', seconds: number) => void;
-  /** Unset: LOOK_MS. */
+  /** Interval of the checks in milliseconds; LOOK_MS unless given. */
   lookMs?: number;
 }
 
@@ -43,7 +44,10 @@ export class JobRunner {
     this.#options = options;
   }
 
-  /** Begins to schedule and to take calls. A job that is new here counts as dealt with up to now. */
+  /**
+   * Starts scheduling and answering calls. For a job that is new, every slot up to now counts as
+   * done.
+   */
   async start(): Promise<void> {
     const { jobs, leases, nc, lookMs } = this.#options;
     for (const job of jobs) {
@@ -68,7 +72,10 @@ export class JobRunner {
     ];
   }
 
-  /** By job, for how many seconds its newest slot has been waiting to be run to its end; 0 when it was, or was given up. */
+  /**
+   * Returns, by job, how many seconds its newest slot has been unfinished; 0 when it is done or
+   * given up.
+   */
   overdue(now: number): Map<string, number> {
     return new Map(
       this.#options.jobs.map(({ name }) => {
@@ -80,14 +87,14 @@ export class JobRunner {
     );
   }
 
-  /** Takes nothing new, tells what runs to stop, and resolves when it has. */
+  /** Starts no further run, aborts the running ones, and resolves when they have ended. */
   async stop(): Promise<void> {
     for (const stop of this.#stops) stop();
-    this.#stopped.abort(new Error('the worker ends'));
+    this.#stopped.abort(new Error('the worker is stopping'));
     await Promise.allSettled(this.#runs);
   }
 
-  /** Runs a job's newest slot if it is still to be run. */
+  /** Runs a job's newest slot unless it is done. */
   async #look(job: Job): Promise<void> {
     if (this.#stopped.signal.aborted || this.#looking.has(job.name)) return;
     this.#looking.add(job.name);
@@ -104,7 +111,7 @@ export class JobRunner {
         return dealtWith ? { outcome, slot: new Date(due).toISOString(), failures: 0 } : { outcome, failures: tries };
       });
     } catch (error) {
-      this.#options.log.warn({ err: error, job: job.name }, 'a job that is due could not be taken; trying again');
+      this.#options.log.warn({ err: error, job: job.name }, 'the lease of a due job could not be taken; trying again');
     } finally {
       this.#looking.delete(job.name);
     }
@@ -120,15 +127,15 @@ export class JobRunner {
       : { end: this.#run(job, lease, { now: now ?? Date.now(), args }, (outcome) => ({ outcome })) };
   }
 
-  /** Runs a job under its lease; never rejects. */
+  /** Runs a job under its lease. Never rejects. */
   #run(job: Job, lease: Lease, asked: Asked, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
-    const run = this.#runHeld(job, lease, asked, endOf);
+    const run = this.#runLeased(job, lease, asked, endOf);
     this.#runs.add(run);
     void run.finally(() => this.#runs.delete(run));
     return run;
   }
 
-  async #runHeld(
+  async #runLeased(
     job: Job,
     lease: Lease,
     { now, args }: Asked,
@@ -152,14 +159,17 @@ export class JobRunner {
       ended('failed');
       const why: unknown = signal.aborted ? signal.reason : error;
       log.error({ err: why }, 'job failed');
-      // A worker that ends leaves the job to others at once; it did not fail.
-      await (this.#stopped.signal.aborted ? lease.giveBack() : lease.end(endOf('failed')));
+      // A worker that stops leaves the job to other workers at once. The job has not failed.
+      await (this.#stopped.signal.aborted ? lease.release() : lease.end(endOf('failed')));
       return { state: 'failed', ...describeFailure(timeout.aborted ? timedOut(job) : why) };
     }
   }
 }
 
-/** Whether a slot was dealt with. One far ahead of the clock was written by a worker whose clock was wrong, and would keep all others from the job until then. */
+/**
+ * Returns true when a slot is done. A recorded slot far ahead of the clock comes from a worker
+ * whose clock was wrong, and is ignored: it would block the job until then.
+ */
 function isDealtWith(slot: string, due: number, now: number): boolean {
   const at = Date.parse(slot);
   return at >= due && at <= now + CLOCK_SKEW_MS_MAX;

@@ -1,13 +1,14 @@
-// When jobs are due, by node-cron in UTC. A slot is an instant of a job's schedule, a whole minute.
+// Schedules of jobs, by node-cron in UTC. A slot is an instant of a job's schedule, a whole minute.
 import { createTask } from 'node-cron';
 
 const MINUTE_MS = 60_000;
-/** How far back a missed slot is looked for; a schedule rarer than this is not caught up with. */
+/** How far back a missed slot is searched; a rarer schedule does not catch up. */
 const BACK_MINUTES_MAX = 8 * 24 * 60;
 
 /**
- * The newest slot that is not after `now`, milliseconds since the epoch; null when there is none within the last days.
- * @throws Error when the expression is none
+ * Returns the newest slot that is not after `now`, in milliseconds since the epoch; null if there
+ * is none within BACK_MINUTES_MAX.
+ * @throws Error when the expression is invalid
  */
 export function slotBefore(cron: string, now: number): number | null {
   const task = createTask(cron, () => undefined, { timezone: 'UTC' });
@@ -23,7 +24,7 @@ export function slotBefore(cron: string, now: number): number | null {
   }
 }
 
-/** Calls back at each slot, with the slot. Returns what stops it. */
+/** Calls `due` with each slot when it begins. Returns a function that stops it. */
 export function onSlots(cron: string, due: (slot: number) => void): () => void {
   const task = createTask(
     cron,

@@ -1,4 +1,4 @@
-// Brings the scheduled jobs of one worker up.
+// Starts the scheduled jobs of one worker.
 import { AuditLog } from '../../ops/exchange/audit_log.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { trackConnected } from '../../ops/platform/nats/connect.ts';
@@ -24,17 +24,20 @@ export interface JobsParts {
   sync: () => Promise<void>;
   logger: Logger;
   observe: RunnerOptions['observe'];
-  /** An event of the catalog went out. */
+  /** Called when a platform event was published. */
   onTold: (event: string) => void;
 }
 
 export interface StartedJobs {
-  /** By job, for how many seconds its newest slot has been waiting to be run to its end; 0 when it was. */
+  /** Returns, by job, how many seconds its newest slot has been unfinished; 0 when it is done. */
   overdue: () => Map<string, number>;
   stop: () => Promise<void>;
 }
 
-/** Starts scheduling and taking calls. `stop` resolves when what ran has ended and what it did is written down. */
+/**
+ * Starts scheduling and answering calls. `stop` resolves when running jobs have ended and their
+ * outcomes are written.
+ */
 export async function startJobs({
   log,
   clickhouse,

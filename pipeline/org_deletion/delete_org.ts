@@ -62,7 +62,7 @@ export interface DeleteOrgDeps {
    */
   eraseObjects: (org_id: string, signal: AbortSignal) => Promise<number>;
   /** Waits for the lease that allows changes to cold storage. */
-  lease: (signal: AbortSignal) => Promise<Pick<Lease, 'signal' | 'giveBack'>>;
+  lease: (signal: AbortSignal) => Promise<Pick<Lease, 'signal' | 'release'>>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
   /** Milliseconds since the epoch. */
@@ -116,7 +116,7 @@ export function createDeleteOrg(deps: DeleteOrgDeps): LongJobHandler {
         throw new StoreUnavailable('the lease of cold storage was lost', { cause: error });
       throw error;
     } finally {
-      await lease.giveBack();
+      await lease.release();
     }
   };
 }

@@ -53,7 +53,7 @@ it('refuses to start with an unreachable external ClickHouse, without showing it
 
 it('refuses to start when the data folder cannot be created', async () => {
   expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(
-    /^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /,
+    /^SERVICE_DATA_DIR: \/dev\/null\/data cannot be created or written: /,
   );
 });
 

@@ -1,5 +1,5 @@
-// What the embedded ClickHouse is told: server settings, users, the statements that open its ports.
-// Comes in: paths, passwords, bounds. Goes out: the text of config.xml and users.xml, without a clear password.
+// Configuration of the embedded ClickHouse: the text of config.xml (server settings) and users.xml.
+// Takes paths, passwords and bounds; the text contains no password in the clear.
 import { createHash, randomBytes } from 'node:crypto';
 import { REPLACED_PARTS_KEPT_S } from '../../platform/clickhouse/replaced_parts.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import { serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
 import { httpHandlersXml } from './http_rules.ts';
 
-/** Users that log in over HTTP, each with a password. */
+/** Users with a password, which log in over HTTP. */
 const LOGIN_USERS = ['app', 'analyst', ORG_ANALYST] as const;
 
 /**
@@ -27,27 +27,31 @@ const DEFAULT_USER_SESSIONS_MAX = 1;
 
 const MEBIBYTE = 1024 ** 2;
 /**
- * Skip indexes up to this size lie together in one file of a part instead of two files each: a landing makes a fifth fewer files. The
- * engine's own default from 26.8 on (1 MiB; ClickHouse/ClickHouse#111816); parts of either kind are read whatever it says.
+ * Skip indexes up to this size share one file of a part instead of two files each, so a landing
+ * creates a fifth fewer files. The engine's own default from 26.8 on is 1 MiB
+ * (ClickHouse/ClickHouse#111816); the engine reads parts of either kind whatever the setting.
  */
 const PACKED_INDEX_BYTES_MAX = 65_536;
-/** A query of an analyst is cut here. */
+/** Maximum run time of a query of the user `analyst`. */
 const ANALYST_SECONDS_MAX = 60;
 
 export interface ServerConfig {
   usersFile: string;
   logFile: string;
   backupDir: string;
-  /** Name that the server gives in every answer: tells it from another server on the same port. */
+  /**
+   * Name that the server reports in every answer; it tells this server from another one on the same
+   * port.
+   */
   displayName: string;
   memoryMaxBytes: number;
-  /** Room on its disk that it leaves alone, bytes. */
+  /** Disk space that the server leaves free, bytes. */
   diskKeepBytes: number;
 }
 
 export interface UsersConfig {
   database: string;
-  /** A further name, or pattern with a * at its end, of databases that app may use. */
+  /** Further name, or pattern that ends with *, of databases that `app` may use. */
   moreDatabases?: string;
   appPassword: string;
   analystPassword: string;
@@ -58,9 +62,10 @@ const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAl
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * Settings of the server: caches and pools for two cores and a gigabyte, and no system log that grows while nobody asks.
- * It begins no insert and no merge that would use the room it has to leave: a merge that meets a full disk may become a part of empty files
- * and take the place of its sources (seen with 26.7).
+ * Returns the text of config.xml: caches and pools for two cores and a gigabyte, and no system log
+ * that grows without use. The server starts no insert and no merge that would use the reserved disk
+ * space: a merge on a full disk may become a part of empty files and replace its sources (seen with
+ * 26.7).
  */
 export function serverXml({
   usersFile,
@@ -186,7 +191,10 @@ function profilesXml(memoryMaxBytes: number): string {
   </profiles>`;
 }
 
-/** Settings of analysts of orgs, and which of them a request may give within which bounds. */
+/**
+ * Returns the settings of organizations' analysts, and the settings that a request may change
+ * within bounds.
+ */
 function orgProfile(memoryBytes: number): string {
   const free = Object.entries(ORG_CHANGEABLE);
   const settings = [

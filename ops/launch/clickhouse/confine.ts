@@ -1,7 +1,8 @@
-// Confines the engine's process to its own files, by Linux's Landlock, which needs no root and which nothing in the process can lift.
-// Why: in this mode of the engine the scalar function file() reads any file that the process can, for every user, whatever is
-// granted; secrets.json and the environment of the API are such files.
-// Comes in: which folders. Goes out: whether this thread, and all that it will start or become, is confined now.
+// Confines the engine's process to its own files by Linux's Landlock, which needs no root and which
+// nothing in the process can undo. The reason: in this mode of the engine the scalar function
+// file() reads any file that the process can read, for every user, whatever the grants;
+// secrets.json and the environment of the API are such files. Takes folders; returns whether this
+// thread, and everything that it starts or executes, is confined.
 import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
 import { DataType, load, open } from 'ffi-rs';
 
@@ -11,7 +12,7 @@ const SYS_RESTRICT_SELF = 446;
 const PR_SET_NO_NEW_PRIVS = 38;
 const RULE_PATH_BENEATH = 1;
 const CREATE_RULESET_VERSION = 1;
-/** The first version that can allow renames and links between folders, which the engine makes. */
+/** First version that can allow renames and links between folders, which the engine needs. */
 const ABI_MIN = 2;
 const ABI_TRUNCATE = 3;
 
@@ -20,21 +21,24 @@ const WRITE_FILE = 1n << 1n;
 const READ_FILE = 1n << 2n;
 const READ_DIR = 1n << 3n;
 const TRUNCATE = 1n << 14n;
-/** Removing, making and moving files and folders of every kind: bits 4 to 13. */
+/** Rights to remove, create and move files and folders of every kind: bits 4 to 13. */
 const MAKE_AND_MOVE = ((1n << 14n) - 1n) ^ ((1n << 4n) - 1n);
-/** All that a rule about a single file may name. */
+/** All rights that a rule for a single file may name. */
 const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
 
 export interface Confinement {
   /** Folders and files that may be read. */
   readable: readonly string[];
-  /** Those that may also be executed, or loaded as a library. */
+  /** Readable paths that may also be executed, or loaded as a library. */
   executable: readonly string[];
-  /** Those that may be read and changed. */
+  /** Readable paths that may also be changed. */
   writable: readonly string[];
 }
 
-/** A system call of up to five arguments; a Buffer is passed as its address. Gives -1 on failure. */
+/**
+ * Makes a system call of up to five arguments; a Buffer is passed as its address. Returns -1 on
+ * failure.
+ */
 function systemCall(number: number, args: readonly (number | Buffer)[]): number {
   return load({
     library: 'libc',
@@ -45,7 +49,10 @@ function systemCall(number: number, args: readonly (number | Buffer)[]): number 
   });
 }
 
-/** Confines the calling thread; false where the system cannot (macOS, Linux before 5.19, Landlock switched off). */
+/**
+ * Confines the calling thread. Returns false where the system cannot (macOS, Linux before 5.19,
+ * Landlock disabled).
+ */
 export function confine({ readable, executable, writable }: Confinement): boolean {
   if (process.platform !== 'linux') return false;
   open({ library: 'libc', path: '' });
@@ -60,7 +67,8 @@ export function confine({ readable, executable, writable }: Confinement): boolea
   for (const file of readable) allow(ruleset, file, read);
   for (const file of executable) allow(ruleset, file, read | EXECUTE);
   for (const file of writable) allow(ruleset, file, read | change);
-  // Landlock asks for it of a process without privileges: what it starts must not gain any either.
+  // Landlock requires this of a process without privileges: programs that it starts must not gain
+  // any either.
   load({
     library: 'libc',
     funcName: 'prctl',
@@ -73,7 +81,10 @@ export function confine({ readable, executable, writable }: Confinement): boolea
   return restricted;
 }
 
-/** Adds a rule; a path that does not exist here is left out. @throws Error when the kernel refuses the rule */
+/**
+ * Adds a rule; skips a path that does not exist here.
+ * @throws Error when the kernel rejects the rule
+ */
 function allow(ruleset: number, file: string, access: bigint): void {
   if (!existsSync(file)) return;
   const fd = openSync(file, constants.O_RDONLY);
@@ -82,5 +93,5 @@ function allow(ruleset: number, file: string, access: bigint): void {
   rule.writeInt32LE(fd, 8);
   const result = systemCall(SYS_ADD_RULE, [ruleset, RULE_PATH_BENEATH, rule, 0]);
   closeSync(fd);
-  if (result !== 0) throw new Error(`Landlock refused the rule for ${file}`);
+  if (result !== 0) throw new Error(`Landlock rejected the rule for ${file}`);
 }

@@ -1,8 +1,9 @@
-// The process that is the embedded ClickHouse: one call into libchdb runs the engine's own `clickhouse local` main, which
-// opens its real HTTP port and serves until a FIFO that it reads as a script is closed.
-// Takes argv[2], JSON {fifos, args, confinement}. The process first confines itself to its files, where the system supports it,
-// and executes itself again, so that every thread is confined. It exits with code 0 when it was asked to stop (SIGTERM, or the end of
-// stdin when the parent has died), else with 1: the engine returned by itself, and its log holds the reason.
+// Process of the embedded ClickHouse: one call into libchdb runs the engine's own `clickhouse
+// local` main, which opens its HTTP port and serves until a FIFO that it reads as a script is
+// closed. Takes argv[2], JSON {fifos, args, confinement}. The process first confines itself to its
+// files, where the system supports it, and executes itself again, so that every thread is confined.
+// It exits with code 0 after a request to stop (SIGTERM, or the end of stdin when the parent has
+// died), else with 1: the engine returned by itself, and its log contains the reason.
 import { closeSync, constants, openSync, rmdirSync, writeSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,26 +12,32 @@ import { libchdbPath } from 'chdb/libchdb';
 import { z } from 'zod';
 import { confine } from './confine.ts';
 
-/** How long the engine outlives a parent that vanished, so that the other children can land what they hold. */
+/**
+ * Time that the engine outlives a parent that died, so that other children can land their buffered
+ * rows.
+ */
 const ORPHAN_GRACE_MS = 3000;
 
 const paths = z.array(z.string());
 const launchShape = z.object({
-  /** FIFOs that the engine reads as scripts, one after the other: opened after its start, during its life, and before it returns. */
+  /**
+   * FIFOs that the engine reads as scripts in turn: opened after its start, while it runs, and
+   * before it returns.
+   */
   fifos: z.object({ start: z.string(), run: z.string(), end: z.string() }),
   args: paths,
-  /** Null: done already. */
+  /** Null when the process is already confined. */
   confinement: z.object({ readable: paths, executable: paths, writable: paths }).nullable(),
 });
 
-/** What argv[2] holds. */
+/** Argument of the process. */
 export type Launch = z.infer<typeof launchShape>;
 
 /**
- * Removes the working folder of this process, then has the engine open its HTTP port. Waits until the engine has started, because its
- * start needs a working folder.
- * Why: in this mode of the engine the scalar function file() asks for no right and reads any file that the process can, for every
- * user. The function resolves the working folder first, and fails when there is none.
+ * Removes the working folder of this process, then lets the engine open its HTTP port. Waits until
+ * the engine has started, because its start needs a working folder. The reason: in this mode of the
+ * engine the scalar function file() checks no right and reads any file that the process can read,
+ * for every user. The function resolves the working folder first, and fails when there is none.
  */
 async function openPort(fifo: string): Promise<void> {
   const script = await openFile(fifo, 'w');
@@ -39,7 +46,10 @@ async function openPort(fifo: string): Promise<void> {
   await script.close();
 }
 
-/** Gives this process a working folder again once the engine has closed its port: the engine aborts when it returns without one. */
+/**
+ * Gives this process a working folder again once the engine has closed its port: the engine aborts
+ * if it returns without one.
+ */
 async function restoreFolder(fifo: string): Promise<void> {
   const script = await openFile(fifo, 'w');
   process.chdir(path.dirname(fifo));
@@ -49,7 +59,8 @@ async function restoreFolder(fifo: string): Promise<void> {
 async function serve({ fifos, args }: Launch): Promise<number> {
   open({ library: 'chdb', path: libchdbPath() });
   const argv = ['clickhouse', ...args];
-  // Runs in a thread of libuv's pool for the life of the process; the result must not be read (it may be freed already).
+  // The call runs in a thread of libuv's pool for the life of the process. Its result must not be
+  // read, because it may be freed already.
   const engine = load({
     library: 'chdb',
     funcName: 'chdb_query_cmdline',

@@ -1,5 +1,6 @@
-// The embedded ClickHouse as a child process: writes its configuration, starts it, waits until it is the one that answers.
-// Comes in: a data folder, a port, passwords. Goes out: URLs of its two users, and a way to stop it. It does not restart it.
+// Starts the embedded ClickHouse as a child process: writes its configuration, starts it, and waits
+// until it answers on its port. Takes a data folder, a port and passwords; returns the URLs of its
+// two users and a way to stop it. It does not restart the engine.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeFileSync, closeSync } from 'node:fs';
@@ -17,35 +18,44 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 const LAUNCHER = path.join(import.meta.dirname, 'launcher.ts');
 const READY_MS_MAX = 30_000;
 const PROBE_EVERY_MS = 20;
-/** The engine finishes running queries for at most 5 s, then ends; beyond this it hangs. */
+/**
+ * Time after which a stop counts as hung: the engine finishes running queries for at most 5 s, then
+ * ends.
+ */
 const STOP_MS_MAX = 15_000;
 const LOG_TAIL_BYTES = 4000;
-/** In the engine's folder; it exists during the start only. */
+/** Folder in the engine's own; it exists only during the start. */
 const WORKING_FOLDER = 'cwd';
 
 export interface ClickHouseOptions {
-  /** Folder of the engine's own files; its parent must exist. One engine at a time: the engine itself locks it. */
+  /** Folder of the engine's own files; its parent must exist. The engine locks it. */
   dataDir: string;
-  /** 0: a free one. */
+  /** 0 for a free port. */
   httpPort: number;
-  /** Unset: 127.0.0.1. */
+  /** 127.0.0.1 if absent. */
   listenHost?: string;
-  /** Not empty, like every password. */
+  /** Must not be empty, like every password. */
   appPassword: string;
   analystPassword: string;
   database: string;
-  /** A further name, or pattern with a * at its end, of databases that app may use: many tests share one engine. */
+  /**
+   * Further name, or pattern that ends with *, of databases that `app` may use: many tests share
+   * one engine.
+   */
   moreDatabases?: string;
-  /** The engine may read and change everything in its folder: give it one of its own. */
+  /**
+   * The engine may read and change everything in the folder of this file, so use a folder of its
+   * own.
+   */
   logFile: string;
   memoryMaxBytes: number;
-  /** See lowerPriority; unset: 0. */
+  /** Nice value, see lowerPriority; 0 if absent. */
   nice?: number;
 }
 
-/** A running engine. */
+/** Running engine. */
 export interface ClickHouseServer {
-  /** http://app:password@host:port/database: what SERVICE_CLICKHOUSE_URL takes. */
+  /** http://app:password@host:port/database, as SERVICE_CLICKHOUSE_URL accepts it. */
   url: string;
   analystUrl: string;
   httpPort: number;
@@ -58,7 +68,8 @@ export interface ClickHouseServer {
 
 /**
  * Starts an engine and waits until it answers.
- * @throws Error with one line saying why, when it ends first or does not answer within 30 s.
+ * @throws Error with one line that says why the engine ended first, or that it did not answer
+ * within 30 s
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<ClickHouseServer> {
   if (options.appPassword === '' || options.analystPassword === '')
@@ -69,22 +80,24 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   const launch = prepare(options, { host, httpPort, displayName });
   mkdirSync(path.dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, 'a', 0o600);
-  // execve, by which it confines itself, is called experimental; the warning would stand in its log at every start.
+  // The launcher confines itself by execve, which Node marks as experimental; without the flag
+  // every start would log a warning.
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, JSON.stringify(launch)], {
-    // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
+    // The child has a process group of its own, so that Ctrl-C in the terminal reaches only the
+    // supervisor, which stops processes in order.
     detached: true,
     // The launcher removes this folder (see openPort there).
     cwd: path.join(path.resolve(options.dataDir), WORKING_FOLDER),
-    // stdin ends with this process, and that tells the engine's.
+    // stdin closes when this process dies, which tells the engine's process to stop.
     stdio: ['pipe', log, log],
-    // Nothing of the service's own environment: the engine needs no secret.
+    // The engine gets no variable of the service's own environment, because it needs no secret.
     env: { ...pick(process.env, ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']), UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
   lowerPriority(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
-  // The engine reads these files at its start only. They hold hashes of passwords.
+  // The engine reads these files only at its start. They contain hashes of passwords.
   for (const name of ['users.xml', 'config.xml']) rmSync(path.join(options.dataDir, name), { force: true });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
@@ -105,13 +118,16 @@ interface Listen {
   displayName: string;
 }
 
-/** Writes the configuration, and makes the FIFOs that open the engine's port and keep it running. */
+/**
+ * Writes the configuration, and creates the FIFOs that open the engine's port and keep it running.
+ */
 function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Listen): Launch {
   const { dataDir, database, moreDatabases, appPassword, analystPassword, memoryMaxBytes, logFile } = options;
   const file = (name: string): string => path.join(path.resolve(dataDir), name);
   mkdirSync(file('backups'), { recursive: true });
   chmodSync(path.resolve(dataDir), 0o700);
-  // The system database is in memory in this mode; a folder left by an earlier run would stop its logs for good.
+  // In this mode the system database is in memory; a folder left by an earlier run would
+  // permanently stop its logs.
   rmSync(file('data/system'), { recursive: true, force: true });
   rmSync(file(WORKING_FOLDER), { recursive: true, force: true });
   mkdirSync(file(WORKING_FOLDER));
@@ -156,7 +172,10 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
   return { fifos, args, confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))) };
 }
 
-/** What the engine's process may touch: its own folder and that of its log, and to read what Node, libraries and time zones need. */
+/**
+ * Returns the files that the engine's process may use: its own folder and that of its log, and,
+ * read-only, what Node, libraries and time zones need.
+ */
 function confinementOf(dataDir: string, logDir: string): NonNullable<Launch['confinement']> {
   return {
     writable: [dataDir, logDir, ...['null', 'zero', 'random', 'urandom'].map((name) => `/dev/${name}`)],
@@ -175,7 +194,8 @@ function confinementOf(dataDir: string, logDir: string): NonNullable<Launch['con
         'ld.so.cache',
         'ssl',
       ].map((name) => `/etc/${name}`),
-      // Not /proc as a whole: the environment of every other process of this user is there. self stays itself through execve.
+      // Only parts of /proc: the rest contains the environment of every other process of this user.
+      // /proc/self stays correct through execve.
       ...[
         'self',
         'sys',
@@ -216,7 +236,10 @@ async function ready({ child, host, httpPort, displayName, logFile }: Starting):
   throw new Error(`ClickHouse did not start: ${whyFrom(logFile)}`);
 }
 
-/** Returns the name that the server on this port gives, null when none answers. Closes its connection, since an open one delays a stop. */
+/**
+ * Returns the name that the server on this port reports; null if none answers. Closes its
+ * connection, because an open one delays a stop.
+ */
 function serverName(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const req = get(
@@ -234,7 +257,7 @@ function serverName(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** The engine's last word on why it ended, from its log: one line. */
+/** Returns the reason why the engine ended as one line, from the end of its log. */
 function whyFrom(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_BYTES).trim().split('\n');
   const line =
@@ -242,5 +265,5 @@ function whyFrom(logFile: string): string {
     lines.at(-1) ??
     '';
   const reason = line.slice(Math.max(0, line.indexOf('Code: '))).slice(0, 300);
-  return `${reason === '' ? 'it ended without a word' : reason} (see ${logFile})`;
+  return `${reason === '' ? 'it wrote no reason' : reason} (see ${logFile})`;
 }

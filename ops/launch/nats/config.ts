@@ -1,32 +1,39 @@
-// The configuration of a nats-server with JetStream as the service needs it: alone, or as one node of a cluster.
-// Comes in: addresses, folders, bounds. Goes out: the text of the file, which is a secret where it
-// names routes. The token of clients stays in the server's environment (NATS_TOKEN). The server opens no port for monitoring: nats-server
-// asks no credentials there, and nothing of the service reads it.
+// Configuration of a nats-server with JetStream, alone or as one node of a cluster. Takes
+// addresses, folders and bounds; returns the text of the file, which is secret if it names routes.
+// The token of clients stays in the server's environment (NATS_TOKEN). The server opens no
+// monitoring port: nats-server asks for no credentials there, and the service does not read it.
 import path from 'node:path';
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 
 const MEBIBYTE = 1024 ** 2;
 /**
- * The server refuses to make streams whose bounds together are above its own, though they never fill at once: on a disk of 14 GB nothing
- * would start. What a disk holds is guarded by whoever lets events in (ops/platform/disk_watch.ts).
+ * Bound of the server on all streams together. The server refuses to create streams whose bounds
+ * add up to more than its own, even if they never fill at the same time, so with a 14 GB disk as
+ * the bound nothing would start. Admission guards the disk instead (ops/platform/disk_watch.ts).
  */
 const STORE_BYTES_MAX = 2 ** 50;
 
-/** One node of a cluster, as the others and the clients know it. */
+/** Node of a cluster, as other nodes and clients see it. */
 export interface NatsClusterNode {
-  /** The same in every node. */
+  /** Name of the cluster, the same in every node. */
   cluster: string;
-  /** Different in every node, and kept over restarts: the replicas of streams are bound to it. */
+  /**
+   * Name of the node. It must be unique and stay the same over restarts, because replicas of
+   * streams are bound to it.
+   */
   name: string;
-  /** host:port where the other nodes connect to. */
+  /** host:port that other nodes connect to. */
   listen: string;
-  /** What the nodes show each other: who can reach the port of a cluster could otherwise join it. Letters and digits. */
+  /**
+   * Password between nodes; without it, anyone who can reach the cluster port could join. Letters
+   * and digits.
+   */
   secret: string;
-  /** host:port of the other nodes, as this one reaches them. */
+  /** host:port of the other nodes, as this node reaches them. */
   routes: readonly string[];
-  /** host:port under which the others are told to reach this one; unset: listen. */
+  /** host:port that this node advertises to other nodes; `listen` if absent. */
   advertise?: string;
-  /** host:port under which clients are told to reach this one; unset: where it listens. */
+  /** host:port that this node advertises to clients; its listen address if absent. */
   clientAdvertise?: string;
 }
 
@@ -36,15 +43,15 @@ export interface NatsConfig {
   /** 'always', or a duration such as 1s. */
   sync: string;
   logFile: string;
-  /** Most bytes of streams on disk; unset: as many as their own bounds let them have. */
+  /** Maximum bytes of streams on disk; if absent, only the streams' own bounds apply. */
   storeMaxBytes?: number;
-  /** Unset: a server alone. */
+  /** Absent for a single server. */
   cluster?: NatsClusterNode;
 }
 
 const quote = (text: string): string => JSON.stringify(text);
 
-/** Text of the file. */
+/** Returns the text of the file. */
 export function natsConfigText({ dataDir, port, sync, logFile, storeMaxBytes, cluster }: NatsConfig): string {
   return `server_name: ${quote(cluster?.name ?? 'millrace')}
 listen: "127.0.0.1:${port}"

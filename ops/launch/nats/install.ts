@@ -1,5 +1,7 @@
-// Finds a nats-server of a version that the service is tested with (2.10 and later of major 2), else fetches it into the project's own folder, without root and without touching the system.
-// Comes in: the folder. Goes out: the path of a binary that ran and told its version; or one clear line on how to get one.
+// Finds a nats-server of a version that the service is tested with (2.10 or later of major 2), or
+// downloads one into the project's own folder, without root and without changing the system.
+// Returns the path of a binary that ran and reported its version, or throws one clear line on how
+// to get one.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
@@ -9,22 +11,28 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The major version that the service is tested with, and in it the oldest server that keeps every stream setting it asks for. */
+/**
+ * Major version that the service is tested with, and the oldest minor version of it that keeps
+ * every stream setting the service uses.
+ */
 const MAJOR = 2;
 const MINOR_MIN = 10;
-/** What nats-server -v prints, whole: a binary that answers anything else is of no known version. */
+/** Output of nats-server -v. A binary with any other output has no known version. */
 const VERSION_LINE = /^nats-server: v((\d+)\.(\d+)\.\d+(?:[A-Za-z.+~_-][\w.+~-]*)?)$/;
-/** Suites that carry a newer one than the machine's own, newest first; the later ones ask for an older libc. */
+/**
+ * Debian suites with a newer version than the machine's own, newest first; the later ones need an
+ * older libc.
+ */
 const SUITES = ['sid', 'trixie'] as const;
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const FETCH_MS_MAX = 120_000;
 
-/** The folder of fetched tools in the project. */
+/** Folder of the project for downloaded tools. */
 export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../../.tools');
 
 /**
- * The path of a usable nats-server: fetched earlier, on PATH, or fetched now.
- * @param progress told when a fetch begins and what came of it
+ * Returns the path of a usable nats-server: downloaded earlier, on PATH, or downloaded now.
+ * @param progress called with one line when a download begins and when it ends
  * @throws Error with one line that says how to get one
  */
 export async function findNatsServer(progress: (line: string) => void, toolsDir = TOOLS_DIR): Promise<string> {
@@ -40,7 +48,7 @@ export async function findNatsServer(progress: (line: string) => void, toolsDir 
   }
   if (process.platform !== 'linux' || !(await exists('apt-get')) || !(await exists('dpkg-deb')))
     throw missing('it is not on PATH');
-  progress('nats-server: fetching it into .tools/ (about 6 MB) …');
+  progress('nats-server: downloading it into .tools/ (about 6 MB) …');
   const mirror = await debianMirror();
   if (mirror !== null) {
     for (const suite of SUITES) {
@@ -75,7 +83,10 @@ const exists = (command: string): Promise<boolean> =>
     () => false,
   );
 
-/** Returns the version that the binary tells of itself; null when it does not run here, or tells none that the service is tested with. */
+/**
+ * Returns the version that the binary reports; null if it does not run here, or is a version that
+ * the service is not tested with.
+ */
 async function usable(binary: string): Promise<string | null> {
   try {
     const { stdout } = await run(binary, ['-v'], { timeout: 5000 });
@@ -88,7 +99,7 @@ async function usable(binary: string): Promise<string | null> {
   }
 }
 
-/** The Debian mirror that this machine's own apt uses; null on other systems. */
+/** Returns the Debian mirror that this machine's apt uses; null on other systems. */
 async function debianMirror(): Promise<string | null> {
   if (!existsSync(KEYRING)) return null;
   try {
@@ -101,9 +112,10 @@ async function debianMirror(): Promise<string | null> {
 }
 
 /**
- * Fetches the package through a private root of apt, which checks the suite's signature and the package's checksum,
- * and keeps its binary when it runs here. With source null through the machine's own sources.
- * @returns its version, or null where this source gave no usable one
+ * Downloads the package through a private root of apt, which checks the suite's signature and the
+ * package's checksum, and keeps its binary if it runs here. With a null source it uses the
+ * machine's own package sources.
+ * @returns the version, or null if this source provided no usable binary
  */
 async function fetchFrom(target: string, source: { mirror: string; suite: string } | null): Promise<string | null> {
   const work = await mkdtemp(path.join(tmpdir(), 'millrace-nats-'));
@@ -120,7 +132,8 @@ async function fetchFrom(target: string, source: { mirror: string; suite: string
     const version = await usable(binary);
     if (version === null) return null;
     await mkdir(path.dirname(target), { recursive: true });
-    // Beside its place first: another process may fetch at the same time, and must never run half a file.
+    // The binary is written beside its place and then renamed: another process may download at the
+    // same time, and must never run a partial file.
     const beside = `${target}.${process.pid}`;
     await copyFile(binary, beside);
     await rename(beside, target);

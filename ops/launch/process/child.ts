@@ -1,7 +1,7 @@
-// Child processes: how one ended, and how to end one.
+// Child processes: how one ended, and how to stop one.
 import type { ChildProcess } from 'node:child_process';
 
-/** How a process ended: a code, or the signal that ended it. */
+/** End of a process: an exit code, or the signal that killed it. */
 export interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -19,11 +19,13 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
   });
 }
 
-/** Whether it runs no more, or never did. */
+/** Returns true if the child has ended or never started. */
 export const hasEnded = (child: ChildProcess): boolean =>
   child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 
-/** Asks the child to end, and kills it when it has not within waitMs. Resolves when it is gone. */
+/**
+ * Terminates the child, and kills it if it has not ended within waitMs. Resolves when it has ended.
+ */
 export async function stopChild(child: ChildProcess, exited: Promise<Exit>, waitMs: number): Promise<void> {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), waitMs);
@@ -31,6 +33,6 @@ export async function stopChild(child: ChildProcess, exited: Promise<Exit>, wait
   clearTimeout(timer);
 }
 
-/** One phrase for a log line. */
+/** Returns one phrase for a log line. */
 export const describeExit = ({ code, signal }: Exit): string =>
   signal === null ? `exit code ${String(code)}` : `signal ${signal}`;

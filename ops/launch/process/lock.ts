@@ -1,5 +1,6 @@
-// One supervisor for a data folder: a lock of the operating system, taken through SQLite, so that it is gone the moment its
-// holder is, however that died. No pid file can be stale, and two that start at once cannot both win.
+// Lock of a data folder, so that it has one supervisor: a lock of the operating system, taken
+// through SQLite, which the system releases when its holder dies in any way. There is no stale pid
+// file, and of two simultaneous starts one wins.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,21 +8,23 @@ import { z } from 'zod';
 
 const SQLITE_BUSY = 5;
 const RETRY_MS = 50;
-/** A holder that runs on is given up on after this; one that is stopping is waited for. */
+/**
+ * Time to wait for a holder that keeps running; a holder that is stopping gets STOPPING_WAIT_MS.
+ */
 const HELD_WAIT_MS = 1500;
 const STOPPING_WAIT_MS = 40_000;
 
 const holderShape = z.object({ pid: z.number(), stopping: z.boolean() });
 
 export interface DataLock {
-  /** Tells the next one that it is worth waiting. */
+  /** Tells a waiting start that this process is stopping. */
   markStopping(): void;
   release(): void;
 }
 
 /**
- * Makes the folder and locks it. Waits for a holder that is stopping already.
- * @param progress told when it waits
+ * Creates the folder and locks it. Waits for a holder that is already stopping.
+ * @param progress called with one line when the start waits
  * @throws Error with one line: the folder is in use, or cannot be used
  */
 export async function lockDataDir(dataDir: string, progress: (line: string) => void): Promise<DataLock> {
@@ -29,7 +32,7 @@ export async function lockDataDir(dataDir: string, progress: (line: string) => v
     makeDirs(path.join(dataDir, 'run'));
   } catch (error) {
     throw new Error(
-      `SERVICE_DATA_DIR: ${dataDir} cannot be made or written: ${error instanceof Error ? error.message : String(error)}`,
+      `SERVICE_DATA_DIR: ${dataDir} cannot be created or written: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
   const holderFile = path.join(dataDir, 'run', 'holder.json');
@@ -65,14 +68,17 @@ export async function lockDataDir(dataDir: string, progress: (line: string) => v
   }
 }
 
-/** Folder by folder: mkdir with `recursive` never returns where the system refuses with ENOENT, as under /proc. */
+/**
+ * Creates the folders one by one: mkdir with `recursive` never returns where the system fails with
+ * ENOENT, as under /proc.
+ */
 function makeDirs(folder: string): void {
   if (existsSync(folder)) return;
   makeDirs(path.dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
 }
 
-/** The open lock, or null when another process has it. */
+/** Returns the open lock, or null when another process holds it. */
 function tryLock(file: string): DatabaseSync | null {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {

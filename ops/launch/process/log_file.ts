@@ -1,12 +1,13 @@
-// The log file of a child: shows its warnings and errors on the console, and keeps the file within a bound.
-// The child writes to it directly, so what it says is kept when the supervisor is gone; here it is only followed and rotated.
-// Guarantees: whatever becomes of a file, on a full disk above all, nothing is thrown at whoever looks after the children.
+// Follows the log files of children: prints their warnings and errors on the console, and rotates
+// the files to bound them. A child writes to its file directly, so nothing is lost when the
+// supervisor dies. Guarantees: a problem with a file, above all a full disk, throws nothing at the
+// supervisor.
 import { copyFileSync, openSync, closeSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { z } from 'zod';
 
 const BYTES_MAX = 20 * 1024 * 1024;
 const FOLLOW_MS = 500;
-/** Lines of one file that the console shows in one turn; more is counted only. */
+/** Maximum lines of one file that the console shows at a time; further lines are only counted. */
 const LINES_SHOWN_MAX = 10;
 const READ_BYTES_MAX = 256 * 1024;
 const LEVEL_WARN = 40;
@@ -17,10 +18,10 @@ const recordShape = z.object({
   err: z.object({ message: z.string() }).optional(),
 });
 
-/** What of a log line the console shows; null for nothing. */
+/** Returns the part of a log line that the console shows; null for none. */
 export type LineFilter = (line: string) => string | null;
 
-/** Warnings and errors of the service's own processes (one JSON record a line). */
+/** Warnings and errors of the service's own processes, which write one JSON record per line. */
 export const warningsOfRecords: LineFilter = (line) => {
   if (!line.startsWith('{')) return null;
   try {
@@ -36,7 +37,7 @@ export const warningsOfRecords: LineFilter = (line) => {
 export const errorsOfNats: LineFilter = (line) =>
   /\[(ERR|FTL)\]/.test(line) ? line.replace(/^\[\d+\] \S+ \S+ /, '') : null;
 
-/** What ends ClickHouse; a query that fails is its asker's to report. */
+/** Fatal errors of ClickHouse. A failed query is reported by the process that sent it. */
 export const errorsOfClickHouse: LineFilter = (line) =>
   line.includes('<Fatal>') ? line.slice(line.indexOf('<Fatal>')) : null;
 
@@ -46,9 +47,9 @@ interface Followed {
   filter: LineFilter;
   rotate: boolean;
   offset: number;
-  /** Length from which on it is rotated: more than BYTES_MAX after that has failed. */
+  /** Size at which the file is rotated; BYTES_MAX, and more after a failed rotation. */
   bytesMax: number;
-  /** Told once, until it works again. */
+  /** True from a reported failure until the file can be followed again. */
   failing: boolean;
 }
 
@@ -58,7 +59,7 @@ export class LogFollower {
   readonly #show: (line: string) => void;
   readonly #timer: NodeJS.Timeout;
 
-  /** @param show takes one line for the console */
+  /** @param show prints one line on the console */
   constructor(show: (line: string) => void) {
     this.#show = show;
     this.#timer = setInterval(() => {
@@ -66,12 +67,15 @@ export class LogFollower {
     }, FOLLOW_MS);
   }
 
-  /** Follows a file from its present end. rotate: false where its writer does that itself. */
+  /**
+   * Follows a file from its present end.
+   * @param rotate false if the writer rotates the file itself
+   */
   add(name: string, file: string, filter: LineFilter, rotate: boolean): void {
     this.#files.push({ name, file, filter, rotate, offset: sizeOf(file), bytesMax: BYTES_MAX, failing: false });
   }
 
-  /** Shows what is new, and rotates what has grown too large. */
+  /** Shows new lines, and rotates files that have grown too large. */
   turn(): void {
     for (const followed of this.#files) {
       try {
@@ -79,7 +83,7 @@ export class LogFollower {
         if (followed.rotate && followed.offset > followed.bytesMax) this.#rotate(followed);
         followed.failing = false;
       } catch (error) {
-        if (!followed.failing) this.#show(`[${followed.name}] its log cannot be looked after: ${messageOf(error)}`);
+        if (!followed.failing) this.#show(`[${followed.name}] its log file cannot be followed: ${messageOf(error)}`);
         followed.failing = true;
       }
     }
@@ -90,17 +94,21 @@ export class LogFollower {
     this.turn();
   }
 
-  /** Copies and truncates, since the child holds the file open for appending. Two old ones are kept; without room for one, none of this. */
+  /**
+   * Copies and truncates the file, because the child has it open for appending. Keeps two old
+   * copies; without space for a copy, keeps none.
+   */
   #rotate(followed: Followed): void {
     const { name, file } = followed;
-    // Not to be tried with every turn where the file cannot be truncated: each try would cost an old one.
+    // Without this, a file that cannot be truncated would be rotated every time, and each attempt
+    // would cost an old copy.
     followed.bytesMax = followed.offset + BYTES_MAX;
     try {
       if (sizeOf(`${file}.1`) > 0) renameSync(`${file}.1`, `${file}.2`);
       copyFileSync(file, `${file}.1`);
     } catch (error) {
       this.#show(`[${name}] ${file} is emptied without a copy: ${messageOf(error)}`);
-      tidy(`${file}.1`);
+      removePartialCopy(`${file}.1`);
     }
     truncateSync(file);
     followed.offset = 0;
@@ -113,7 +121,7 @@ export class LogFollower {
     if (size === followed.offset) return;
     const from = Math.max(followed.offset, size - READ_BYTES_MAX);
     const text = readRange(followed.file, from, size - from);
-    // A line that is still being written waits for the next turn.
+    // The rest of an unfinished line is read the next time.
     const whole = text.lastIndexOf(10) + 1;
     followed.offset = from + whole;
     const shown = text
@@ -142,11 +150,11 @@ function readRange(file: string, from: number, length: number): Buffer {
   }
 }
 
-/** Takes away what a copy that failed has left: it takes the room that there is too little of. */
-function tidy(file: string): void {
+/** Removes a partial copy, which takes up scarce space. */
+function removePartialCopy(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // It stays as it is, and no later copy is worse off.
+    // The partial copy stays; later rotations are unaffected.
   }
 }

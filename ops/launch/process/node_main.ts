@@ -1,5 +1,6 @@
-// One of the service's own Node processes (API, pipeline) as a child: its output goes to its log file, its channel says when it is ready.
-// The file is opened for appending by the child itself, so a child outlives its supervisor without losing what it writes.
+// Runs one of the service's own Node processes (API, pipeline) as a child: its output goes to its
+// log file, and it reports over its channel when it is ready. The child has the file open itself,
+// so it survives its supervisor without losing output.
 import { fork } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -8,35 +9,42 @@ import type { Running } from './supervised_process.ts';
 import { lowerPriority } from './priority.ts';
 
 const readyShape = z.object({ ready: z.literal(true), port: z.number().int().optional() });
-/** A child whose start takes long says so again and again. */
+/** Message of a child whose start takes long, sent repeatedly. */
 const startingShape = z.object({ starting: z.literal(true) });
 
 export interface NodeMainOptions {
   name: string;
-  /** The TypeScript file. */
+  /** Path of the TypeScript file. */
   entry: string;
   env: Record<string, string | undefined>;
   logFile: string;
-  /** Aborted: end it although it is not ready yet. */
+  /** When it aborts, the child is terminated even if it is not ready yet. */
   signal: AbortSignal;
-  /** So long it may say nothing before it is ready; however long it says that it is starting. */
+  /**
+   * Maximum silence before the child is ready, milliseconds. A child that keeps reporting that it
+   * is starting may take longer.
+   */
   readyMsMax: number;
   stopMsMax: number;
-  /** See lowerPriority; unset: 0. */
+  /** Nice value, see lowerPriority; 0 if absent. */
   nice?: number;
 }
 
-/** Batches of events live for some hundred milliseconds: with the default young generation (16 MB) most were copied to the old one before they died. */
+/**
+ * Batches of events live for a few hundred milliseconds. With the default young generation (16 MB)
+ * most of them were copied to the old generation before they died.
+ */
 const NODE_FLAGS = ['--max-semi-space-size=32'];
 
-/** A Node process that said that it is ready; port is what it listens on, where it told. */
+/** Node process that is ready; `port` is the one that it reported, or null. */
 export interface RunningMain extends Running {
   port: number | null;
 }
 
 /**
- * Starts it and waits until it says {ready: true}; each {starting: true} before that gives it more time.
- * @throws Error with one line: why it ended first, from its own output
+ * Starts the process and waits for {ready: true}. Each {starting: true} before that restarts the
+ * timeout.
+ * @throws Error with one line from the process's own output when it ends first
  */
 export async function startNodeMain(options: NodeMainOptions): Promise<RunningMain> {
   const { name, entry, env, logFile, signal, readyMsMax, stopMsMax } = options;
@@ -45,7 +53,8 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
   const child = fork(entry, [], {
     execPath: process.execPath,
     execArgv: NODE_FLAGS,
-    // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
+    // The child has a process group of its own, so that Ctrl-C in the terminal reaches only the
+    // supervisor, which stops processes in order.
     detached: true,
     stdio: ['ignore', log, log, 'ipc'],
     env: { ...env, MILLRACE_SUPERVISED: '1' },
@@ -62,7 +71,7 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
     child.on('message', (message) => {
       const parsed = readyShape.safeParse(message);
       if (parsed.success) {
-        // A timer that was cleared would run again after a refresh.
+        // A cleared timer would run again after a refresh.
         clearTimeout(timer);
         resolve(parsed.data);
       } else if (startingShape.safeParse(message).success) timer.refresh();
@@ -86,7 +95,9 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
 
 const recordShape = z.object({ msg: z.string().default(''), err: z.object({ message: z.string() }).optional() });
 
-/** The last thing that a process said about why it ended: one line of its log, read as a record where it is one. */
+/**
+ * Returns the last line of a log that says why a process ended; a JSON record becomes its message.
+ */
 export function lastErrorLine(logFile: string, from: number): string {
   const lines = readFileSync(logFile)
     .subarray(from)
@@ -94,10 +105,11 @@ export function lastErrorLine(logFile: string, from: number): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  // Where Node itself printed a stack trace, the error's own line says why; else the last line does.
+  // After a stack trace of Node itself, the line of the error says why; otherwise the last line
+  // does.
   const crash = lines.at(-1)?.startsWith('Node.js v') ?? false;
   const line =
-    (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it ended without a word';
+    (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it wrote no reason';
   try {
     const { msg, err } = recordShape.parse(JSON.parse(line));
     return [msg, err?.message]

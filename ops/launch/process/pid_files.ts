@@ -1,4 +1,5 @@
-// What runs for a data folder, one small file a process, so that the next start finds what a killed one left behind.
+// Records of the processes of a data folder, one small file each, so that the next start finds what
+// a killed supervisor left running.
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
@@ -11,7 +12,7 @@ const POLL_MS = 20;
 
 const shape = z.object({ pid: z.number().int().positive(), started: z.string() });
 
-/** Writes down that this process runs. */
+/** Records a running process. */
 export function recordProcess(runDir: string, name: string, pid: number): void {
   const started = startOf(pid);
   if (started !== null) writeFileSync(path.join(runDir, `${name}${SUFFIX}`), JSON.stringify({ pid, started }));
@@ -22,8 +23,9 @@ export function forgetProcess(runDir: string, name: string): void {
 }
 
 /**
- * Stops what an earlier supervisor left running: group after group, each process asked first and killed when it does not end.
- * @returns names of those that still ran
+ * Stops processes that an earlier supervisor left running, group by group. Each process is
+ * terminated first, and killed if it does not end.
+ * @returns the names of those that were still running
  */
 export async function stopLeftovers(runDir: string, groups: readonly (readonly string[])[]): Promise<string[]> {
   const known = new Map(

@@ -1,4 +1,4 @@
-// TCP ports: is one free to listen on, and which one is.
+// TCP ports: finds a free one, and checks whether one is free.
 import { type Server, createServer } from 'node:net';
 
 function listen(host: string, port: number): Promise<Server> {
@@ -18,7 +18,10 @@ const close = (server: Server): Promise<void> =>
     });
   });
 
-/** Why nobody can listen there now (EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND …); null when it is free. */
+/**
+ * Returns why no process can listen on a port now (EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND …);
+ * null if it is free.
+ */
 export async function whyNotFree(host: string, port: number): Promise<string | null> {
   try {
     await close(await listen(host, port));
@@ -28,7 +31,7 @@ export async function whyNotFree(host: string, port: number): Promise<string | n
   }
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   const server = await listen(host, 0);
   const address = server.address();

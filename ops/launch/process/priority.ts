@@ -1,10 +1,11 @@
-// How much of a busy machine a child gets beside the others.
+// CPU priority of a child on a busy machine.
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /**
- * Lets a child that has just been started, as the leader of a session of its own (detached), give way to others by a nice value above 0.
- * Threads have the priority of the one that makes them, so it has to be set before there are any. Where it cannot be set all go on as equals.
+ * Sets a nice value above 0 for a child that has just been started as the leader of its own session
+ * (detached). A thread inherits the priority of the thread that creates it, so the value must be
+ * set before there are any. Where it cannot be set, all processes have the same priority.
  */
 export function lowerPriority(pid: number | undefined, nice: number): void {
   if (pid === undefined || nice === 0) return;
@@ -12,7 +13,8 @@ export function lowerPriority(pid: number | undefined, nice: number): void {
     () => {
       setPriority(pid, nice);
     },
-    // Linux may share out time by session first, and then heeds nice values only within one; a session's own stands here.
+    // Linux may divide CPU time by session first and apply nice values only within one; this file
+    // holds the value of the whole session.
     () => {
       writeFileSync(`/proc/${String(pid)}/autogroup`, String(nice));
     },
@@ -21,7 +23,7 @@ export function lowerPriority(pid: number | undefined, nice: number): void {
     try {
       set();
     } catch {
-      // It has ended already, or the system has no such thing.
+      // The child has already ended, or the system has no such file.
     }
   }
 }

@@ -1,16 +1,16 @@
-// A child process that is kept running: when it dies it is started again, later and later, and given up on when it keeps dying.
-// Comes in: how to start it. Guarantees: at most one runs at a time, and none starts once stop() was called.
+// Child process that is restarted when it dies, with growing pauses, and given up when it keeps
+// dying. Guarantees: at most one instance runs at a time, and none starts after stop().
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exit, describeExit } from './child.ts';
 import { forgetProcess, recordProcess } from './pid_files.ts';
 
-/** More deaths than this within a minute and it is given up on. */
+/** Maximum deaths within a minute. */
 const DEATHS_MAX = 5;
 const DEATHS_WINDOW_MS = 60_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 3000;
 
-/** A child that is up. */
+/** Running child. */
 export interface Running {
   pid: number;
   stop(): Promise<void>;
@@ -21,13 +21,13 @@ export interface Running {
 export interface SupervisedProcessOptions {
   name: string;
   runDir: string;
-  /** Starts it; signal: stop() was called before it was up. */
+  /** Starts the child. `signal` aborts when stop() is called before the child is running. */
   start(signal: AbortSignal): Promise<Running>;
-  /** True while deaths are no fault of its own (a full disk): it is not given up on then. */
+  /** Returns true while deaths are not the child's fault (a full disk); it is not given up then. */
   excused?: () => boolean;
-  /** Told in one line when it died and is started again. */
+  /** Called with one line when the child died and will be restarted. */
   onDeath: (line: string) => void;
-  /** Told once, in one line, when it is given up on. */
+  /** Called once, with one line, when the child is given up. */
   onGiveUp: (line: string) => void;
 }
 
@@ -42,12 +42,15 @@ export class SupervisedProcess {
     this.#options = options;
   }
 
-  /** Starts it for the first time. @throws what start throws */
+  /**
+   * Starts the child for the first time.
+   * @throws the error of `start`
+   */
   async start(): Promise<void> {
     void this.#keep(await this.#boot());
   }
 
-  /** Asks it to end and waits until it has. Safe before start and twice. */
+  /** Stops the child and waits until it has ended. May be called before start() and repeatedly. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#booting?.catch(() => null);
@@ -55,12 +58,15 @@ export class SupervisedProcess {
     forgetProcess(this.#options.runDir, this.#options.name);
   }
 
-  /** Ends what runs; it is started again as if it had died. Nothing happens while it is down. */
+  /**
+   * Stops the running child, which is then restarted as if it had died. Does nothing while no child
+   * is running.
+   */
   async restart(): Promise<void> {
     if (!this.#isStopping()) await this.#running?.stop();
   }
 
-  /** kill -9, without waiting. */
+  /** Sends SIGKILL without waiting. */
   kill(): void {
     this.#stopped.abort();
     this.#running?.kill();
@@ -83,14 +89,14 @@ export class SupervisedProcess {
     let why = '';
     for (;;) {
       if (running !== null) why = `${name} ended with ${describeExit(await running.exited)}`;
-      // Ended on purpose, or asked to stop while it was down.
+      // The child was stopped, or stop() was called while none was running.
       if (this.#isStopping()) return;
       const waitMs = this.#countDeath();
       if (waitMs === null) {
         onGiveUp(`${why}, more than ${DEATHS_MAX} times within a minute`);
         return;
       }
-      onDeath(`${why}; starting it again`);
+      onDeath(`${why}; restarting it`);
       await sleep(waitMs, null, { signal: this.#stopped.signal }).catch(() => null);
       if (this.#isStopping()) return;
       running = await this.#boot().catch((error: unknown) => {
@@ -104,7 +110,9 @@ export class SupervisedProcess {
     return this.#stopped.signal.aborted;
   }
 
-  /** How long to wait before the next start; null when it died too often. */
+  /**
+   * Returns the pause before the next start in milliseconds; null when the child died too often.
+   */
   #countDeath(): number | null {
     const now = performance.now();
     this.#deaths.push(now);

@@ -276,7 +276,7 @@ describe('a worker', () => {
     void called;
     await eventually(async () => {
       const lease = await leases.take('cut');
-      await lease?.giveBack();
+      await lease?.release();
       return lease !== null;
     });
   });

@@ -74,7 +74,7 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
         args,
       });
     } finally {
-      await (lease as Lease | null)?.giveBack();
+      await (lease as Lease | null)?.release();
     }
   };
   const restart = async (): Promise<void> => {

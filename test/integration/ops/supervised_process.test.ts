@@ -54,7 +54,7 @@ it('counts a failed start as a death, and says why', async () => {
   });
   await kept.start();
   await eventually(() => starts === 3);
-  expect(deaths).toEqual(['child ended with signal SIGKILL; starting it again', 'no room; starting it again']);
+  expect(deaths).toEqual(['child ended with signal SIGKILL; restarting it', 'no room; restarting it']);
   await kept.stop();
 });
 

@@ -51,7 +51,7 @@ function stand({
     },
     asks: { read: () => Promise.resolve(ask), settle: noted('settle') },
     formsOf: (_org, _attribute, value) => Promise.resolve([value]),
-    lease: () => Promise.resolve({ signal: lost.signal, giveBack: noted('give back') }),
+    lease: () => Promise.resolve({ signal: lost.signal, release: noted('release') }),
     isOver: (id) => id === 'job_over',
     log: {
       position: () => Promise.resolve(7),
@@ -92,7 +92,7 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
       'erase 107',
     ],
     // Forgotten once more: from here on an event that is sent again is new data.
-    ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'give back'],
+    ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'release'],
   ]);
 });
 
@@ -113,7 +113,7 @@ it.each([
 it('an erasure reports a store that is away and returns its lease, so that it is tried again', async () => {
   const away = stand({ erase: () => Promise.reject(new StoreUnavailable('away')) });
   await expect(away.run()).rejects.toThrow(StoreUnavailable);
-  expect(away.calls.at(-1)).toBe('give back');
+  expect(away.calls.at(-1)).toBe('release');
   const robbed = stand({
     erase: () => {
       robbed.lost.abort(new Error('another has it'));

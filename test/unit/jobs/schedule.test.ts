@@ -34,7 +34,7 @@ describe('describeFailure', () => {
     });
     expect(describeFailure(refused)).toEqual({
       unavailable: false,
-      detail: 'ClickHouse refused a statement (code 60)',
+      detail: 'ClickHouse rejected a statement (code 60)',
     });
     expect(describeFailure(new StoreUnavailable('agents_last_seen: connect ECONNREFUSED'))).toMatchObject({
       unavailable: true,

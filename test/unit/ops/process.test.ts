@@ -134,7 +134,7 @@ describe('why a child ended', () => {
       'node:internal\n    throw err\nTypeError: x is not a function\n    at main (file:1)\n\nNode.js v26.10.0\n',
       'TypeError: x is not a function',
     ],
-    ['nothing', '', 'it ended without a word'],
+    ['nothing', '', 'it wrote no reason'],
   ])('%s', (_what, text, reason) => {
     writeFileSync(file, `an earlier run\n${text}`);
     expect(lastErrorLine(file, 'an earlier run\n'.length)).toBe(reason);
