@@ -1,6 +1,7 @@
 // The gateway under the official openai package: what the package gets, what reaches the upstream, and the trace that is left.
 import { expect, test } from 'vitest';
 import { events, json } from '../../support/model_server.ts';
+import { eventually } from '../../support/wait.ts';
 import { call, KEY } from '../api/an_api.ts';
 import {
   type Data,
@@ -55,8 +56,13 @@ test('a chat completion is returned as the upstream sent it and becomes a priced
     upstream: new URL(upstream.url).origin,
     'gen_ai.request.temperature': 0.2,
   });
-  const listed = await call(api, 'GET', '/v1/traces?session_id=session-7');
-  expect(listed.json?.['data']).toMatchObject([{ trace_id, agent_id: 'agent_support', tags: ['prod', 'beta'] }]);
+  let listed: unknown = [];
+  // The row of a trace lands after its spans.
+  await eventually(async () => {
+    listed = (await call(api, 'GET', '/v1/traces?session_id=session-7')).json?.['data'];
+    return Array.isArray(listed) && listed.length > 0;
+  });
+  expect(listed).toMatchObject([{ trace_id, agent_id: 'agent_support', tags: ['prod', 'beta'] }]);
 });
 
 test('a request body reaches the upstream byte for byte, with the key of the operator and never the caller’s', async () => {
