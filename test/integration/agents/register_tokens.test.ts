@@ -4,7 +4,8 @@ import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { agentKey } from '../../../schemas/records/agent.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, asUser, call, ORG, tokenOf } from '../api/an_api.ts';
+import { asUser, call, ORG, tokenOf } from '../api/an_api.ts';
+import { anAccount } from '../a_tenant.ts';
 import { one, two, AGENTS, codeOf, dataOf, aToken, register, aKey, tokenRecord } from './a_registry.ts';
 
 test('a register token is shown once, lasts a day, and is stored hashed', async () => {
@@ -41,19 +42,7 @@ test.each([
 });
 
 test('a register token of another organization and an expired one are refused', async () => {
-  const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-  const org = {
-    org_id: 'org_other',
-    name: 'Other',
-    plan_name: 'enterprise',
-    owner: { user_id: 'u', email: 'u@example.com' },
-  };
-  await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
-  const made = await call(one, 'POST', '/admin/orgs/org_other/api-keys', {
-    body: { name: 'k', scopes: ['*'] },
-    headers: operator,
-  });
-  const theirs = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': 'org_other' };
+  const { key: theirs } = await anAccount({ api: one }, { org: 'org_other' });
   const token = await aToken();
   const abroad = await call(one, 'POST', '/orgs/org_other/agents/register', {
     body: { name: 'x', agent_id: 'abroad', register_token: token },

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { agentKey } from '../../../schemas/records/agent.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, call, ORG, startTestApi } from '../api/an_api.ts';
+import { call, ORG, startTestApi } from '../api/an_api.ts';
+import { anAccount } from '../a_tenant.ts';
 import { nats, one, two, AGENTS, codeOf, dataOf, rowsOf, aToken, register, registered } from './a_registry.ts';
 
 test('a registration is 201 the first time and 200 later, replaces the given fields and keeps the others', async () => {
@@ -198,19 +199,7 @@ test.each([
 });
 
 test('the list of agents shows an organization its own agents only', async () => {
-  const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-  const org = {
-    org_id: 'org_lone',
-    name: 'Lone',
-    plan_name: 'enterprise',
-    owner: { user_id: 'u', email: 'u@example.com' },
-  };
-  await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
-  const made = await call(one, 'POST', '/admin/orgs/org_lone/api-keys', {
-    body: { name: 'k', scopes: ['*'] },
-    headers: operator,
-  });
-  const theirs = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': 'org_lone' };
+  const { key: theirs } = await anAccount({ api: one }, { org: 'org_lone' });
   await registered({ agent_id: 'private', name: 'Private' });
   expect(rowsOf(await call(one, 'GET', '/orgs/org_lone/agents', { headers: theirs }))).toEqual([]);
   expect(codeOf(await call(one, 'GET', '/orgs/org_lone/agents/private', { headers: theirs }))).toEqual([

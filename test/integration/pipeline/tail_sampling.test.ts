@@ -6,7 +6,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
+import { aTenant } from '../a_tenant.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
 
@@ -165,16 +166,6 @@ it('sampled traces are counted for their organization alone and for the requeste
     since: '2020-01-01T00:00:00.000Z',
   });
   expect((await call(api, 'GET', '/v1/sampling?since=yesterday')).json).toMatchObject({ code: 'invalid_request' });
-  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-  const owner = { user_id: 'u_other', email: 'other@example.com' };
-  await call(api, 'POST', '/admin/orgs', {
-    headers: admin,
-    body: { org_id: 'org_other', name: 'Other', plan_name: 'enterprise', owner },
-  });
-  const made = await call(api, 'POST', '/admin/orgs/org_other/api-keys', {
-    headers: admin,
-    body: { name: 'k', scopes: ['traces:read'] },
-  });
-  const other = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': 'org_other' };
+  const other = await (await aTenant({ api })).keyOf('traces:read');
   expect(await data('', other)).toMatchObject(none);
 });

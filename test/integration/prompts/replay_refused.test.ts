@@ -4,7 +4,8 @@ import { REPLAYS_ORG_MAX } from '../../../api/telemetry/traces/replay.ts';
 import { echo, fail, hang, say } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { asKey, makeKey, makeOtherOrg } from '../api/a_cast.ts';
-import { ADMIN_TOKEN, call, startTestApi } from '../api/an_api.ts';
+import { call, startTestApi } from '../api/an_api.ts';
+import { anAccount } from '../a_tenant.ts';
 import { type Data, service, upstream, api, replay, ingest, aCall, greeted } from './a_replay.ts';
 
 async function refused(trace: string, body: Data = {}): Promise<string> {
@@ -136,14 +137,7 @@ it('a replay above the maximum of its organization is 429 with Retry-After, unti
 });
 
 it('a replay above the budget calls no model', async () => {
-  const org = 'org_spent';
-  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-  const owner = { user_id: 'user_spent', email: 'spent@example.com' };
-  await call(api, 'POST', '/admin/orgs', {
-    headers: admin,
-    body: { org_id: org, name: org, plan_name: 'enterprise', owner },
-  });
-  const headers = asKey((await makeKey(api, ['*'], org)).raw, org);
+  const { org, key: headers } = await anAccount({ api });
   const sent = await call(api, 'POST', `/orgs/${org}/ingest/chatcompletion`, {
     headers,
     body: { trace_id: 'spent', outcome: 'success', duration_ms: 1, ...aCall() },

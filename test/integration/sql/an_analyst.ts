@@ -6,7 +6,8 @@ import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts
 import { migrate } from '../../../sql/client/migrate.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { ADMIN_TOKEN, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator } from '../a_tenant.ts';
 import { fillTwoOrgs, plantFile, type Reply, send, type Sent } from './two_orgs.ts';
 
 export const VIEWS = ['spans', 'texts', 'traces', 'usage', 'costs_daily', 'scores', 'feedback'].map(
@@ -27,9 +28,8 @@ export const login = (who: { user: string; password: string } = analyst) => ({
 });
 export const ask = (body: string | Buffer, sent: Sent = {}, at = api): Promise<Reply> =>
   send(at.url, { ...sent, body, headers: { ...login(), ...sent.headers } });
-export const operator = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
 export const make = async (org_id: string, name: string = randomUUID()): Promise<typeof analyst> => {
-  const answer = await call(api, 'POST', `/admin/orgs/${org_id}/analysts`, { body: { name }, headers: operator });
+  const answer = await call(api, 'POST', `/admin/orgs/${org_id}/analysts`, { body: { name }, headers: asOperator });
   expect(answer.status, answer.text).toBe(201);
   return answer.json?.['data'] as typeof analyst;
 };
@@ -42,17 +42,7 @@ beforeAll(async () => {
   folder = await plantFile(client);
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
   other = await startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
-  for (const org_id of ['org_a', 'org_b'])
-    await call(api, 'POST', '/admin/orgs', {
-      body: {
-        org_id,
-        name: org_id,
-        plan_name: 'enterprise',
-        owner: { user_id: 'u', email: 'u@example.com' },
-        rate_limits: null,
-      },
-      headers: operator,
-    });
+  for (const org_id of ['org_a', 'org_b']) await anAccount({ api: api }, { org: org_id });
   analyst = await make('org_a', 'first');
 });
 

@@ -5,7 +5,8 @@ import { expect, it } from 'vitest';
 import { ORG_ANALYST, orgAnalystPassword } from '../../../sql/analysts/org_views.ts';
 import { call, KEY, startTestApi } from '../api/an_api.ts';
 import { send } from './two_orgs.ts';
-import { VIEWS, engine, nats, api, analyst, login, ask, operator, make } from './an_analyst.ts';
+import { asOperator } from '../a_tenant.ts';
+import { VIEWS, engine, nats, api, analyst, login, ask, make } from './an_analyst.ts';
 
 it('an analyst queries with @clickhouse/client', async () => {
   const real = createClient({
@@ -144,32 +145,34 @@ it('a request without a login is answered by the API, and one with a wrong login
 });
 
 it('making an analyst shows the password once and bounds names and their number', async () => {
-  const answer = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name: 'b' }, headers: operator });
+  const answer = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name: 'b' }, headers: asOperator });
   expect(answer.json?.['data']).toEqual({
     user: expect.stringMatching(/^analyst_[0-9a-f]{16}$/) as string,
     password: expect.stringMatching(/^[\w-]{43}$/) as string,
     url: api.url,
   });
-  const again = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name: ' b ' }, headers: operator });
+  const again = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name: ' b ' }, headers: asOperator });
   expect([again.status, again.json?.['code']]).toEqual([409, 'conflict']);
   for (const name of ['', ' ', 'x'.repeat(101), 1]) {
-    const bad = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name }, headers: operator });
+    const bad = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name }, headers: asOperator });
     expect([bad.status, bad.json?.['detail']]).toEqual([422, expect.stringContaining('name') as string]);
   }
-  const listed = await call(api, 'GET', '/admin/orgs/org_b/analysts', { headers: operator });
+  const listed = await call(api, 'GET', '/admin/orgs/org_b/analysts', { headers: asOperator });
   expect(listed.text).not.toMatch(/password|hash/);
   expect((listed.json?.['data'] as { name: string }[]).map(({ name }) => name)).toContain('b');
   expect(
-    (await call(api, 'POST', '/admin/orgs/nobody/analysts', { body: { name: 'b' }, headers: operator })).json?.['code'],
+    (await call(api, 'POST', '/admin/orgs/nobody/analysts', { body: { name: 'b' }, headers: asOperator })).json?.[
+      'code'
+    ],
   ).toBe('org_not_found');
-  expect((await call(api, 'DELETE', `/admin/orgs/org_b/analysts/${analyst.user}`, { headers: operator })).status).toBe(
-    404,
-  );
+  expect(
+    (await call(api, 'DELETE', `/admin/orgs/org_b/analysts/${analyst.user}`, { headers: asOperator })).status,
+  ).toBe(404);
   const there = (listed.json?.['data'] as unknown[]).length;
   for (let made = there; made < 20; made++) await make('org_b');
   const tooMany = await call(api, 'POST', '/admin/orgs/org_b/analysts', {
     body: { name: 'one more' },
-    headers: operator,
+    headers: asOperator,
   });
   expect([tooMany.status, tooMany.json?.['detail']]).toEqual([409, expect.stringContaining('20') as string]);
 });
@@ -181,7 +184,7 @@ it('making an analyst is refused with a reason where the engine does not confine
   try {
     const refused = await call(third, 'POST', '/admin/orgs/org_a/analysts', {
       body: { name: 'x' },
-      headers: operator,
+      headers: asOperator,
     });
     expect([refused.status, refused.json?.['code'], refused.json?.['detail']]).toEqual([
       409,

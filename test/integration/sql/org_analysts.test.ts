@@ -5,7 +5,8 @@ import { eventually } from '../../support/wait.ts';
 import { call } from '../api/an_api.ts';
 import { ATTACKS, PLACES } from './attacks.ts';
 import { isRefused, SECRET, send, sentOf, told } from './two_orgs.ts';
-import { VIEWS, engine, client, api, other, folder, login, ask, operator, make } from './an_analyst.ts';
+import { asOperator } from '../a_tenant.ts';
+import { VIEWS, engine, client, api, other, folder, login, ask, make } from './an_analyst.ts';
 
 it.each(ATTACKS.map((attack) => [JSON.stringify([attack.query, attack.url ?? {}]), attack] as const))(
   'an analyst gets nothing of other organizations by %s',
@@ -197,7 +198,7 @@ it('deleting an analyst revokes access in every process and cancels running quer
       ).length === 1,
     { withinMs: 20_000, what: 'its query in the engine' },
   );
-  const answer = await call(api, 'DELETE', `/admin/orgs/org_a/analysts/${gone.user}`, { headers: operator });
+  const answer = await call(api, 'DELETE', `/admin/orgs/org_a/analysts/${gone.user}`, { headers: asOperator });
   expect(answer.json?.['data']).toEqual({ user: gone.user, deleted: true });
   expect((await slow).text).toMatch(/taken away/);
   for (const at of [api, other])
