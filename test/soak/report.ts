@@ -24,7 +24,8 @@ const MIB = 1024 ** 2;
 /** One chart, and the name of its file. */
 type Drawn = readonly [file: string, chart: LineChart];
 
-function charts(samples: readonly Sample[]): Drawn[] {
+/** Ways to draw the samples of a run as series over its minutes. */
+function seriesOf(samples: readonly Sample[]) {
   const line = (name: string, pick: (sample: Sample) => number): Series => ({
     name,
     points: samples.map((sample) => [sample.at_s / 60, pick(sample)] as const),
@@ -52,10 +53,16 @@ function charts(samples: readonly Sample[]): Drawn[] {
       return [sample.at_s / 60, (pick(sample) - pick(before)) / (sample.at_s - before.at_s)] as const;
     }),
   });
-  const chart = (file: string, title: string, y_label: string, series: readonly Series[], log_y = false): Drawn => [
-    file,
-    { title, x_label: 'minutes', y_label, series, log_y },
-  ];
+  return { line, named, byPart, largest, rate };
+}
+
+const chart = (file: string, title: string, y_label: string, series: readonly Series[], log_y = false): Drawn => [
+  file,
+  { title, x_label: 'minutes', y_label, series, log_y },
+];
+
+function charts(samples: readonly Sample[]): Drawn[] {
+  const { line, named, byPart, largest, rate } = seriesOf(samples);
   return [
     chart(
       'memory',

@@ -20,32 +20,35 @@ export interface HoldingProxy {
   close(): Promise<void>;
 }
 
+/** Reads a whole request. */
+async function read(req: IncomingMessage): Promise<Kept> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  return { method: req.method ?? 'POST', path: req.url ?? '/', headers: req.headers, body: Buffer.concat(chunks) };
+}
+
+/** Sends a request on. */
+function forward(
+  to: URL,
+  { method, path, headers, body }: Kept,
+  answer: (res: IncomingMessage) => void,
+  fail: (error: Error) => void,
+): void {
+  // Whole by now, however it came.
+  const own: OutgoingHttpHeaders = { ...headers, host: to.host, 'content-length': body.length };
+  delete own['transfer-encoding'];
+  const req = request({ host: to.hostname, port: to.port, method, path, headers: own }, answer);
+  req.once('error', fail);
+  req.end(body);
+}
+
 /** @param target http://user:password@host:port/database */
 export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
   const to = new URL(target);
   let part: string | null = null;
   let kept: Kept | null = null;
-  const forward = (
-    { method, path, headers, body }: Kept,
-    answer: (res: IncomingMessage) => void,
-    fail: (error: Error) => void,
-  ): void => {
-    // Whole by now, however it came.
-    const own: OutgoingHttpHeaders = { ...headers, host: to.host, 'content-length': body.length };
-    delete own['transfer-encoding'];
-    const req = request({ host: to.hostname, port: to.port, method, path, headers: own }, answer);
-    req.once('error', fail);
-    req.end(body);
-  };
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk as Buffer);
-    const one: Kept = {
-      method: req.method ?? 'POST',
-      path: req.url ?? '/',
-      headers: req.headers,
-      body: Buffer.concat(chunks),
-    };
+    const one = await read(req);
     const statement = new URL(one.path, to).searchParams.get('query') ?? one.body.toString();
     if (part !== null && statement.includes(part)) {
       part = null;
@@ -54,6 +57,7 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       return;
     }
     forward(
+      to,
       one,
       (answer) => {
         res.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -78,7 +82,7 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       if (late === null) throw new Error('nothing was kept');
       kept = null;
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-        forward(late, resolve, reject);
+        forward(to, late, resolve, reject);
       });
       answer.resume();
       await new Promise((resolve) => answer.once('end', resolve));

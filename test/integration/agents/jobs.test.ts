@@ -1,6 +1,6 @@
 // Who runs a job, on real NATS: one at a time, each slot once, and what becomes of it when its worker dies, is paused, or ends.
 import { type ChildProcess, fork } from 'node:child_process';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { callJob } from '../../../ops/exchange/job_calls.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -60,6 +60,16 @@ async function aRunner(
     leases.close();
   });
   return leases;
+}
+
+/** Looks in which a runner would have begun what it holds to be due: they are 50 ms apart. */
+const LOOKS = 12;
+
+/** Resolves once the runner has looked at its jobs some more times: what it held to be due would run by then. */
+async function looked(leases: JobLeases): Promise<void> {
+  const reads = vi.spyOn(leases, 'record');
+  await eventually(() => reads.mock.calls.length >= LOOKS, { what: 'looks of the runner' });
+  reads.mockRestore();
 }
 
 const aJob = (name: string, run: (context: JobContext) => Promise<JobResult>, over: Partial<Job> = {}): Job => ({
@@ -306,14 +316,14 @@ describe('the schedule', () => {
     await eventually(() =>
       all.every((leases) => Date.parse(leases.record('hourly')?.slot ?? '') > Date.now() - 3_700_000),
     );
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await Promise.all(all.map((leases) => looked(leases)));
     expect(runs).toBe(1);
   });
 
   it('no slot is due for the time before a job existed', async () => {
     let runs = 0;
     const leases = await aRunner('w1', [aJob('new', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY })]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await looked(leases);
     expect([runs, leases.record('new')?.last_started_at]).toEqual([0, null]);
   });
 
@@ -334,7 +344,7 @@ describe('the schedule', () => {
       aJob(name, () => Promise.reject(new Error(tries.push(name) > 0 ? 'no' : '')), { cron: HOURLY });
     const leases = await aRunner('w1', [fail('failing'), fail('hopeless')]);
     await eventually(() => leases.record('failing')?.failures === 1 && leases.record('hopeless')?.failures === 0);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await looked(leases);
     expect(tries.sort()).toEqual(['failing', 'hopeless']);
     expect(Date.parse(leases.record('hopeless')?.slot ?? '')).toBeGreaterThan(Date.now() - 3_700_000);
     expect(Date.parse(leases.record('failing')?.slot ?? '')).toBe(0);

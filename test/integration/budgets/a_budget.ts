@@ -1,6 +1,7 @@
 // An org of a test with a budget: made through the operator's endpoints, sending model calls whose use is known.
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { anAccount } from '../a_tenant.ts';
 
 export const ADMIN = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
 
@@ -67,21 +68,8 @@ export class TestOrg {
   static async make(apis: readonly ApiAddress[], more: Record<string, unknown> = {}): Promise<TestOrg> {
     const [first] = apis;
     if (first === undefined) throw new Error('an org is made through an API');
-    const id = `org_b${String(process.pid)}_${String(++orgs)}`;
-    const body = {
-      org_id: id,
-      name: id,
-      plan_name: 'enterprise',
-      owner: { user_id: `u_${id}`, email: `${id}@example.com` },
-      ...more,
-    };
-    const made = await call(first, 'POST', '/admin/orgs', { headers: ADMIN, body });
-    if (made.status !== 201) throw new Error(made.text);
-    const key = await call(first, 'POST', `/admin/orgs/${id}/api-keys`, {
-      headers: ADMIN,
-      body: { name: 'all', scopes: ['*'] },
-    });
-    const org = new TestOrg(id, String(key.json?.['raw_key']));
+    const { org: id, key } = await anAccount({ api: first }, { org: `org_b${process.pid}_${++orgs}`, fields: more });
+    const org = new TestOrg(id, String(key['X-Org-Api-Key']));
     for (const api of apis)
       await eventually(async () => (await org.call(api, 'GET', `/orgs/${id}`)).status === 200, { what: 'the key' });
     return org;

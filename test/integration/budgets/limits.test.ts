@@ -3,15 +3,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator, type Caller } from '../a_tenant.ts';
 import { TestService } from '../a_service.ts';
 
 let service: TestService;
 let apis: [TestApi, TestApi];
 /** An org of each test. */
 let org = '';
-let key = '';
-let orgs = 0;
+let key: Caller = {};
 let events = 0;
 
 beforeAll(async () => {
@@ -23,24 +23,10 @@ afterAll(async () => {
   await service.close();
 });
 
-const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
+const asOrg = () => key;
 
 beforeEach(async () => {
-  orgs++;
-  org = `org_budget_${String(orgs)}`;
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  expect((await call(apis[0], 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  const made = await call(apis[0], 'POST', `/admin/orgs/${org}/api-keys`, {
-    headers: admin,
-    body: { name: 'all', scopes: ['*'] },
-  });
-  key = String(made.json?.['raw_key']);
+  ({ org, key } = await anAccount({ api: apis[0] }));
   await eventually(async () => (await call(apis[1], 'GET', `/orgs/${org}`, { headers: asOrg() })).status === 200, {
     what: 'the key everywhere',
   });
@@ -164,12 +150,12 @@ test("an agent's own limit replaces the organization's for its events", async ()
 
 test('an overage budget admits events until it is spent, then 402', async () => {
   await put({ tokens: { hard_limit: 100 } });
-  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: admin, body: { overage_budget_usd: 1 } });
+  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: asOperator, body: { overage_budget_usd: 1 } });
   await send(apis[0], 100);
   expect((await send(apis[0], 1, undefined, { cost_usd: 0.6 })).status).toBe(200);
   expect((await send(apis[0], 1, undefined, { cost_usd: 0.6 })).status).toBe(200);
   expect(code(await send(apis[0], 1))).toBe('402 payment_required');
-  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: admin, body: { overage_budget_usd: null } });
+  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: asOperator, body: { overage_budget_usd: null } });
   expect(code(await send(apis[0], 1))).toBe('429 rate_limited');
 });
 

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
+import { asOperator, aTenant, type Caller, type Tenant } from '../a_tenant.ts';
 
 const DAY_MS = 86_400_000;
 /** Noon of the day so many days ago. */
@@ -14,8 +15,8 @@ let service: TestService;
 let api: TestApi;
 /** An org of each test. */
 let org = '';
-let key = '';
-let orgs = 0;
+let key: Caller = {};
+let tenant: Tenant;
 
 beforeAll(async () => {
   service = await TestService.start();
@@ -26,8 +27,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
+const asOrg = () => key;
 const owner = async () => asUser(await tokenOf({ sub: `u_${org}`, email: `${org}@example.com` }), org);
 const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: asOrg() });
 const put = (path: string, body: unknown, headers: Record<string, string | undefined> = asOrg()): Promise<Answer> =>
@@ -35,22 +35,9 @@ const put = (path: string, body: unknown, headers: Record<string, string | undef
 const data = (answer: Answer): unknown => answer.json?.['data'];
 
 beforeEach(async () => {
-  orgs++;
-  org = `org_cost_${String(orgs)}`;
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  key = await aKey(['*']);
+  tenant = await aTenant({ api });
+  ({ org, key } = tenant);
 });
-
-async function aKey(scopes: string[]): Promise<string> {
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'k', scopes } });
-  return String(made.json?.['raw_key']);
-}
 
 interface Summary {
   total_cost_usd: number;
@@ -164,7 +151,7 @@ describe('costs', () => {
 
   it('costs require the permission to read them', async () => {
     const foreign = key;
-    key = await aKey(['traces:read']);
+    key = await tenant.keyOf('traces:read');
     for (const path of [
       '/v1/cost/summary',
       '/v1/cost/forecast',
@@ -173,7 +160,7 @@ describe('costs', () => {
       `/orgs/${org}/prices`,
     ])
       expect((await get(path)).status).toBe(403);
-    key = await aKey(['costs:read']);
+    key = await tenant.keyOf('costs:read');
     for (const path of [
       '/v1/cost/summary',
       `/orgs/${org}/cost/forecast`,
@@ -284,7 +271,7 @@ describe('prices', () => {
 describe('anomalies', () => {
   const config = () => `/orgs/${org}/cost/anomaly-config`;
   const runJob = (now?: string): Promise<Answer> =>
-    call(api, 'POST', '/admin/jobs/anomalies/run', { headers: admin, body: now === undefined ? {} : { now } });
+    call(api, 'POST', '/admin/jobs/anomalies/run', { headers: asOperator, body: now === undefined ? {} : { now } });
 
   it('anomalies are detected as configured', async () => {
     expect(data(await get(config()))).toEqual({ z_threshold: 3, lookback_days: 30 });
@@ -360,7 +347,7 @@ describe('anomalies', () => {
 describe('job forecast', () => {
   it('the job forecast examines limits on demand', async () => {
     expect((await put(`/orgs/${org}/budget`, { tokens: { hard_limit: 5 } })).status).toBe(200);
-    const ran = await call(api, 'POST', '/admin/jobs/forecast/run', { headers: admin, body: {} });
+    const ran = await call(api, 'POST', '/admin/jobs/forecast/run', { headers: asOperator, body: {} });
     expect(ran.status).toBe(200);
     expect(ran.text).toContain('"limits":1');
   });

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { type Answer, call, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator, type Caller } from '../a_tenant.ts';
 import { TestService } from '../a_service.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,9 +14,8 @@ const folder = tempDir('erasure');
 let service: TestService;
 let api: TestApi;
 let org = '';
-let owner: Record<string, string | undefined> = {};
-let key: Record<string, string | undefined> = {};
-let orgs = 0;
+let owner: Caller = {};
+let key: Caller = {};
 
 beforeAll(async () => {
   service = await TestService.start({
@@ -32,23 +32,8 @@ afterAll(async () => {
   removeDir(folder);
 });
 
-const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
 beforeEach(async () => {
-  orgs += 1;
-  org = `org_erasing_${String(orgs)}`;
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
-    headers: admin,
-    body: { name: 'key', scopes: ['*'] },
-  });
-  key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
+  ({ org, owner, key } = await anAccount({ api }));
 });
 
 const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
@@ -110,7 +95,7 @@ it('an erasure removes one person from every read, table, object and the log; ot
     await searched(`zanzibar${who}`);
   }
   const retired = await call(api, 'POST', '/admin/jobs/retention/run', {
-    headers: admin,
+    headers: asOperator,
     body: { now: new Date(Date.now() + 10 * DAY_MS).toISOString() },
   });
   expect(data(retired)).toMatchObject({ result: { texts_exported: 4 } });

@@ -4,7 +4,8 @@ import { expect } from 'vitest';
 import { aSpan } from '../../support/spans.ts';
 import { type TestStore, tracesOf } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, call, type TestApi } from '../api/an_api.ts';
+import { call, type TestApi } from '../api/an_api.ts';
+import { anAccount } from '../a_tenant.ts';
 
 export interface EvalShown {
   eval_id: string;
@@ -53,23 +54,9 @@ export interface TestOrg {
   ended: (eval_id: string) => Promise<EvalShown>;
 }
 
-const asOperator = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-
 /** A new org with a key for everything. */
 export async function makeOrg(api: TestApi): Promise<TestOrg> {
-  const org = `org_${randomBytes(4).toString('hex')}`;
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org.replace('_', '-')}@example.com` },
-  };
-  expect((await call(api, 'POST', '/admin/orgs', { headers: asOperator, body })).status).toBe(201);
-  const key = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
-    headers: asOperator,
-    body: { name: 'key', scopes: ['*'] },
-  });
-  const headers = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
+  const { org, key: headers } = await anAccount({ api });
   const get = async <T>(path: string): Promise<T> => {
     const answer = await call(api, 'GET', path, { headers });
     if (answer.status !== 200) throw new Error(`GET ${path}: ${String(answer.status)} ${answer.text}`);

@@ -4,7 +4,8 @@ import { EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { aTenant } from '../a_tenant.ts';
 
 export interface JudgeBench {
   database: TestDatabase;
@@ -29,38 +30,21 @@ export interface JudgeBench {
 export async function openJudgeBench(): Promise<JudgeBench> {
   const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
   const api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
-  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-  let [org, key, orgs] = ['', '', 0];
+  let tenant = await aTenant({ api });
   const ask: JudgeBench['call'] = (method, path, body, headers = {}) =>
     call(api, method, path, {
       ...(body === undefined ? {} : { body }),
-      headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...headers },
+      headers: { ...tenant.key, ...headers },
     });
-  const keyOf = async (scopes: string[]): Promise<string> => {
-    const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
-      headers: admin,
-      body: { name: 'key', scopes },
-    });
-    return String(made.json?.['raw_key']);
-  };
   return {
     database,
     nats,
     api,
-    keyOf,
-    org: () => org,
+    keyOf: async (scopes) => String((await tenant.keyOf(...scopes))['X-Org-Api-Key']),
+    org: () => tenant.org,
     call: ask,
     async newOrg() {
-      orgs += 1;
-      org = `org_judges_${String(orgs)}`;
-      const body = {
-        org_id: org,
-        name: org,
-        plan_name: 'enterprise',
-        owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-      };
-      expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-      key = await keyOf(['*']);
+      tenant = await aTenant({ api });
     },
     async judge(rule, more = {}) {
       const made = await ask('POST', '/v1/judges', {
@@ -74,7 +58,7 @@ export async function openJudgeBench(): Promise<JudgeBench> {
       return (made.json?.['data'] as { judge_id: string }).judge_id;
     },
     async send(events) {
-      const answer = await ask('POST', `/orgs/${org}/ingest/custom`, { events });
+      const answer = await ask('POST', `/orgs/${tenant.org}/ingest/custom`, { events });
       expect([answer.status, answer.text]).toEqual([200, answer.text]);
       return (answer.json?.['data'] as { events: { trace_id: string }[] }).events.map(({ trace_id }) => trace_id);
     },
@@ -87,7 +71,7 @@ export async function openJudgeBench(): Promise<JudgeBench> {
           found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
       }
       return found
-        .filter((one) => one.org_id === org && one.event === event)
+        .filter((one) => one.org_id === tenant.org && one.event === event)
         .map(({ payload, event_id }) => ({ ...(JSON.parse(payload) as Record<string, unknown>), event_id }));
     },
     async rows<T>(sql: string): Promise<T[]> {

@@ -11,6 +11,7 @@ import {
   type TestUpstream,
   type UpstreamBehaviour,
 } from '../../support/upstream.ts';
+import { eventually } from '../../support/wait.ts';
 
 let server: TestUpstream;
 let tries: TryResult[] = [];
@@ -144,13 +145,17 @@ it('an aborted call ends at once, during an attempt and between two', async () =
   const call = open().chat(request, { signal: inTry.signal, timeoutMs: 60_000 });
   inTry.abort(new Error('in a try'));
   await expect(call).rejects.toThrow('in a try');
-  answers(fail(429, { 'retry-after': '9' }));
+  let answered = false;
+  answers((res, asked) => {
+    res.once('close', () => (answered = true));
+    fail(429, { 'retry-after': '9' })(res, asked);
+  });
   const between = new AbortController();
   const waiting = open().chat(request, { signal: between.signal, timeoutMs: 60_000 });
-  setTimeout(() => {
-    between.abort(new Error('between two'));
-  }, 200);
-  await expect(waiting).rejects.toThrow('between two');
+  const refused = expect(waiting).rejects.toThrow('between two');
+  await eventually(() => answered, { what: 'the first answer' });
+  between.abort(new Error('between two'));
+  await refused;
 });
 
 it('a call is repeated once after an answer that is not a chat completion, and never a third time', async () => {

@@ -5,17 +5,11 @@ import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { freshDelivery, letterOf, publishDelivery, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { deadLetterCodec } from '../../../schemas/codec.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { type Answer, call, type TestApi } from '../api/an_api.ts';
+import { type Account, anAccount, asOperator } from '../a_tenant.ts';
 
 const DAY_MS = 86_400_000;
-type Headers = Record<string, string | undefined>;
 export type Data = Record<string, unknown>;
-
-export const asOperator: Headers = {
-  'X-Org-Api-Key': undefined,
-  'X-Org-Id': undefined,
-  Authorization: `Bearer ${ADMIN_TOKEN}`,
-};
 
 export const data = ({ json }: Answer): Data => json?.['data'] as Data;
 export const list = ({ json }: Answer): Data[] => json?.['data'] as Data[];
@@ -25,28 +19,13 @@ export async function ok(answer: Promise<Answer>): Promise<Answer> {
   return got;
 }
 
-export interface TestOrg {
-  org: string;
-  key: Headers;
-  owner: Headers;
+export interface TestOrg extends Account {
   api: TestApi;
 }
 
 /** Makes an org with a key for everything. */
 export async function makeOrg(api: TestApi, org: string): Promise<TestOrg> {
-  const body = {
-    org_id: org,
-    name: `Name of ${org}`,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  const headers = { ...asOperator, 'Idempotency-Key': crypto.randomUUID() };
-  await ok(call(api, 'POST', '/admin/orgs', { headers, body }));
-  const made = await ok(
-    call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'key', scopes: ['*'] } }),
-  );
-  const key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
-  return { org, key, owner: asUser(await tokenOf({ sub: `u_${org}` }), org), api };
+  return { ...(await anAccount({ api }, { org })), api };
 }
 
 export const anEvent = (trace_id: string, over: Data = {}): Data => ({

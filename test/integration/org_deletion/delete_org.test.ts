@@ -17,7 +17,8 @@ import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
 import { type Answer, call, ORG, type TestApi } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
-import { anEvent, asOperator, type Data, data, fill, fillQueues, ingest, landed, list, makeOrg, ok } from './an_org.ts';
+import { asOperator } from '../a_tenant.ts';
+import { anEvent, type Data, data, fill, fillQueues, ingest, landed, list, makeOrg, ok } from './an_org.ts';
 
 /** A name that is a part of no other text of the service. */
 const GONE = 'org_quagga';

@@ -1,6 +1,5 @@
 // The consumer of work queues against a real nats-server: what is done once, what is tried again, what is buried, and what
 // happens when the server, the consumer or a worker goes away in the middle.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -122,18 +121,15 @@ describe('a work queue', () => {
     const handled = Promise.withResolvers<undefined>();
     start(
       async (batch) => {
-        await sleep(100);
+        await log.nc.flush();
         batches.push(valuesOf(batch));
         handled.resolve(undefined);
       },
-      { batchMax: 4, gatherMs: 0, rest: { times: 100_000, maxMs: 3000 } },
+      { batchMax: 4, gatherMs: 0, rest: { times: 1e9, maxMs: 3000 } },
     );
     await put(1);
     await handled.promise;
-    for (let value = 1; value < 4; value += 1) {
-      await put(1, value);
-      await sleep(20);
-    }
+    await put(3, 1);
     await emptied();
     expect(batches.map(sorted)).toEqual([[0], [1, 2, 3]]);
     batches.length = 0;
@@ -207,15 +203,23 @@ describe('a work queue', () => {
 
   it('a work queue handles each message once although its handler takes longer than the server waits', async () => {
     const begun: number[] = [];
+    let extended = 0;
+    const extensions = log.nc.subscribe('$JS.ACK.>', {
+      callback: (_, message) => {
+        if (message.string() === '+WPI') extended += 1;
+      },
+    });
     await put(3);
     start(
       async (batch) => {
         begun.push(...valuesOf(batch));
-        await new Promise((resolve) => setTimeout(resolve, 5000));
+        // The worker extends the wait of the server for each message four times within it: eight times are twice the wait.
+        await eventually(() => extended >= 8 * batch.length, { what: 'extensions of the wait' });
       },
       { ackWaitMs: 2000, batchMax: 3, gatherMs: 50 },
     );
     await emptied();
+    extensions.unsubscribe();
     expect(sorted(begun)).toEqual([0, 1, 2]);
   });
 

@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { type Answer, call, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator, type Caller } from '../a_tenant.ts';
 import { TestService } from '../a_service.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,9 +14,8 @@ const folder = tempDir('retention');
 let service: TestService;
 let api: TestApi;
 let org = '';
-let owner: Record<string, string | undefined> = {};
-let key: Record<string, string | undefined> = {};
-let orgs = 0;
+let owner: Caller = {};
+let key: Caller = {};
 
 beforeAll(async () => {
   service = await TestService.start({
@@ -32,23 +32,8 @@ afterAll(async () => {
   removeDir(folder);
 });
 
-const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
 beforeEach(async () => {
-  orgs += 1;
-  org = `org_kept_${String(orgs)}`;
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
-    headers: admin,
-    body: { name: 'key', scopes: ['*'] },
-  });
-  key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
+  ({ org, owner, key } = await anAccount({ api }));
 });
 
 const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
@@ -58,7 +43,7 @@ const restore = (body: unknown, headers = owner): Promise<Answer> =>
   call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers, body });
 const retire = (days: number): Promise<Answer> =>
   call(api, 'POST', '/admin/jobs/retention/run', {
-    headers: admin,
+    headers: asOperator,
     body: { now: new Date(Date.now() + days * DAY_MS).toISOString() },
   });
 

@@ -5,7 +5,8 @@ import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts
 import { migrate } from '../../../sql/client/migrate.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { ADMIN_TOKEN, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator } from '../a_tenant.ts';
 import { fillTwoOrgs, type Reply, send, told } from './two_orgs.ts';
 
 /** fillTwoOrgs gives each organization as many spans, in the same granules. */
@@ -28,13 +29,8 @@ beforeAll(async () => {
   const sql = 'SELECT name FROM system.formats WHERE is_output ORDER BY name';
   formats = (await client.rows<{ name: string }>({ name: 'formats', sql, timeoutMs: 5000 })).map(({ name }) => name);
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
-  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
-  const owner = { user_id: 'u', email: 'u@example.com' };
-  await call(api, 'POST', '/admin/orgs', {
-    body: { org_id: 'org_a', name: 'a', plan_name: 'enterprise', owner, rate_limits: null },
-    headers,
-  });
-  const made = await call(api, 'POST', '/admin/orgs/org_a/analysts', { body: { name: 'a' }, headers });
+  await anAccount({ api }, { org: 'org_a' });
+  const made = await call(api, 'POST', '/admin/orgs/org_a/analysts', { body: { name: 'a' }, headers: asOperator });
   const { user, password } = made.json?.['data'] as { user: string; password: string };
   login = { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password };
 });

@@ -8,7 +8,8 @@ import { ENGINE_ORG_MAX, ORG_ANALYST, orgAnalystPassword } from '../../../sql/an
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { anAccount, asOperator } from '../a_tenant.ts';
 import { type Reply, send } from './two_orgs.ts';
 
 const ORGS = ['org_a', 'org_b', 'org_c', 'org_d'];
@@ -19,7 +20,6 @@ let nats: TestNats;
 let client: ClickHouse;
 let apis: [TestApi, TestApi];
 const logins = new Map<string, Record<string, string>>();
-const operator = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
 
 const startApi = (): Promise<TestApi> => startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
 const ask = (org_id: string, body: string, at = apis[0]): Promise<Reply> =>
@@ -31,19 +31,10 @@ beforeAll(async () => {
   await migrate(client, {});
   apis = [await startApi(), await startApi()];
   for (const org_id of ORGS) {
-    await call(apis[0], 'POST', '/admin/orgs', {
-      body: {
-        org_id,
-        name: org_id,
-        plan_name: 'enterprise',
-        owner: { user_id: 'u', email: 'u@example.com' },
-        rate_limits: null,
-      },
-      headers: operator,
-    });
+    await anAccount({ api: apis[0] }, { org: org_id });
     const made = await call(apis[0], 'POST', `/admin/orgs/${org_id}/analysts`, {
       body: { name: 'a' },
-      headers: operator,
+      headers: asOperator,
     });
     const { user, password } = made.json?.['data'] as { user: string; password: string };
     logins.set(org_id, { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password });

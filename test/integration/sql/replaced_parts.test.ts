@@ -1,5 +1,4 @@
 // What merges have replaced, on the real engine: it stays long enough to survive power loss, and goes though the engine does not get to it.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REPLACED_PARTS_KEPT_S } from '../../../ops/platform/clickhouse/replaced_parts.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -53,21 +52,31 @@ it('a replaced part stays for two minutes, as its successor is not synced', asyn
   expect([row?.value, REPLACED_PARTS_KEPT_S]).toEqual(['120', 120]);
 });
 
+/** Looks in which the sweeper would have acted: a part is due after a second, and looks are at least 50 ms apart. */
+const LOOKS = 60;
+
 describe('with an engine that does not get to it', () => {
   const stops: (() => Promise<void>)[] = [];
   let synced = 0;
+  let looks = 0;
   let isLeader = true;
+  /** Resolves once the sweeper has looked often enough to have acted: one look begins only after the one before has ended. */
+  const looked = () => eventually(() => looks >= LOOKS, { what: 'looks of the sweeper' });
   const start = (keptS: number): void => {
     const sync = (): Promise<void> => {
       synced += 1;
       return Promise.resolve();
     };
     const logger = createLogger('test', 'silent');
-    stops.push(startPartSweeper({ clickhouse, logger, isLeader: () => isLeader, sync, keptS, lookMs: 50 }));
+    const leads = (): boolean => {
+      looks += 1;
+      return isLeader;
+    };
+    stops.push(startPartSweeper({ clickhouse, logger, isLeader: leads, sync, keptS, lookMs: 50 }));
   };
   beforeEach(async () => {
     await Promise.all(stops.splice(0).map((stop) => stop()));
-    [synced, isLeader] = [0, true];
+    [synced, looks, isLeader] = [0, 0, true];
     await merged('SETTINGS old_parts_lifetime = 1, merge_tree_clear_old_parts_interval_seconds = 100000');
   });
   afterAll(() => Promise.all(stops.map((stop) => stop())));
@@ -86,14 +95,14 @@ describe('with an engine that does not get to it', () => {
 
   it('a young replaced part stays', async () => {
     start(1000);
-    await sleep(3000);
+    await looked();
     expect([await parts(), synced]).toEqual([after, 0]);
   });
 
   it('a replaced part stays where another worker leads', async () => {
     isLeader = false;
     start(-14);
-    await sleep(3000);
+    await looked();
     expect([await parts(), synced]).toEqual([after, 0]);
   });
 });

@@ -1,0 +1,87 @@
+// The official openai package against the gateway, with a real pipeline behind it and an upstream of the test's own. Importing this
+// module starts them for the test file and ends them after it.
+import OpenAI from 'openai';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
+import { type ModelServer, startModelServer } from '../../support/model_server.ts';
+import { eventually } from '../../support/wait.ts';
+import { call, KEY, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
+
+export type Data = Record<string, unknown>;
+export const UPSTREAM_KEY = 'sk-upstream-of-the-operator';
+
+let service: TestService;
+export let upstream: ModelServer;
+export let api: TestApi;
+export let client: OpenAI;
+
+beforeAll(async () => {
+  upstream = await startModelServer();
+  service = await TestService.start({
+    api: { llmUrl: upstream.url, llmKey: UPSTREAM_KEY },
+    worker: { SERVICE_TRACE_GRACE_MS: '50' },
+  });
+  api = await service.startApi();
+  client = new OpenAI({ apiKey: KEY, baseURL: `${api.url}/v1`, maxRetries: 0 });
+});
+afterAll(async () => {
+  await service.close();
+  await upstream.close();
+});
+beforeEach(() => {
+  upstream.reached.length = 0;
+});
+
+let traces = 0;
+/** Headers of a trace of its own. */
+export function aTrace(more: Record<string, string> = {}): { trace_id: string; headers: Record<string, string> } {
+  const trace_id = `trc_gateway_${String(++traces)}`;
+  return { trace_id, headers: { 'X-Service-Trace-Id': trace_id, ...more } };
+}
+
+/** The one span of a trace, once it can be read. */
+export async function spanOf(trace_id: string): Promise<Data> {
+  let spans: Data[] = [];
+  await eventually(
+    async () => {
+      const { json: body } = await call(api, 'GET', `/v1/traces/${trace_id}/tree`);
+      spans = ((body?.['data'] as Data | undefined)?.['spans'] ?? []) as Data[];
+      return spans.length > 0;
+    },
+    { what: `the trace ${trace_id}` },
+  );
+  expect(spans).toHaveLength(1);
+  return spans[0] ?? {};
+}
+
+export const attributesOf = (span: Data): Data => span['attributes'] as Data;
+export const question = [{ role: 'user' as const, content: 'What is the capital of France?' }];
+
+export const COMPLETION = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'gpt-4o-mini-2024-07-18',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Paris.', refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: { prompt_tokens: 14, completion_tokens: 2, total_tokens: 16, prompt_tokens_details: { cached_tokens: 4 } },
+  a_field_of_tomorrow: [1.0, { big: '9007199254740993' }],
+};
+
+export const chunkOf = (choices: unknown[], more: Data = {}): string =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-2', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o-mini', choices, ...more })}\n\n`;
+export const say = (content: string): string => chunkOf([{ index: 0, delta: { content }, finish_reason: null }]);
+export const USAGE = { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500 };
+export const STREAM = [
+  chunkOf([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]),
+  say('Par'),
+  say('is – 巴黎.'),
+  chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]),
+];
+export const LAST = [chunkOf([], { usage: USAGE }), 'data: [DONE]\n\n'];
