@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { ApiError } from './errors.ts';
 import {
   fingerprintOf,
@@ -112,7 +113,7 @@ export interface IdempotencyDeps {
   shares?: Pick<TenantShares, 'fullUntil' | 'added'>;
   /** Milliseconds since the epoch; the clocks of all processes must agree within about a second. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class Idempotency {

@@ -5,6 +5,7 @@
 // stays in use.
 import { createLocalJWKSet, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { ApiError } from './errors.ts';
 
 /** Milliseconds after which a set is fetched again. */
@@ -30,7 +31,7 @@ export interface ProviderKeysOptions {
   /** Called when the set has changed. */
   onChange: () => void;
   /** Called once for every outage, not for every failed fetch. */
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class ProviderKeys {

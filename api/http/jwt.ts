@@ -5,6 +5,7 @@
 // known token costs a hash and a lookup, until the key set changes.
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { type TokenVerifier, unauthenticated } from './auth.ts';
 import type { PersonCredential } from './credential.ts';
 import { ApiError } from './errors.ts';
@@ -40,7 +41,7 @@ export interface TokenVerifierOptions {
   audience?: string | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
   fetch?: typeof fetch;
 }
 

@@ -3,6 +3,7 @@
 // adds; returns whether the tenant may add a record. The store is the only count, so a process that
 // dies loses none. A tenant can exceed its share by what other processes add between two
 // measurements: a few MiB.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 
 /** Size of one tenant's records. */
 export interface TenantUse {
@@ -21,7 +22,7 @@ export interface ShareDeps {
   measure: (tenant: string) => Promise<TenantUse>;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** Bytes that the store needs for a record besides its text: subject, headers, bookkeeping. */

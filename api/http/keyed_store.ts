@@ -8,6 +8,7 @@ import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { isLostWrite } from '../../ops/platform/nats/conflict.ts';
 import { nameDigest } from '../../ops/platform/tenant_token.ts';
 import { kvHeaders } from '../../ops/platform/nats/kv_headers.ts';
@@ -82,7 +83,7 @@ export interface KeyedStoreDeps {
   /** In place of STORE_MS_MAX. */
   storeMsMax?: number | undefined;
   connected: () => boolean;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class KeyedStore {

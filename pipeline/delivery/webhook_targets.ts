@@ -1,5 +1,6 @@
 // Receivers as a worker knows them: endpoints out of the bucket `webhooks`, watched into memory and sorted by org, and the
 // addresses of budget alerts, which somebody else keeps. Reads never leave the process.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -16,8 +17,6 @@ export interface Target {
 /** Receivers that are no endpoints: null for one that is gone or turned off. @throws SealBroken */
 export type AlertTargetOf = (org_id: string, target_id: string) => Target | null;
 
-type OnProblem = (problem: string, cause: unknown) => void;
-
 interface Endpoint {
   record: WebhookRecord;
   events: ReadonlySet<string>;
@@ -29,7 +28,7 @@ export interface WebhookTargetsOptions {
   sealer: Sealer;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: OnProblem;
+  onProblem: ReportProblem;
   alertTargetOf?: AlertTargetOf;
 }
 

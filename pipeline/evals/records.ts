@@ -1,6 +1,7 @@
 // The records of evals in KV, watched, and what belongs to one of them: the ids of its traces, its judge and its prompt as they were
 // when it began. Writes are CAS.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
 import type { Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -31,7 +32,7 @@ export class EvalRecords {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalRecords> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<EvalRecords> {
     return new EvalRecords(await watch(log, 'evals', onProblem), log, await log.bucket('eval_chunks'));
   }
 

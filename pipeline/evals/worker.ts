@@ -2,6 +2,7 @@
 // next one put into the queue; after the last one the eval ends. Guarantees: at least once a chunk, and once a trace: what has a score
 // already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there. A chunk of an eval that was
 // cancelled is aborted within milliseconds, its calls of models too, and what it has judged is not stored.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { queueChunks } from '../../ops/exchange/eval_queue.ts';
 import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -28,7 +29,7 @@ export interface EvalWorkerOptions {
   score: ScoreChunk;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class EvalWorker {

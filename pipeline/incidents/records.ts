@@ -1,5 +1,6 @@
 // The records of incidents that are not over and told yet, in KV: watched, for what may be a moment old, and read anew for what
 // must not. Writes are CAS; one that lost says so.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { readEntry, watch } from '../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -21,7 +22,7 @@ export class IncidentRecords {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<IncidentRecords> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<IncidentRecords> {
     return new IncidentRecords(await watch(log, 'incidents', onProblem), log);
   }
 

@@ -1,4 +1,5 @@
 // All scheduled jobs, as data, and their dependencies.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { AuditLog } from '../../ops/exchange/audit_log.ts';
 import { recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -38,7 +39,7 @@ export interface JobsDeps {
   sync: () => Promise<void>;
   /** Called when a platform event was published. */
   onTold: (event: string) => void;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** Returns every scheduled job of the service. */
@@ -109,7 +110,7 @@ export function createJobs(deps: JobsDeps): Job[] {
 /**
  * Opens the registry of all agents for the length of a run; the worker needs it at no other time.
  */
-function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<AgentRegistry> {
+function openAgents(log: Log, onProblem: ReportProblem): Promise<AgentRegistry> {
   return watch(log, 'agents', onProblem);
 }
 

@@ -3,6 +3,7 @@
 // clock, has expired. Guarantees: a job has at most one live holder. A holder that could not renew
 // for HOLD_MS stops by itself, before another worker may take the lease; after a longer pause its
 // next write is rejected.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
@@ -37,7 +38,7 @@ export interface Lease {
 export interface LeaseOptions {
   log: Pick<Log, 'nc' | 'bucket'>;
   workerId: string;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
   /** Divides LEASE_MS and the other times; for tests. */
   hurry?: number;
 }

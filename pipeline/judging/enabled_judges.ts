@@ -1,6 +1,7 @@
 // The enabled judges of each organization, from the watched bucket of judges: sorted once for each change of an
 // organization's judges, and compiled once for each version. A judge that cannot be compiled is reported and left out,
 // so traces complete without it.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { OrgIndex, orgTokenOf } from '../../ops/platform/nats/org_index.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
@@ -15,7 +16,7 @@ export interface Judges {
 /** Follows the judges of a bucket that stays its caller's to close. */
 export function followJudges(
   bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange'>,
-  onProblem: (problem: string, cause: unknown) => void,
+  onProblem: ReportProblem,
 ): Judges {
   const byOrg = new OrgIndex(bucket);
   const sorted = new Map<string, OrgJudges | null>();

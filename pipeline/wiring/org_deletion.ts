@@ -1,5 +1,6 @@
 // Wiring of the deletion of organizations: the handler of the long job `delete_org`, and a regular
 // check for deletions whose job was never stored.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
@@ -103,7 +104,7 @@ async function eraseObjects(objects: ObjectStore, org_id: string, signal: AbortS
 function lookAfter(
   deletions: OrgDeletions,
   records: JobRecords,
-  onProblem: (problem: string, cause: unknown) => void,
+  onProblem: ReportProblem,
   everyMs: number,
 ): NodeJS.Timeout {
   let before = new Set<string>();

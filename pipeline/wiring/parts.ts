@@ -1,4 +1,5 @@
 // The clients and identity that the wiring of every part takes, and two helpers that it shares.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Env } from '../../ops/platform/env.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -12,7 +13,7 @@ export interface WorkerParts {
   log: Log;
   clickhouse: ClickHouse;
   workerId: string;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** Counts published platform events. */

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { z } from 'zod';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
 import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
@@ -36,7 +37,7 @@ export interface BacklogOptions {
   /** Takes the events of one organization in one message of the log. */
   take: (org_id: string, events: readonly EnteringEvent[], seq: number) => void;
   signal: AbortSignal;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** Resolves with true once every message has been counted, with false when it was aborted. */

@@ -14,6 +14,7 @@
 // itself. No request is rejected for lack of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { AskedUse, Reservation as UseReservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { STATUS_OF, type ErrorCode } from '../../http/errors.ts';
 import { errorOf, type Reject, reject } from '../decision.ts';
@@ -85,7 +86,7 @@ export interface BudgetDecidersDeps {
   mayGuess: (org_id: string) => boolean;
   /** Decides by what this process knows, and reserves what it admits. */
   admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 interface Asking {

@@ -1,6 +1,7 @@
 // The hard limits of an API process: opens what the budget check decides with. The follower keeps the accounts of
 // organizations with a hard limit, the gate decides in memory, reservations are shared with the other API processes, and
 // near a limit one decider decides for all.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import * as metrics from '../../../ops/platform/metrics.ts';
 import { type Log, logBaseReader } from '../../../ops/platform/nats/open_log.ts';
@@ -31,7 +32,7 @@ export interface HardLimitsDeps {
   overageUsdOf: (org_id: string) => number | null;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export interface HardLimits {

@@ -3,6 +3,7 @@
 // done once that is counted or has landed (startup_barrier.ts). Only organizations that had a hard limit at the start
 // wait for it: a limit that is set later, of a new organization too, is decided at once.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { hasHardLimit } from '../../../pipeline/domain/budgets/budget.ts';
@@ -22,7 +23,7 @@ export interface StartupKnowledgeDeps {
   budgets: Pick<BudgetStore, 'get'>;
   ledger: Pick<UsageLedger, 'beginBacklog' | 'countLogged'>;
   follower: Pick<UsageFollower, 'onReports' | 'readAt' | 'whenRead' | 'rereadAll'>;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class StartupKnowledge {

@@ -11,6 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { fullBucket, refill, take } from './bucket.ts';
 import type { Spent, TenantLimits } from './tenant_limits.ts';
 
@@ -67,7 +68,7 @@ export interface SharingDeps {
   /** The client drops messages that are published while the connection is down. */
   tracked: { readonly connected: boolean };
   /** Called with messages that cannot be parsed. */
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** Keeps the limits of a process in step with those of the others. */

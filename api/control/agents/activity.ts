@@ -2,6 +2,7 @@
 // POLL_MS. It takes the registry, which defines the agents, and the activity table; it provides a
 // time for each agent. Every read is bounded in rows and time. While the store is unavailable, the
 // last known times stay.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import {
   type AgentRef,
@@ -27,7 +28,7 @@ export interface ActivityOptions {
   clickhouse: ClickHouse;
   agents: Pick<AgentStore, 'all' | 'has' | 'onChange' | 'onRemoved'>;
   /** Called when the store cannot be read, once until a read succeeds again. */
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
   /** Milliseconds between two polls. POLL_MS by default. */
   pollMs?: number;
 }

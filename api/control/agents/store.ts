@@ -2,6 +2,7 @@
 // process, and a change by any process arrives within milliseconds. Writes compare-and-swap on the
 // revision.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -10,8 +11,6 @@ import { isAgentId } from './schema.ts';
 
 /** Maximum wait until the watch shows an agent that the bucket has, milliseconds. */
 const SHOWN_MS_MAX = 2000;
-
-type OnProblem = (problem: string, cause: unknown) => void;
 
 /** An agent in the index. */
 export interface ListedAgent {
@@ -48,7 +47,7 @@ export class AgentStore {
     });
   }
 
-  static async open(log: Log, onProblem: OnProblem): Promise<AgentStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<AgentStore> {
     return new AgentStore(await watch(log, 'agents', onProblem), await log.bucket('agents'));
   }
 

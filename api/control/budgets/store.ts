@@ -1,13 +1,12 @@
 // Budgets in JetStream KV, watched into memory. It takes changes of limits and alerts, and returns
 // records without leaving the process.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { type BudgetRecord, type BudgetState, NO_LIMITS, type PeriodState } from '../../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../../schemas/records/org.ts';
 import { stateIn } from '../../../pipeline/domain/budgets/alerts.ts';
-
-type OnProblem = (problem: string, cause: unknown) => void;
 
 /** Returns the budget of an organization that never set one. */
 export const unlimited = (org_id: string): BudgetRecord => ({
@@ -29,7 +28,7 @@ export class BudgetStore {
     this.#states = states;
   }
 
-  static async open(log: Log, onProblem: OnProblem): Promise<BudgetStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<BudgetStore> {
     return new BudgetStore(await watch(log, 'budgets', onProblem), await watch(log, 'budget_states', onProblem));
   }
 

@@ -3,6 +3,7 @@
 // its record, and deleted after the record was marked. An interrupted deletion is finished by the
 // next deletion, or by the next creation of the same (name, version).
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -33,7 +34,7 @@ export class DatasetStore {
     this.#byOrg = new OrgIndex(bucket);
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<DatasetStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<DatasetStore> {
     const bucket = await watch(log, 'datasets', onProblem);
     return new DatasetStore(bucket, await log.bucket('datasets'), await log.bucket('dataset_items'));
   }

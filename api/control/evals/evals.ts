@@ -2,6 +2,7 @@
 // if this process dies: its record is stored before the response is sent, and the workers need only
 // the record.
 import { randomBytes } from 'node:crypto';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { begunProgress, MODEL_CHUNK, RULE_CHUNK } from '../../../pipeline/domain/evals/chunks.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../../schemas/records/judge.ts';
@@ -48,7 +49,7 @@ export interface EvalsDeps {
   written: WrittenAnswers;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 /** What an eval judges, and with which judge. */

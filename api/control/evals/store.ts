@@ -1,5 +1,6 @@
 // Eval records in JetStream KV, watched into memory. Lists and polls read from memory.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
@@ -39,7 +40,7 @@ export class EvalStore {
     this.#byOrg = new OrgIndex(bucket);
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<EvalStore> {
     const bucket = await watch(log, 'evals', onProblem);
     return new EvalStore(log, bucket, await log.bucket('evals'), await log.bucket('eval_chunks'));
   }

@@ -2,6 +2,7 @@
 // one by one. Writes compare the revision; an older version is stored before the newer one replaces
 // it, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
@@ -18,13 +19,11 @@ const CHANGE_TRIES_MAX = 8;
  */
 export const OLD_VERSIONS_MAX = 50;
 
-type OnProblem = (problem: string, cause: unknown) => void;
-
 export class JudgeStore {
   readonly #bucket: WatchedBucket<JudgeRecord>;
   readonly #versions: KV;
   readonly #jsm: Log['jsm'];
-  readonly #onProblem: OnProblem;
+  readonly #onProblem: ReportProblem;
   readonly #byOrg: OrgIndex<JudgeRecord>;
   /**
    * Serializes changes of one judge by this process, which would otherwise conflict with each
@@ -32,7 +31,7 @@ export class JudgeStore {
    */
   readonly #turns = new Turns();
 
-  private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {
+  private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: ReportProblem) {
     this.#bucket = bucket;
     this.#versions = versions;
     this.#jsm = jsm;
@@ -40,7 +39,7 @@ export class JudgeStore {
     this.#byOrg = new OrgIndex(bucket);
   }
 
-  static async open(log: Log, onProblem: OnProblem): Promise<JudgeStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<JudgeStore> {
     const [bucket, versions] = await Promise.all([watch(log, 'judges', onProblem), log.bucket('judge_versions')]);
     return new JudgeStore(bucket, versions, log, onProblem);
   }

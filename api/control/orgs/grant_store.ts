@@ -1,6 +1,7 @@
 // Grants in JetStream KV, one key each, watched into memory: every request that a member's role
 // alone does not permit reads them. A grant that has expired, or whose member has left, permits
 // nothing from that moment on, whether or not its key has been deleted.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -16,7 +17,7 @@ export interface GrantStoreDeps {
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class GrantStore implements GrantLookup {

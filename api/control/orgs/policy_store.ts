@@ -1,6 +1,7 @@
 // Policies in JetStream KV, one per organization, watched into memory. An organization without a
 // record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
@@ -14,7 +15,7 @@ export class PolicyStore {
     this.#bucket = bucket;
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PolicyStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<PolicyStore> {
     return new PolicyStore(await watch(log, 'policies', onProblem));
   }
 

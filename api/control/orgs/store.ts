@@ -1,5 +1,6 @@
 // Organizations and API keys in JetStream KV, watched into memory: reads never leave the process,
 // and a change by any process arrives within milliseconds. Writes compare-and-swap on the revision.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -10,8 +11,6 @@ import type { KeyLookup, Memberships } from '../../http/auth.ts';
 import type { ApiKeyCredential } from '../../http/credential.ts';
 import { keyStatus, type KeyStatus, type Role } from '../../http/permissions.ts';
 import { MemberIndex } from './member_index.ts';
-
-type OnProblem = (problem: string, cause: unknown) => void;
 
 export class OrgStore implements Memberships {
   readonly #bucket: WatchedBucket<OrgRecord>;
@@ -32,7 +31,7 @@ export class OrgStore implements Memberships {
    * @param isDeleted returns whether an organization is being deleted; it then does not exist for
    * any caller
    */
-  static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
+  static async open(log: Log, onProblem: ReportProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
     return new OrgStore(await watch(log, 'orgs', onProblem), isDeleted);
   }
 
@@ -129,7 +128,7 @@ export class KeyStore implements KeyLookup {
     this.#lookups = lookups;
   }
 
-  static async open(log: Log, onProblem: OnProblem, lookups: KeyLookups): Promise<KeyStore> {
+  static async open(log: Log, onProblem: ReportProblem, lookups: KeyLookups): Promise<KeyStore> {
     return new KeyStore(await watch(log, 'api_keys', onProblem), lookups);
   }
 

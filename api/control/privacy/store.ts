@@ -2,6 +2,7 @@
 // a record has the default policy.
 import { isDeepStrictEqual } from 'node:util';
 import { randomBytes } from 'node:crypto';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -37,7 +38,7 @@ export class PiiPolicyStore {
    */
   static async open(
     log: Log,
-    onProblem: (problem: string, cause: unknown) => void,
+    onProblem: ReportProblem,
     boundsOf: (org_id: string) => OwnBounds = () => IN_PLACE,
   ): Promise<PiiPolicyStore> {
     return new PiiPolicyStore(await watch(log, 'pii_policies', onProblem), boundsOf);

@@ -2,6 +2,7 @@
 // and name: reads never leave the process. A version is written once and never changed. The
 // revisions of the bucket, which no clock affects, define which version is the newest. A prompt is
 // deleted version by version, the newest last.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -36,7 +37,7 @@ export class PromptStore {
     });
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PromptStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<PromptStore> {
     return new PromptStore(await watch(log, 'prompts', onProblem));
   }
 

@@ -1,6 +1,7 @@
 // Retention policies in JetStream KV, one per organization, watched into memory. An organization
 // without a record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -21,7 +22,7 @@ export class RetentionStore {
     this.#bucket = bucket;
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<RetentionStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<RetentionStore> {
     return new RetentionStore(await watch(log, 'retention_policies', onProblem));
   }
 

@@ -1,5 +1,6 @@
 // Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes
 // compare the revision.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -23,7 +24,7 @@ export class WebhookStore {
     this.#byOrg = new OrgIndex(bucket);
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<WebhookStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<WebhookStore> {
     return new WebhookStore(await watch(log, 'webhooks', onProblem));
   }
 

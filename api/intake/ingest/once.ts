@@ -8,6 +8,7 @@
 // publish, the pipeline recognizes their events as the same, and the outcome written first answers
 // both.
 import { z } from 'zod';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import {
   fingerprintOf,
   inProgress,
@@ -57,7 +58,7 @@ export interface IngestOnceDeps {
   claims: KeyedStore;
   /** Outcomes: on disk, for 24 hours. */
   outcomes: KeyedStore;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export class IngestOnce {

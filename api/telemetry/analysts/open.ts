@@ -1,4 +1,5 @@
 // Assembles the parts that serve analysts in one API process.
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
 import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
@@ -19,7 +20,7 @@ export interface AnalystParts {
   hasOrg: (org_id: string) => boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 export interface Analysts {

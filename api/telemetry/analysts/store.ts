@@ -1,6 +1,7 @@
 // Analysts in JetStream KV, watched into memory: a login never leaves the process, and a deletion
 // by any process arrives within milliseconds.
 import { timingSafeEqual } from 'node:crypto';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -15,7 +16,7 @@ export class AnalystStore {
     this.#bucket = bucket;
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<AnalystStore> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<AnalystStore> {
     return new AnalystStore(await watch(log, 'analysts', onProblem));
   }
 

@@ -1,6 +1,7 @@
 // The custom prices of organizations and their anomaly settings: two buckets of JetStream KV,
 // watched into memory. An organization without a record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -23,7 +24,7 @@ export class CostSettings {
     this.#configs = configs;
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<CostSettings> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<CostSettings> {
     return new CostSettings(await watch(log, 'prices', onProblem), await watch(log, 'cost_configs', onProblem));
   }
 

@@ -2,6 +2,7 @@
 // resolved once, by time or by one caller; a worker sends its event from the record, even if this
 // process dies.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { closedIncident, incidentRow } from '../../../pipeline/domain/incidents/incident_record.ts';
 import { CRITICAL_TRACES, severityOf } from '../../../pipeline/domain/incidents/incidents.ts';
 import { incidentKey, type IncidentRecord } from '../../../schemas/records/incident.ts';
@@ -24,7 +25,7 @@ export interface IncidentsDeps {
   incidents: OpenIncidents;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 const TRACE_IDS_MAX = 20;

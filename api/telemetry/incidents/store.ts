@@ -1,5 +1,6 @@
 // The stores of incidents: reads of ClickHouse, and the records of open incidents in JetStream KV.
 import { z } from 'zod';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -79,9 +80,6 @@ export const readIncidentTraces = defineQuery({
 /** Incidents that are open, or resolved and not yet reported. */
 export type OpenIncidents = WatchedBucket<IncidentRecord>;
 
-export async function openIncidentRecords(
-  log: Log,
-  onProblem: (problem: string, cause: unknown) => void,
-): Promise<OpenIncidents> {
+export async function openIncidentRecords(log: Log, onProblem: ReportProblem): Promise<OpenIncidents> {
   return watch(log, 'incidents', onProblem);
 }

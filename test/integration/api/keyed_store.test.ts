@@ -1,6 +1,7 @@
 // What remembers Idempotency-Keys, at its bounds: full, trimmed, disconnected, with holders and claims that are gone.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { Idempotency, LOCK_MS, PACKED_BYTES_MAX } from '../../../api/http/idempotency.ts';
 import { KeyedStore, placeOf, Running, RUNNING_TENANT_MAX, TRIM_EVERY } from '../../../api/http/keyed_store.ts';
 import { IngestOnce } from '../../../api/intake/ingest/once.ts';
@@ -29,11 +30,7 @@ const CHANGED = { changed: true };
 const PATIENT_MS = 10_000;
 type Bucket = 'idempotency' | 'ingest_keys' | 'ingest_claims';
 
-async function storeOf(
-  bucket: Bucket,
-  keep = 1000,
-  onProblem: (problem: string, cause: unknown) => void = noProblem,
-): Promise<KeyedStore> {
+async function storeOf(bucket: Bucket, keep = 1000, onProblem: ReportProblem = noProblem): Promise<KeyedStore> {
   const { log } = api;
   const kv = await log.bucket(bucket);
   return new KeyedStore({
