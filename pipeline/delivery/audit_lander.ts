@@ -9,9 +9,10 @@ import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { storeTime } from '../../sql/client/store_time.ts';
 import { eventOfMutation } from '../domain/webhooks/audit_events.ts';
-import { createBurial } from '../queues/dead_items.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { landRows } from './land_rows.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
+import type { Delivery } from '../queues/queue_consumer.ts';
 
 /** Days that a record is kept where an org has no policy of its own: seven years. */
 export const AUDIT_DAYS = 2555;
@@ -23,7 +24,7 @@ const HELD_BYTES_MAX = 32 * 1024 * 1024;
 /** A record is to be seen about as soon as its mutation is answered, and a script's hundred mutations make few parts. */
 const GATHER_MS = 100;
 /** With ClickHouse away this many wait for their next try, all workers together; the rest waits in the stream. */
-const UNFINISHED_MAX = 2000;
+const ACK_PENDING_MAX = 2000;
 /** ClickHouse is asked again at least this often, so that what waited shows soon after it is back. */
 const RETRY = { firstMs: 200, maxMs: 5000 };
 /** What a worker had in hand that died is landed by another after this long. */
@@ -56,7 +57,7 @@ export interface AuditLanderOptions {
   clickhouse: ClickHouse;
   /** Milliseconds since the epoch. */
   now: () => number;
-  observe: WorkQueueOptions<AuditEntry>['observe'];
+  observe: BatchConsumerOptions<AuditEntry>['observe'];
   onLanded: (rows: number, seconds: number) => void;
   /** Resolves when the tables exist; unset where they do. */
   storeUp?: Promise<unknown> | undefined;
@@ -64,10 +65,10 @@ export interface AuditLanderOptions {
 }
 
 /** The lander of one worker; any number of them share the queue. */
-export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditEntry> {
+export function createAuditLander(options: AuditLanderOptions): BatchConsumer<AuditEntry> {
   const { log, logger, now, observe } = options;
   const told = new Set<string>();
-  return new WorkQueue({
+  return new BatchConsumer({
     log,
     logger,
     queue: QUEUE,
@@ -84,14 +85,14 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
       });
       for (const { value } of batch) told.delete(value.audit_id);
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: BATCH_MAX,
     bytesMax: HELD_BYTES_MAX,
     batchMax: BATCH_MAX,
     gatherMs: GATHER_MS,
     handlersMax: 1,
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,
     ackWaitMs: ACK_WAIT_MS,
     now,
@@ -99,7 +100,7 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
 }
 
 async function tell(
-  batch: readonly QueueItem<AuditEntry>[],
+  batch: readonly Delivery<AuditEntry>[],
   told: Set<string>,
   { log, onTold }: AuditLanderOptions,
 ): Promise<void> {
@@ -132,7 +133,7 @@ function changesOf({ audit_id, changes }: AuditEntry): Record<string, unknown> {
   try {
     return JSON.parse(changes) as Record<string, unknown>;
   } catch (cause) {
-    throw new NeverPossible(`the changes of ${audit_id} are no JSON`, { cause });
+    throw new PermanentFailure(`the changes of ${audit_id} are no JSON`, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 // One batch of a work queue into its table of ClickHouse. Resolves when the rows are on the disk.
 import { classifyStoreError, type ClickHouse, StoreUnavailable } from '../../sql/client/client.ts';
-import { NeverPossible } from '../queues/work_queue.ts';
+import { PermanentFailure } from '../queues/batch_consumer.ts';
 
 const INSERT_TIMEOUT_MS = 15_000;
 /** On the first start the first rows come before their tables. They wait for this long, then come again as while the store is away. */
@@ -24,7 +24,7 @@ async function whenUp(storeUp: Promise<unknown>): Promise<void> {
   if (first === 'late') throw new StoreUnavailable('the store is being brought up');
 }
 
-/** @throws NeverPossible when the store refuses the rows for what they are; whatever it throws while it is away */
+/** @throws PermanentFailure when the store refuses the rows for what they are; whatever it throws while it is away */
 export async function landRows<Column extends string>(
   clickhouse: ClickHouse,
   { table, columns, rows, onLanded, storeUp }: LandedBatch<Column>,
@@ -40,7 +40,7 @@ export async function landRows<Column extends string>(
     });
   } catch (error) {
     if (classifyStoreError(error) === 'unavailable') throw error;
-    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
+    throw new PermanentFailure('ClickHouse refuses the rows', { cause: error });
   }
   onLanded(rows.length, (performance.now() - began) / 1000);
 }

@@ -6,8 +6,8 @@ import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { MAIL_BYTES_MAX, MAIL_STREAM } from '../../schemas/streams.ts';
 import { type Mail, mailCodec } from '../../schemas/codec.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { type DeadItem, NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
+import { createDeadLetterStore, type DeadMessage } from '../queues/dead_letters.ts';
 
 const QUEUE = 'mail';
 /** Mails on their way at a time, of one worker. */
@@ -31,9 +31,9 @@ export interface MailerOptions {
   from: string;
   /** Milliseconds since the epoch. */
   now: () => number;
-  observe: WorkQueueOptions<Mail>['observe'];
+  observe: BatchConsumerOptions<Mail>['observe'];
   /** Waits between the tries of one mail. */
-  retry?: WorkQueueOptions<Mail>['retry'];
+  retry?: BatchConsumerOptions<Mail>['retry'];
 }
 
 /** The mailer of one worker; any number of them share the queue. */
@@ -45,12 +45,12 @@ export function createMailer({
   now,
   observe,
   retry = RETRY,
-}: MailerOptions): WorkQueue<Mail> {
+}: MailerOptions): BatchConsumer<Mail> {
   const transport = smtpUrl === undefined ? null : openTransport(smtpUrl, from);
   if (transport === null)
     logger.info('SERVICE_SMTP_URL is not set: mails are written to the log, without their tokens');
-  const bury = createBurial(log, now);
-  return new WorkQueue({
+  const deadLetter = createDeadLetterStore(log, now);
+  return new BatchConsumer({
     log,
     logger,
     queue: QUEUE,
@@ -60,7 +60,7 @@ export function createMailer({
       for (const { value } of batch)
         await (transport === null ? writeDown(value, logger) : send(value, transport, from));
     },
-    bury: (item) => bury(withoutSecret(item)),
+    deadLetter: (message) => deadLetter(withoutSecret(message)),
     observe,
     messagesMax: MESSAGES_MAX,
     bytesMax: HELD_BYTES_MAX,
@@ -68,7 +68,7 @@ export function createMailer({
     gatherMs: 0,
     handlersMax: SENDING_MAX,
     // An address that a server puts off must not hold up the mails to others.
-    unfinishedMax: -1,
+    ackPendingMax: -1,
     retry,
     giveUpAfterMs: GIVE_UP_MS,
     now,
@@ -107,7 +107,7 @@ async function send(mail: Mail, transport: Transporter, from: string): Promise<v
   try {
     await Promise.race([sent, late.promise]);
   } catch (error) {
-    throw isFinal(error) ? new NeverPossible('the mail server refuses the mail', { cause: error }) : error;
+    throw isFinal(error) ? new PermanentFailure('the mail server refuses the mail', { cause: error }) : error;
   } finally {
     clearTimeout(timer);
   }
@@ -136,7 +136,7 @@ function hidden(mail: Mail): Mail {
 }
 
 /** A dead letter is kept for long and shown to operators. What cannot be read is kept as it is: it is no mail of this release. */
-function withoutSecret(item: DeadItem): DeadItem {
-  if (item.reason === 'unknown_schema' || item.reason === 'unreadable_message') return item;
-  return { ...item, data: mailCodec.encode(hidden(mailCodec.decode(item.data, mailCodec.fingerprint))) };
+function withoutSecret(message: DeadMessage): DeadMessage {
+  if (message.reason === 'unknown_schema' || message.reason === 'unreadable_message') return message;
+  return { ...message, data: mailCodec.encode(hidden(mailCodec.decode(message.data, mailCodec.fingerprint))) };
 }

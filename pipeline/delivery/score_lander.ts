@@ -7,9 +7,9 @@ import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { storeTime } from '../../sql/client/store_time.ts';
 import type { PiiRedactor } from '../domain/pii/pii.ts';
-import { createBurial } from '../queues/dead_items.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { landRows } from './land_rows.ts';
-import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { BatchConsumer, type BatchConsumerOptions } from '../queues/batch_consumer.ts';
 
 const QUEUE = 'scores';
 const BATCH_MAX = 500;
@@ -17,7 +17,7 @@ const BATCH_MAX = 500;
 const HELD_BYTES_MAX = 32 * 1024 * 1024;
 /** A score is to be seen about as soon as it is answered; a script's thousand make few parts. */
 const GATHER_MS = 100;
-const UNFINISHED_MAX = 2000;
+const ACK_PENDING_MAX = 2000;
 const RETRY = { firstMs: 200, maxMs: 5000 };
 const ACK_WAIT_MS = 20_000;
 
@@ -45,16 +45,16 @@ export interface ScoreLanderOptions {
   redactorOf: (org_id: string) => PiiRedactor | null;
   /** Milliseconds since the epoch. */
   now: () => number;
-  observe: WorkQueueOptions<UserScore>['observe'];
+  observe: BatchConsumerOptions<UserScore>['observe'];
   onLanded: (rows: number, seconds: number) => void;
   /** Resolves when the tables exist; unset where they do. */
   storeUp?: Promise<unknown> | undefined;
 }
 
 /** The lander of one worker; any number of them share the queue. */
-export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserScore> {
+export function createScoreLander(options: ScoreLanderOptions): BatchConsumer<UserScore> {
   const { log, logger, clickhouse, redactorOf, now, observe, onLanded, storeUp } = options;
-  return new WorkQueue({
+  return new BatchConsumer({
     log,
     logger,
     queue: QUEUE,
@@ -65,14 +65,14 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
       for (const { value } of batch) rows.push(scoreRow(await redacted(value, redactorOf(value.org_id))));
       await landRows(clickhouse, { table: 'user_scores', columns: COLUMNS, rows, onLanded, storeUp });
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: BATCH_MAX,
     bytesMax: HELD_BYTES_MAX,
     batchMax: BATCH_MAX,
     gatherMs: GATHER_MS,
     handlersMax: 1,
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,
     ackWaitMs: ACK_WAIT_MS,
     now,

@@ -7,7 +7,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { RETRY } from '../domain/webhooks/retry.ts';
-import { createBurial } from '../queues/dead_items.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { createResolve, type Resolve } from './ssrf.ts';
 import { WebhookBacklog } from './webhook_backlog.ts';
 import { WebhookClient } from './webhook_client.ts';
@@ -50,7 +50,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     ...(options.alertTargetOf === undefined ? {} : { alertTargetOf: options.alertTargetOf }),
   });
   const deadLetters = await WebhookDeadLetters.open(log);
-  const bury = createBurial(log, now);
+  const deadLetter = createDeadLetterStore(log, now);
   const backlog = new WebhookBacklog(log, logger);
   const client = new WebhookClient({ publicOnly: options.publicOnly, resolve: options.resolve ?? createResolve() });
   const tries = new WebhookLog({
@@ -67,7 +67,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     client,
     deadLetters,
     tries,
-    bury,
+    deadLetter,
     timings: options.timings ?? WEBHOOK_TIMINGS,
     now,
     observe: (outcome, seconds) => {
@@ -81,7 +81,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     targets,
     backlog,
     deadLetters,
-    bury,
+    deadLetter,
     now,
     observe: (deliveries, overflown) => {
       metrics.webhookQueuedTotal.inc(deliveries);

@@ -8,8 +8,8 @@ import { evalKey } from '../../schemas/records/eval.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { type ScoreRow, writeScores } from '../../sql/stores/judge_scores.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
+import { BatchConsumer, type BatchConsumerOptions } from '../queues/batch_consumer.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { tellEvent } from '../jobs/tell.ts';
@@ -28,7 +28,7 @@ const QUEUES: Readonly<Record<Lane, string>> = { eval: 'evals', dataset: 'model_
 /** Chunks that a worker has in hand of each lane. */
 const IN_HAND: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
 /** Chunks of all workers together, in hand or waiting for their next try. */
-const UNFINISHED_MAX = 1024;
+const ACK_PENDING_MAX = 1024;
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
 const RETRY: Readonly<Record<Lane, { firstMs: number; maxMs: number }>> = {
   eval: { firstMs: 250, maxMs: 5000 },
@@ -51,7 +51,7 @@ export interface EvalsOptions {
   spans: SpanDeps;
   policyOf: (org_id: string) => Policy;
   isLeader: () => boolean;
-  observe: WorkQueueOptions<unknown>['observe'];
+  observe: BatchConsumerOptions<unknown>['observe'];
   /** Scores were stored. */
   onScored: (verdict: ScoreRow['verdict'], count: number) => void;
   /** An event of the catalog went out. */
@@ -154,8 +154,8 @@ function laneQueue(
   { log, logger, observe, now, ackWaitMs = ACK_WAIT_MS }: EvalsOptions,
   lane: Lane,
   work: (task: JudgingTask) => Promise<void>,
-): WorkQueue<JudgingTask> {
-  return new WorkQueue<JudgingTask>({
+): BatchConsumer<JudgingTask> {
+  return new BatchConsumer<JudgingTask>({
     log,
     logger,
     queue: QUEUES[lane],
@@ -165,14 +165,14 @@ function laneQueue(
     handle: async (batch) => {
       for (const { value } of batch) await work(value);
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: IN_HAND[lane],
     bytesMax: HELD_BYTES_MAX,
     batchMax: 1,
     gatherMs: 0,
     handlersMax: IN_HAND[lane],
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY[lane],
     ackWaitMs,
     now,

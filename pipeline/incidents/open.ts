@@ -10,8 +10,8 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_STREAM } from '../../schemas/streams.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
 import type { IncidentEvent } from '../domain/incidents/incident_record.ts';
 import type { Incidents } from '../jobs/incidents.ts';
 import { tellEvent } from '../jobs/tell.ts';
@@ -31,7 +31,7 @@ const HELD_BYTES_MAX = 256 * 1024 * 1024;
 const GATHER_MS = 500;
 /** Counting is half a dozen statements, however few the traces: on a busy store it has a tenth of the time, so that landings have the rest. */
 const REST = { times: 9, maxMs: 5000 };
-const UNFINISHED_MAX = 256;
+const ACK_PENDING_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
 /** What a worker had in hand that died is counted by another after this long. */
 const ACK_WAIT_MS = 10_000;
@@ -48,7 +48,7 @@ export interface IncidentsOptions {
   /** Milliseconds since the epoch. */
   now: () => number;
   isLeader: () => boolean;
-  observe: WorkQueueOptions<unknown>['observe'];
+  observe: BatchConsumerOptions<unknown>['observe'];
   /** An event of the catalog went out. */
   onTold: (event: string) => void;
 }
@@ -82,7 +82,7 @@ export async function openIncidents({
   const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
   const record = recordSystemMutation.bind(null, audit);
   const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, record, now });
-  const queue = new WorkQueue<{ events: ServiceEvent[] }>({
+  const queue = new BatchConsumer<{ events: ServiceEvent[] }>({
     log,
     logger,
     queue: QUEUE,
@@ -92,7 +92,7 @@ export async function openIncidents({
       const told = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
       if (told.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, told));
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: BATCH_MAX,
     bytesMax: HELD_BYTES_MAX,
@@ -100,7 +100,7 @@ export async function openIncidents({
     gatherMs: GATHER_MS,
     rest: REST,
     handlersMax: 1,
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,
     ackWaitMs: ACK_WAIT_MS,
     now,
@@ -131,7 +131,7 @@ function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ToldFa
   try {
     parsed = completed.parse(JSON.parse(payload));
   } catch (cause) {
-    throw new NeverPossible('a trace.completed that is none', { cause });
+    throw new PermanentFailure('a trace.completed that is none', { cause });
   }
   return parsed.outcome === 'success' ? [] : [{ org_id, trace_id: parsed.trace_id, told_at: created_at }];
 }

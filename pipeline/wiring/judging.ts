@@ -6,7 +6,7 @@ import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { Cooldown } from '../judging/cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { JudgeBook } from '../judging/judge_book.ts';
-import { LiveJudging, type LiveTimings } from '../judging/live.ts';
+import { LiveJudging, type LiveTimings } from '../judging/live_judging.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
 import { RecordedCalls } from '../judging/recorded_calls.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';

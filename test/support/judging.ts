@@ -8,7 +8,7 @@ import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../schemas/streams.ts';
 import type { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
-import type { LiveTimings } from '../../pipeline/judging/live.ts';
+import type { LiveTimings } from '../../pipeline/judging/live_judging.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
 import {
   FINGERPRINT_HEADER,

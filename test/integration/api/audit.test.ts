@@ -8,7 +8,7 @@ import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { createAuditLander } from '../../../pipeline/delivery/audit_lander.ts';
-import type { WorkQueue } from '../../../pipeline/queues/work_queue.ts';
+import type { BatchConsumer } from '../../../pipeline/queues/batch_consumer.ts';
 import {
   type AuditEntry,
   auditEntryCodec,
@@ -33,7 +33,7 @@ let api: TestApi;
 /** The same service three minutes later: longer than any request takes. */
 let later: TestApi;
 let log: Log;
-let lander: WorkQueue<AuditEntry>;
+let lander: BatchConsumer<AuditEntry>;
 
 interface Shown {
   audit_id: string;
@@ -51,7 +51,7 @@ const connect = async (): Promise<Log> =>
     logBytesMax: 64 * 1024 * 1024,
   });
 
-const startLander = (on: Log, onLanded: (rows: number) => void = () => undefined): WorkQueue<AuditEntry> => {
+const startLander = (on: Log, onLanded: (rows: number) => void = () => undefined): BatchConsumer<AuditEntry> => {
   const queue = createAuditLander({
     log: on,
     logger: createLogger('audit-test', 'silent'),
