@@ -2,24 +2,11 @@
 // They are not stored on purpose: two writes a second for each worker would be most of what an idle service writes to disk,
 // and a heartbeat that is older than two seconds says nothing.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
-
-const SUBJECT = 'workers.beat';
-
-const beatShape = z.object({
-  worker_id: z.string(),
-  /** Where the worker's own metrics are read. */
-  metrics_url: z.string(),
-  /** True for the last one: the worker ends in order. */
-  ended: z.boolean(),
-  /** Whether the worker has started all of its parts, and takes calls to run jobs. Unset by workers of an older version. */
-  up: z.boolean().optional(),
-});
-export type Beat = z.infer<typeof beatShape>;
+import { type Heartbeat, HEARTBEAT_SUBJECT, heartbeatShape } from '../../schemas/signals/heartbeats.ts';
 
 /** Sends one. While the connection is down it is lost, as it should be. */
-export function sendBeat(nc: NatsConnection, beat: Beat): void {
-  if (!nc.isClosed()) nc.publish(SUBJECT, JSON.stringify(beat));
+export function sendBeat(nc: NatsConnection, beat: Heartbeat): void {
+  if (!nc.isClosed()) nc.publish(HEARTBEAT_SUBJECT, JSON.stringify(beat));
 }
 
 interface Heard {
@@ -35,7 +22,7 @@ export class HeartbeatListener {
   readonly #stop: () => void;
 
   constructor(nc: NatsConnection, now: () => number = () => performance.now()) {
-    const subscription = nc.subscribe(SUBJECT, {
+    const subscription = nc.subscribe(HEARTBEAT_SUBJECT, {
       callback: (error, message) => {
         const beat = error === null ? parseBeat(message.string()) : null;
         if (beat === null) return;
@@ -85,9 +72,9 @@ export class HeartbeatListener {
   }
 }
 
-function parseBeat(text: string): Beat | null {
+function parseBeat(text: string): Heartbeat | null {
   try {
-    return beatShape.parse(JSON.parse(text));
+    return heartbeatShape.parse(JSON.parse(text));
   } catch {
     return null;
   }

@@ -2,47 +2,14 @@
 // what was missed is read from the store, and what decides anything for good is the checkpoint. In: how far each partition is, and what a
 // landing wrote for orgs with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
+import { type Landing, LANDINGS_SUBJECT, landingsShape } from '../../schemas/signals/landing_reports.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 
-const SUBJECT = 'workers.landings';
 /** Rows of one message and its bytes; a landing with more sends several. */
 const ROWS_MAX = 2000;
 const BYTES_MAX = 1024 * 1024;
 /** What a list takes beside its items. */
 const FRAME_BYTES = 16;
-
-const count = z.number();
-const row = z.object({
-  org_id: z.string(),
-  agent_id: z.string(),
-  /** Start of the hour of receipt, milliseconds. */
-  hour: count,
-  tokens: count,
-  storage_bytes: count,
-  sandbox_micros: count,
-  cost_pico_usd: z.string().transform(BigInt),
-});
-const report = z.object({
-  partition: z.int(),
-  /** Of the ownership under which it landed. */
-  epoch: count,
-  /** JetStream sequence up to which the partition has landed. */
-  landed_through: count,
-  /** JetStream sequence up to which the log was read for the partition, and all that was its has landed; 0 from who does not say. */
-  read_through: count.default(0),
-  /** Whether the log holds anything of the partition that has not landed, as far as its owner can tell. */
-  behind: z.boolean().default(true),
-  /** Place of the rows of the report before this one. */
-  after: count,
-  /** Place of the rows in the store. */
-  log_seq: count,
-  rows: z.array(row),
-});
-const message = z.array(report);
-
-/** A landing in one partition, with the rows of the orgs that have a budget. */
-export type Landing = z.output<typeof report>;
 
 /**
  * Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. So are the rows of a
@@ -53,7 +20,7 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
   let texts: string[] = [];
   let [rows, bytes] = [0, 0];
   const send = () => {
-    if (texts.length > 0) nc.publish(SUBJECT, `[${texts.join(',')}]`);
+    if (texts.length > 0) nc.publish(LANDINGS_SUBJECT, `[${texts.join(',')}]`);
     texts = [];
     [rows, bytes] = [0, 0];
   };
@@ -84,11 +51,11 @@ export function hearLanded(
   take: (reports: readonly Landing[]) => void,
   onProblem: (problem: string, cause: unknown) => void,
 ): () => void {
-  const subscription = nc.subscribe(SUBJECT, {
+  const subscription = nc.subscribe(LANDINGS_SUBJECT, {
     callback: (error, msg) => {
       if (error !== null) return;
       try {
-        take(message.parse(JSON.parse(msg.string())));
+        take(landingsShape.parse(JSON.parse(msg.string())));
       } catch (cause) {
         onProblem('a report of a landing is not what it should be', cause);
       }

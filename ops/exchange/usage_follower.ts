@@ -4,7 +4,8 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
-import { hearLanded, type Landing } from './landing_reports.ts';
+import type { Landing } from '../../schemas/signals/landing_reports.ts';
+import { hearLanded } from './landing_reports.ts';
 
 /** Every account is read again after this, whatever was heard. */
 const REREAD_MS = 300_000;

@@ -1,6 +1,6 @@
 // From a landing to the reports that accounts are kept by: how far each partition is, and what the orgs that have a budget
 // used. An org without one costs nothing here. Each report names the one before it, so that whoever missed one knows.
-import type { Landing } from '../../ops/exchange/landing_reports.ts';
+import type { Landing } from '../../schemas/signals/landing_reports.ts';
 import { addUsed } from '../domain/budgets/budget.ts';
 import type { CountedUsage } from '../landing/usage_rows.ts';
 import type { Prepared } from '../worker/prepare.ts';

@@ -5,24 +5,17 @@
 // that is new data.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import type { Logger } from '../../ops/platform/logger.ts';
+import { type Forget, forgetShape, forgetSubject, forgottenPartition } from '../../schemas/signals/erasure.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 
-const subjectOf = (partition: number | '*'): string => `erase.forget.${String(partition)}`;
 const ASK_MS_MAX = 5000;
 const PAUSE_MS = 200;
 /** For as long a partition may be nobody's; then the whole work is tried again later. */
 const WAIT_MS_MAX = 60_000;
 
-const forgetCall = z.object({
-  org_id: z.string(),
-  trace_ids: z.array(z.string()),
-  /** traces: what they hold of the traces. events: which events of the traces they have seen. org: all that is the organization's. */
-  what: z.enum(['traces', 'events', 'org']).default('traces'),
-});
-export type Forgettable = z.output<typeof forgetCall>['what'];
+export type Forgettable = Forget['what'];
 
 /** Ids of one call are 128 characters each at most. */
 export const FORGET_AT_ONCE = 2000;
@@ -34,7 +27,7 @@ export const FORGET_AT_ONCE = 2000;
 export async function forgetTraces(
   nc: NatsConnection,
   partitions: number,
-  { org_id, trace_ids, what }: z.output<typeof forgetCall>,
+  { org_id, trace_ids, what }: Forget,
   signal: AbortSignal,
 ): Promise<void> {
   const owned = Map.groupBy(trace_ids, (trace_id) => partitionOf(org_id, trace_id, partitions));
@@ -46,15 +39,10 @@ export async function forgetTraces(
 }
 
 /** Asks the owner of a partition, whoever that becomes, until it answers. @throws StoreUnavailable */
-async function askOwner(
-  nc: NatsConnection,
-  partition: number,
-  call: z.output<typeof forgetCall>,
-  signal: AbortSignal,
-): Promise<void> {
+async function askOwner(nc: NatsConnection, partition: number, call: Forget, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + WAIT_MS_MAX;
   for (;;) {
-    const answered = await nc.request(subjectOf(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
+    const answered = await nc.request(forgetSubject(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
       () => true,
       () => false,
     );
@@ -76,7 +64,7 @@ export async function forgetOrg(
   signal: AbortSignal,
 ): Promise<void> {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
-  const call: z.output<typeof forgetCall> = { org_id, trace_ids: [], what: 'org' };
+  const call: Forget = { org_id, trace_ids: [], what: 'org' };
   await Promise.all(all.map((partition) => askOwner(nc, partition, call, signal)));
 }
 
@@ -91,11 +79,11 @@ export function answerForgets(
   logger: Logger,
 ): () => void {
   const answer = async (message: Msg): Promise<void> => {
-    const { org_id, trace_ids, what } = forgetCall.parse(message.json());
-    const partition = Number(message.subject.split('.')[2]);
+    const { org_id, trace_ids, what } = forgetShape.parse(message.json());
+    const partition = forgottenPartition(message.subject);
     if ((await forget(partition, org_id, trace_ids, what)) && !nc.isClosed()) message.respond();
   };
-  const subscription = nc.subscribe(subjectOf('*'), {
+  const subscription = nc.subscribe(forgetSubject('*'), {
     callback: (error, message) => {
       if (error !== null) return;
       answer(message).catch((cause: unknown) => {

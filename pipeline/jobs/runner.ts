@@ -3,7 +3,8 @@
 // Guarantees: a job never runs twice at a time; a slot whose worker died is run by another; one that was missed while no
 // worker was up is made up for, the newest only; a run that failed is tried again a few times.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { answerJobCalls, type JobCall, type JobEnd, type TakenCall } from '../../ops/exchange/job_calls.ts';
+import { answerJobCalls, type JobCall, type TakenCall } from '../../ops/exchange/job_calls.ts';
+import type { JobEnd } from '../../schemas/signals/job_calls.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { describeFailure } from './failure.ts';
 import type { Job, JobContext, JobResult } from './job.ts';

@@ -8,36 +8,32 @@
 // A home that is gone is known at once (nobody hears the question) or after ANSWER_MS (it is paused): then the next in the
 // order is asked, and after HOMES_MAX of them the process decides by what it knows itself. Nothing is refused for want of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AskedUse, Reservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import {
+  budgetAnswersShape,
+  budgetAnswerSubject,
+  type BudgetQuestion,
+  budgetQuestionShape,
+  budgetQuestionSubject,
+  questionSerial,
+} from '../../../schemas/signals/budget_questions.ts';
+import type { UseRow } from '../../../schemas/signals/reservations.ts';
 import { ApiError, STATUS_OF, type ErrorCode } from '../../http/errors.ts';
 import { ITEMS_MAX, type LetInSharing } from './sharing.ts';
-import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
+import { rowOf, useOf } from './use_rows.ts';
 
 /** A request waits so long for what the org has used to be known; then it is to be sent again. */
 const KNOWN_MS = 400;
 
-const ASK_SUBJECT = 'usage.ask';
-const ANSWER_SUBJECT = 'usage.answer';
 /** A home that has not answered by then is taken for paused. With HOMES_MAX of them, well within the 900 ms of ingest. */
 export const ANSWER_MS = 200;
 export const HOMES_MAX = 2;
 /** Questions without an answer; beyond it the process decides by what it knows. */
 const ASKING_MAX = 10_000;
 
-/** Of each: number, org, whether the asker knows what the org has used, uses. */
-const question = z.object({
-  asker: z.string(),
-  asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
-});
-const refusal = z.object({
-  code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
-  detail: z.string(),
-  headers: z.record(z.string(), z.string()),
-});
-/** In the order of the questions. unknown: it cannot say. */
-const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), refusal]));
-type Answer = z.infer<typeof answer>[number];
+const answersShape = budgetAnswersShape(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]);
+type Answer = z.infer<typeof answersShape>[number];
 
 type Sharing = Pick<
   LetInSharing,
@@ -104,10 +100,10 @@ export class Homes {
       };
     };
     this.#unsubscribe = [
-      hear(`${ASK_SUBJECT}.${sharing.id}`, (received) => {
+      hear(budgetQuestionSubject(sharing.id), (received) => {
         this.#asked(received);
       }),
-      hear(`${ANSWER_SUBJECT}.${sharing.id}.*`, (received) => {
+      hear(budgetAnswerSubject(sharing.id, '*'), (received) => {
         this.#answered(received);
       }),
     ];
@@ -217,22 +213,22 @@ export class Homes {
       asker: sharing.id,
       asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]),
     });
-    nc.publish(`${ASK_SUBJECT}.${home}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
+    nc.publish(budgetQuestionSubject(home), text, { reply: budgetAnswerSubject(sharing.id, serial) });
   }
 
   /** Decides for a process, which may be this one. */
   #asked(received: Msg): void {
     const { nc, sharing, onProblem } = this.#deps;
-    let asked: z.infer<typeof question>;
+    let asked: BudgetQuestion;
     try {
-      asked = question.parse(JSON.parse(received.string()));
+      asked = budgetQuestionShape.parse(JSON.parse(received.string()));
     } catch (cause) {
       onProblem('a question whether to let something in is not what it should be', cause);
       return;
     }
     const reply = received.reply ?? '';
     if (asked.asker === sharing.id) {
-      this.#end(serialOf(reply), (batch) => batch.map((asking) => this.#decideOwn(asking)));
+      this.#end(questionSerial(reply), (batch) => batch.map((asking) => this.#decideOwn(asking)));
     } else {
       const answers = asked.asks.map(([id, org_id, known, rows]) =>
         this.#canDecide(org_id, known) ? this.#decideFor(asked.asker, id, org_id, rows) : 'unknown',
@@ -272,7 +268,7 @@ export class Homes {
 
   #answered(received: Msg): void {
     const { sharing, onProblem } = this.#deps;
-    const serial = serialOf(received.subject);
+    const serial = questionSerial(received.subject);
     this.#end(serial, ({ length }, home) => {
       const unknown = (): Answer[] => Array.from({ length }, () => 'unknown');
       // The server says that nobody hears the question.
@@ -281,7 +277,7 @@ export class Homes {
         return unknown();
       }
       try {
-        return answer.parse(JSON.parse(received.string()));
+        return answersShape.parse(JSON.parse(received.string()));
       } catch (cause) {
         onProblem('an answer whether to let something in is not what it should be', cause);
         return unknown();
@@ -321,8 +317,6 @@ export class Homes {
     }
   }
 }
-
-const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
 
 const notKnown = (): ApiError =>
   new ApiError(

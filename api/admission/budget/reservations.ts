@@ -1,7 +1,7 @@
 // What this process let in and what has not ended yet, to be told again while it lasts: a call of a model can last for minutes, and
 // the others forget what they hear no more of. In: what begins and ends. Out: what is due to be told again, the longest untold first.
 // Bounds: as many as its owner lets in at a time. Holds no clock.
-import type { UseRow } from './use_rows.ts';
+import type { UseRow } from '../../../schemas/signals/reservations.ts';
 
 /** What is under way is told again so often, as far as RETOLD_MAX lets it. */
 export const RETELL_MS = 500;

@@ -5,18 +5,22 @@
 // Guarantees: nothing here blocks a request or throws into one; a message that is lost is made up for by the landing.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import { addUsed, isNothing, nothingUsed, type Used } from '../../../pipeline/domain/budgets/budget.ts';
 import { burstOf, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import {
+  type Reservations,
+  reservationsShape,
+  reservationsSubject,
+  reservingProcess,
+  type UseRow,
+} from '../../../schemas/signals/reservations.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
 import { type Begun, Held } from './reservations.ts';
 import { GONE_MS, Peers } from './peers.ts';
-import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
+import { rowOf, useOf } from './use_rows.ts';
 
-/** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
-const SUBJECT = 'usage.let_in';
 /** Messages of a process are at least so far apart; what is let in meanwhile travels together. */
 const PACE_MS = 1;
 /** A process that has nothing to tell says that it is there. */
@@ -31,22 +35,7 @@ const OPEN_MAX = 100_000;
 /** What the others had let in when this process came has landed by then, as a rule: before, they rather ask another. */
 const READY_MS = 2000;
 
-const count = z.number();
-/** Number, org and uses of what was let in; number and places of what the log has; numbers of what was cancelled. */
-const message = z.object({
-  /** First in the text, where the sender reads it from its echo. */
-  n: count.default(0),
-  ready: z.boolean().default(false),
-  /** It ends. */
-  gone: z.boolean().default(false),
-  begun: z.array(z.tuple([count, z.string(), z.array(useRow)])),
-  confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
-  cancelled: z.array(count),
-  /** Org, period, scope, limit, pico-USD. */
-  crossed: z.array(z.tuple([z.string(), count, z.string(), count, z.string().regex(/^-?\d+$/)])).default([]),
-});
-type Message = z.infer<typeof message>;
-type News = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
+type News = Pick<Reservations, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
 
 const noNews = (): News => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
 const N_AT = '{"n":'.length;
@@ -71,7 +60,7 @@ interface Open {
 export class LetInSharing {
   readonly id: string = randomUUID();
   readonly #deps: SharingDeps;
-  readonly #own = `${SUBJECT}.${this.id}`;
+  readonly #own = reservationsSubject(this.id);
   readonly #peers = new Peers(this.id);
   readonly #echo = new Echo();
   /** By org: what was let in here, or is asked for, and has not ended. */
@@ -96,7 +85,7 @@ export class LetInSharing {
 
   constructor(deps: SharingDeps) {
     this.#deps = deps;
-    const heard = deps.nc.subscribe(`${SUBJECT}.*`, {
+    const heard = deps.nc.subscribe(reservationsSubject('*'), {
       callback: (error, received) => {
         if (error === null) this.#received(received);
       },
@@ -251,7 +240,7 @@ export class LetInSharing {
 
   #received(received: Msg): void {
     if (received.subject !== this.#own) {
-      this.#hear(received.subject.slice(SUBJECT.length + 1), received.string());
+      this.#hear(reservingProcess(received.subject), received.string());
       return;
     }
     this.#echo.heard(
@@ -263,9 +252,9 @@ export class LetInSharing {
   }
 
   #hear(sender: string, text: string): void {
-    let heard: Message;
+    let heard: Reservations;
     try {
-      heard = message.parse(JSON.parse(text));
+      heard = reservationsShape.parse(JSON.parse(text));
     } catch (cause) {
       this.#deps.onProblem('a message about what another process let in is not what it should be', cause);
       return;

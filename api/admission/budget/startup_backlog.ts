@@ -1,7 +1,7 @@
 // Tracks whether an API process that has just started knows how much use waits in the ingest log. That use is in no sum of the store
 // yet. The process knows it once it has counted the log (backlog.ts) or once all of the log has landed, whichever comes first.
 // Takes the end of the count and reports of landings; tells since when the process knows.
-import type { Landing } from '../../../ops/exchange/landing_reports.ts';
+import type { Landing } from '../../../schemas/signals/landing_reports.ts';
 
 /**
  * For this long after its start, a process admits nothing for an organization with a hard limit whose use it does not know. After that

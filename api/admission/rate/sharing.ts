@@ -8,36 +8,28 @@
 // grants nothing until refill has paid for it. So over any time that is longer than the debt the total is that of one process.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
+import {
+  LIMIT_STATE_SUBJECT,
+  type LimitRow,
+  limitStateShape,
+  SPENT_TENANTS_MAX,
+  spentShape,
+  spentSubject,
+  STATE_TENANTS_MAX,
+  TENANT_LENGTH_MAX,
+} from '../../../schemas/signals/rate_limits.ts';
 import { fullBucket, refill, take } from './bucket.ts';
 import type { Spent, TenantLimits } from './tenant_limits.ts';
-
-/** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
-const SPENT_SUBJECT = 'limits.spent';
-const STATE_SUBJECT = 'limits.state';
 
 /** Messages that a process may send at once, so that others hear of a burst while it goes on, and in a minute. */
 const MESSAGES_BURST = 100;
 const MESSAGES_PER_MINUTE = 6000;
 /** Beyond them what is granted travels together, so often. */
 const PACED_MS = 5;
-/** Tenants in one message; more travel in the next. Below 1 MiB with the longest names. */
-const SPENT_TENANTS_MAX = 1000;
-/** Tenants in the state that a starting process is told; below 4 MiB with the longest names. */
-const STATE_TENANTS_MAX = 5000;
-/** A longer name (no org has one, a person may) is not told: that tenant's limits hold for each process by itself. */
-const TENANT_LENGTH_MAX = 256;
 /** How long a starting process listens for the state of the others. Without others it does not wait at all. */
 const STATE_WAIT_MS = 250;
 /** Buckets that say nothing are forgotten so often. */
 const SWEEP_MS = 30_000;
-
-const kind = z.enum(['ingest', 'api', 'app']);
-const tenant = z.string().min(1).max(TENANT_LENGTH_MAX);
-/** Kind, tenant, and tokens spent or units missing. Rows instead of objects, as field names would be most of a message. */
-const row = z.tuple([kind, tenant, z.int().min(1)]);
-const spentShape = z.array(row).max(SPENT_TENANTS_MAX);
-const stateShape = z.array(row).max(STATE_TENANTS_MAX);
 
 export interface SharingDeps {
   nc: NatsConnection;
@@ -60,8 +52,8 @@ export interface LimitsSharing {
  */
 export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Promise<LimitsSharing> {
   const { nc, tracked, onProblem } = deps;
-  const own = `${SPENT_SUBJECT}.${randomUUID()}`;
-  const rowsOf = (message: Msg, shape: typeof spentShape): Row[] => {
+  const own = spentSubject(randomUUID());
+  const rowsOf = (message: Msg, shape: typeof spentShape): LimitRow[] => {
     try {
       return shape.parse(JSON.parse(message.string()));
     } catch (cause) {
@@ -69,21 +61,24 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
       return [];
     }
   };
-  const heard = nc.subscribe(`${SPENT_SUBJECT}.*`, {
+  const heard = nc.subscribe(spentSubject('*'), {
     callback: (error, message) => {
       if (error !== null || message.subject === own) return;
       limits.debit(rowsOf(message, spentShape).map(([kind, tenant, tokens]) => ({ kind, tenant, tokens })));
     },
   });
   const adopt = (message: Msg) => {
-    limits.adopt(rowsOf(message, stateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
+    limits.adopt(rowsOf(message, limitStateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
   };
   const stateText = () =>
-    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): Row => [kind, tenant, units]));
+    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): LimitRow => [kind, tenant, units]));
   // The question tells what the asker knows: of two processes that come back, the first would not find the second yet.
   const askOthers = async () => {
     try {
-      const replies = await nc.requestMany(STATE_SUBJECT, stateText(), { strategy: 'timer', maxWait: STATE_WAIT_MS });
+      const replies = await nc.requestMany(LIMIT_STATE_SUBJECT, stateText(), {
+        strategy: 'timer',
+        maxWait: STATE_WAIT_MS,
+      });
       for await (const message of replies) adopt(message);
     } catch {
       // Nobody is there to answer, or the connection went down again: what comes from now on is heard all the same.
@@ -91,7 +86,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   };
   await askOthers();
   // Answering begins after asking, so that a lone process is told at once that nobody answers.
-  const asked = nc.subscribe(STATE_SUBJECT, {
+  const asked = nc.subscribe(LIMIT_STATE_SUBJECT, {
     callback: (error, message) => {
       if (error !== null) return;
       adopt(message);
@@ -126,9 +121,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   };
 }
 
-type Row = z.infer<typeof row>;
-
-const rowsText = (rows: readonly Row[]): string =>
+const rowsText = (rows: readonly LimitRow[]): string =>
   JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));
 
 /** Sends what the limits granted, at the pace above. */
