@@ -2,10 +2,10 @@
 // made them, and a root that holds the whole.
 // In: a run, its plan and when it began. Out: request bodies in the order of sending. The same run at the same time gives
 // the same events, byte for byte, so that a service which knows them adds nothing. Pure.
-import { createHash } from 'node:crypto';
 import type { Message, Run } from './runs.ts';
 import { agentOf } from './runs.ts';
 import type { RunPlan, ToolUse, Turn } from './plan.ts';
+import { hex16 } from '../../pipeline/domain/traces/ids.ts';
 
 export interface DemoEvent {
   format: 'chatcompletion' | 'custom';
@@ -34,7 +34,6 @@ const REALM = 'demo';
 /** Every event of every demonstration has this tag. */
 export const DEMO_TAG = 'demo';
 
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** How a run ended: as it says of itself, else by its reward. */

@@ -14,7 +14,7 @@ import type { SpanDeps } from '../domain/decode/span.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { tellEvent } from '../jobs/tell.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';
-import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import type { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import { EvalFinisher } from './finish.ts';
 import { EvalKeeper, type Lane } from './keeper.ts';
 import { llmJudgeOf } from './llm.ts';

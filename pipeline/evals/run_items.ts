@@ -1,7 +1,6 @@
 // Runs the items of a chunk of a dataset: each is sent to the model, the call is recorded as a trace of its own, and its answer is judged.
 // In: the chunk's items. Out: a row for each. Guarantees: an item that was answered is not sent again (RecordedCalls), one that has a row
 // is not judged again; an item that cannot be sent has a row too, with the verdict error and no trace.
-import { createHash } from 'node:crypto';
 import { type ChatMessage, UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import type { DatasetItem } from '../../schemas/records/dataset.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
@@ -16,12 +15,13 @@ import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Redaction } from '../domain/pii/pii.ts';
 import type { Span } from '../domain/traces/span.ts';
-import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import type { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import { EvalFailed } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';
 import { failIfAllRefused, judgeFor, type JudgeTrace, type TraceScorerOptions } from './score_traces.ts';
 import { allEnded } from './settled.ts';
 import type { ScoreChunk } from './worker.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 /** Of each try of a call. */
 const CALL_TIMEOUT_MS = 120_000;
@@ -162,4 +162,3 @@ function judgedSpan(span: Span): JudgedTrace {
 const itemKey = ({ org_id, eval_id }: EvalRecord, item_index: number): string =>
   ['dataset', org_id, eval_id, String(item_index)].join('\n');
 const itemTrace = (record: EvalRecord, item_index: number): string => `trc_${hex16(itemKey(record, item_index))}`;
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -10,7 +10,7 @@ import { chunkRange } from '../domain/evals/chunks.ts';
 import { compileRule, RuleError, type RuleScorer } from '../domain/judging/rules.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import { type Runner, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
-import { judgedTraceGroups } from '../judging/read_traces.ts';
+import { judgedTraceGroups } from '../judging/stored_traces.ts';
 import { EvalFailed, type EvalRecords } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';
 import { allEnded } from './settled.ts';

@@ -2,7 +2,6 @@
 // out of the ordinary, each once. In: costs by day, model and agent; each org's config. Out: rows of the table anomalies, and
 // one cost.anomaly for each. Guarantees: the event goes out before its row is written, under an id that follows from org and
 // day, so that after a crash in between it goes out again under the same id, and none is forgotten.
-import { createHash } from 'node:crypto';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -12,6 +11,7 @@ import { dateOf, dayOf } from '../domain/time/days.ts';
 import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
 import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './tell.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 export const ANOMALIES = 'anomalies';
 /** Orgs that have had data within this many days are looked at: the longest lookback. */
@@ -143,5 +143,3 @@ function eventOf(org_id: string, anomaly_id: string, day: number, anomaly: Found
     },
   };
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

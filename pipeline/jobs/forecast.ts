@@ -3,7 +3,7 @@
 // cost.forecast_breach an org, period and resource, and a note of it in the org's budget state. Guarantees: the event goes out
 // before the note, under an id that follows from what it tells, so that after a crash in between it goes out again as the same.
 // The forecast of costs needs no run: it is learned whenever it is read.
-import { createHash } from 'node:crypto';
+import { hex16 } from '../domain/traces/ids.ts';
 import { type BudgetRecord, type BudgetState, RESOURCES, type ResourceName } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -133,10 +133,7 @@ async function tellOnce(
   const periodStart = Date.parse(period_start);
   if (stateIn(states.get(orgKey(org_id)), periodStart)?.told.includes(key) === true) return false;
   const event = 'cost.forecast_breach';
-  const id = createHash('sha256')
-    .update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`)
-    .digest('hex')
-    .slice(0, 16);
+  const id = hex16(`${event}\n${org_id}\n${period_start}\n${breach.resource}`);
   await tell({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
   await states.change(orgKey(org_id), (state) =>
     toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),

@@ -4,7 +4,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { parseJudge, type JudgeRecord } from '../../schemas/records/judge.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { compileJudge, type OrgJudges, type RuleJudge } from './score.ts';
+import { compileJudge, type OrgJudges, type RuleJudge } from './rule_judges.ts';
 
 export interface Judges {
   /** Those of an org; null where it has none. The same object for as long as nothing changes. */

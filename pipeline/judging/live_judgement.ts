@@ -1,6 +1,5 @@
 // One live trace by one LLM judge. In: a task. Out: a row of scores, the breach where it is one, and how it ended. Guarantees: what has a row
 // is not judged again; the row is stored before the breach is told, and told again by whoever finds the row.
-import { createHash } from 'node:crypto';
 import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -11,9 +10,10 @@ import type { ClickHouse } from '../../sql/client/client.ts';
 import { writeScores } from '../../sql/stores/judge_scores.ts';
 import { readLiveScore } from '../../sql/stores/judging.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
-import type { JudgeBook } from './judge_book.ts';
+import type { JudgeVersions } from './llm_judge_versions.ts';
 import type { LlmJudgement, LlmJudges } from './llm_judges.ts';
-import { readJudgedTraces } from './read_traces.ts';
+import { readJudgedTraces } from './stored_traces.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
@@ -26,7 +26,7 @@ export class NotYet extends Error {}
 export interface LiveJudgementOptions {
   log: Log;
   clickhouse: ClickHouse;
-  book: Pick<JudgeBook, 'version'>;
+  book: Pick<JudgeVersions, 'version'>;
   judges: Pick<LlmJudges, 'judge'> | null;
   /** A trace that is not there for this long is gone. */
   missingMs: number;
@@ -116,5 +116,3 @@ export class LiveJudgement {
     onTold(event);
   }
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -14,9 +14,9 @@ import { type ClickHouse, StoreUnavailable } from '../../sql/client/client.ts';
 import { retryDelayMs, type RetryBounds } from '../queues/backoff.ts';
 import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { type Delivery, QueueConsumer } from '../queues/queue_consumer.ts';
-import type { Cooldown } from './cooldown.ts';
+import type { Cooldown } from './live_cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
-import type { JudgeBook } from './judge_book.ts';
+import type { JudgeVersions } from './llm_judge_versions.ts';
 import { type JudgementOutcome, LiveJudgement, NotYet } from './live_judgement.ts';
 import type { LlmJudges } from './llm_judges.ts';
 
@@ -65,7 +65,7 @@ export interface LiveJudgingOptions {
   log: Log;
   logger: Logger;
   clickhouse: ClickHouse;
-  book: Pick<JudgeBook, 'newest' | 'version'>;
+  book: Pick<JudgeVersions, 'newest' | 'version'>;
   cooldown: Pick<Cooldown, 'admits'>;
   /** null: there is no upstream, nothing is judged. */
   judges: Pick<LlmJudges, 'judge' | 'isUsedUp'> | null;

@@ -1,7 +1,7 @@
 // Judges traces by models. In: a judge, what is judged, and for which eval. Out: a score with its verdict and reason, or an error
 // without a score. Guarantees: no more calls than the org's quota, counted before each; each answered call is a span (RecordedCalls);
 // the same judgement asked for again, after a crash, takes the answers that there are; what the org has redacted is in no reason.
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import { type JudgeRecord, type Verdict, verdictOf } from '../../schemas/records/judge.ts';
@@ -18,7 +18,8 @@ import {
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import type { PiiRedactor } from '../domain/pii/pii.ts';
 import { periodAt } from '../domain/budgets/period.ts';
-import type { RecordedAnswer, RecordedCalls } from './recorded_calls.ts';
+import type { RecordedAnswer, RecordedCalls } from './llm_recorded_calls.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 /** Of each try. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -198,5 +199,3 @@ function nonceFor(judged: JudgedTexts): string {
     if (isSafeNonce(judged, nonce)) return nonce;
   }
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

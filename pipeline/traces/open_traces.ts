@@ -7,7 +7,7 @@ import type { Span } from '../domain/traces/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
-import type { CompleteTrace, JudgedInputs } from '../judging/judged_inputs.ts';
+import type { CompleteTrace, JudgedInputs } from '../judging/rule_inputs.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
 export interface TraceBookLimits {

@@ -9,7 +9,7 @@
 // a crash it is held again from the log; a trace with any row was decided, and as its rows say.
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
-import { addEvent } from '../judging/judged_inputs.ts';
+import { addEvent } from '../judging/rule_inputs.ts';
 import { type BookEvent, traceKey } from './open_traces.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';

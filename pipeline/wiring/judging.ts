@@ -3,12 +3,12 @@ import { openUpstream, type Upstream } from '../../ops/platform/llm/upstream.ts'
 import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
-import { Cooldown } from '../judging/cooldown.ts';
+import { Cooldown } from '../judging/live_cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
-import { JudgeBook } from '../judging/judge_book.ts';
+import { JudgeVersions } from '../judging/llm_judge_versions.ts';
 import { LiveJudging, type LiveTimings } from '../judging/live_judging.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
-import { RecordedCalls } from '../judging/recorded_calls.ts';
+import { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
@@ -51,7 +51,7 @@ export async function startJudging(
     },
   });
   const models = upstream === null ? null : openModels(upstream);
-  const book = await JudgeBook.open(log, onProblem);
+  const book = await JudgeVersions.open(log, onProblem);
   const live = new LiveJudging({
     log,
     logger,

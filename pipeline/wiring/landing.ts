@@ -9,9 +9,9 @@ import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
-import { Cooldowns } from '../judging/recent_judgements.ts';
-import { JudgedInputs } from '../judging/judged_inputs.ts';
-import { ClickHouseJudgedStore } from '../judging/judged_store.ts';
+import { LiveTaskThrottle } from '../judging/live_task_throttle.ts';
+import { JudgedInputs } from '../judging/rule_inputs.ts';
+import { ClickHouseJudgedStore } from '../judging/rule_inputs_store.ts';
 import type { Judges } from '../judging/enabled_judges.ts';
 import { KnownRows } from '../worker/known_rows.ts';
 import { Lag } from '../worker/lag.ts';
@@ -25,7 +25,7 @@ import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import type { Prices } from '../settings/prices.ts';
 import { createPublisher } from '../worker/publish.ts';
-import { scoreTraces, type ScoringDeps } from '../judging/score_completed.ts';
+import { scoreTraces, type ScoringDeps } from '../judging/rule_scores.ts';
 import { createStageRunner, type StageObserver } from '../worker/stage_runner.ts';
 import { heldAmong, TailSampler } from '../traces/tail_sampling.ts';
 import { TextMover } from '../landing/text_mover.ts';
@@ -214,7 +214,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     },
     time: new OrgTime(),
     runner: parts.patterns,
-    cooldowns: new Cooldowns(),
+    throttle: new LiveTaskThrottle(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };

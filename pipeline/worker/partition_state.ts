@@ -2,7 +2,7 @@
 // Nothing here is the only copy: all of it comes back from the store and the log.
 import type { TraceBookLimits } from '../traces/open_traces.ts';
 import { TraceBook, type StoredTrace } from '../traces/open_traces.ts';
-import type { JudgedInputs } from '../judging/judged_inputs.ts';
+import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import { TraceFilter } from '../traces/trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';

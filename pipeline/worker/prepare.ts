@@ -13,7 +13,7 @@ import { type Changes, type CountedUsage, countUsage } from '../landing/usage_ro
 import { keepForced } from '../traces/forced_traces.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/landing.ts';
 import type { LogMessage } from './log_reader.ts';
-import { judgeCompleted, type Judging, type JudgingOf } from '../judging/completed_traces.ts';
+import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
 import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';

@@ -1,6 +1,6 @@
 // The platform events and the mail that an alert of a budget is. Pure: ids and texts follow from the alert, so that an alert
 // that is told twice, after a crash, has the same ids and is known to be one.
-import { createHash } from 'node:crypto';
+import { hex16 } from '../traces/ids.ts';
 import type { DueAlert } from './alerts.ts';
 
 export interface AlertPlace {
@@ -19,7 +19,7 @@ export interface AlertEvent {
 
 /** hex16 over what an alert is: org, period, key. */
 const hexOf = (place: AlertPlace, key: string, of: string): string =>
-  createHash('sha256').update(`${place.org_id}\n${place.period_start}\n${key}\n${of}`).digest('hex').slice(0, 16);
+  hex16(`${place.org_id}\n${place.period_start}\n${key}\n${of}`);
 
 /**
  * The events of an alert: both spellings of a threshold or of a crossed soft limit, or the crossing of a hard limit, which is at no percentage that

@@ -14,12 +14,12 @@ interface Mark {
   offered: number;
 }
 
-export class Cooldowns {
+export class LiveTaskThrottle {
   /** By judge and agent; the one that was offered longest ago first. */
   readonly #marks = new Map<string, Mark>();
 
   /** Whether a trace of an agent is offered to a judge now; if so, it is taken down. */
-  pass({ org_id, judge_id, cooldown_seconds }: JudgeRecord, agent_id: string, now: number): boolean {
+  admits({ org_id, judge_id, cooldown_seconds }: JudgeRecord, agent_id: string, now: number): boolean {
     if (cooldown_seconds === 0) return true;
     const key = `${org_id} ${judge_id} ${agent_id}`;
     const cooldownMs = cooldown_seconds * SECOND_MS;

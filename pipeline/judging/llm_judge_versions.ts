@@ -4,7 +4,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
 
-export class JudgeBook {
+export class JudgeVersions {
   readonly #newest: WatchedBucket<JudgeRecord>;
   readonly #kv: KV;
   readonly #versions: KV;
@@ -16,10 +16,10 @@ export class JudgeBook {
   }
 
   /** Resolves when every judge there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeBook> {
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeVersions> {
     const [kv, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
     const newest = await WatchedBucket.open(log.nc, kv, { name: 'judges', parse: parseJudge, onProblem });
-    return new JudgeBook(newest, kv, versions);
+    return new JudgeVersions(newest, kv, versions);
   }
 
   /** The newest version; null where there is none. @throws Error when NATS does not answer */

@@ -2,11 +2,12 @@
 // In: tasks, in any order, in any worker. Guarantees: exact, by a CAS write for each that is let through; a task that was let through is let
 // through again when it comes again, unless ADMITTED_MAX others were since then; of two traces that complete too close to each other the one
 // whose task comes first is judged, and none that completed before one that was.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../ops/platform/nats/conflict.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 import { judgeKey } from '../../schemas/records/judge.ts';
 
 const TRIES_MAX = 50;
@@ -80,10 +81,9 @@ export class Cooldown {
   }
 }
 
-const idOf = ({ task_id }: JudgingTask): string => hash(task_id, 16);
-const hash = (text: string, chars: number): string => createHash('sha256').update(text).digest('hex').slice(0, chars);
+const idOf = ({ task_id }: JudgingTask): string => hex16(task_id);
 
 /** Agents are named by whoever sends telemetry: their names are no keys. */
 function markKey({ org_id, judge_id, agent_id }: JudgingTask): string {
-  return `${judgeKey(org_id, judge_id)}.${hash(agent_id, 32)}`;
+  return `${judgeKey(org_id, judge_id)}.${hash('sha256', agent_id, 'hex').slice(0, 32)}`;
 }

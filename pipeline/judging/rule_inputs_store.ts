@@ -5,7 +5,7 @@ import type { Verdict } from '../../schemas/records/judge.ts';
 import type { DraftSpan, SpanPlace } from '../domain/judging/judged_draft.ts';
 import type { SpanKind } from '../domain/traces/span.ts';
 import { unfoldTexts } from '../domain/text/text_refs.ts';
-import type { Judgement } from './score.ts';
+import type { Judgement } from './rule_judges.ts';
 
 const READ_TIMEOUT_MS = 60_000;
 /** Traces of one statement: their texts are in memory together. */

@@ -2,10 +2,10 @@
 // scores. Their rows join the batch's rows, so that they land before anything is told; breaches and tasks are told with its events.
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { scoresLine } from '../landing/row_encoders.ts';
-import type { CompleteTrace } from './judged_inputs.ts';
+import type { CompleteTrace } from './rule_inputs.ts';
 import type { LandingUnit } from '../landing/landing.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
-import type { ScoredTrace } from './score_completed.ts';
+import type { ScoredTrace } from './rule_scores.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
 import type { BookEvent } from '../traces/open_traces.ts';
 

@@ -1,7 +1,6 @@
 // Judges the traces that a batch completes. In: traces with what memory holds of them. Out: for each what its judges say, as rows of
 // judge_scores, as scores for trace.completed, as breaches to tell and as tasks for LLM judges. It writes nothing.
 // A trace that was taken over may have been judged by its former owner: what that one said stands, so that nothing is scored twice.
-import { createHash } from 'node:crypto';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type JudgedDraft,
 } from '../domain/judging/judged_draft.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 import { type Runner, type RuleOnTexts, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
 import {
   breachesOf,
@@ -25,9 +25,9 @@ import {
   type Judgement,
   type OrgJudges,
   type RuleJudge,
-} from './score.ts';
-import type { Cooldowns } from './recent_judgements.ts';
-import type { CompleteTrace } from './judged_inputs.ts';
+} from './rule_judges.ts';
+import type { LiveTaskThrottle } from './live_task_throttle.ts';
+import type { CompleteTrace } from './rule_inputs.ts';
 import {
   placeKeyOf,
   READ_TRACES_MAX,
@@ -36,7 +36,7 @@ import {
   type PlaceRef,
   type StoredRef,
   type StoredTexts,
-} from './judged_store.ts';
+} from './rule_inputs_store.ts';
 import type { OrgTime } from '../../ops/platform/org_time.ts';
 
 /** Judging gives timers their turn after this long. */
@@ -51,7 +51,7 @@ export interface ScoringDeps {
   time: OrgTime;
   /** Where rules run that would take long here. */
   runner: Runner;
-  cooldowns: Cooldowns;
+  throttle: LiveTaskThrottle;
   now(): number;
   yield(): Promise<void>;
 }
@@ -145,7 +145,7 @@ async function scoreOne(
     fresh,
     breaches: breachesOf(rules, trace_id, all),
     tasks: llm
-      .filter((record) => deps.cooldowns.pass(record, judged.agent_id, deps.now()))
+      .filter((record) => deps.throttle.admits(record, judged.agent_id, deps.now()))
       .map((record) => taskOf(record, judged, deps.now())),
   };
 }
@@ -156,9 +156,8 @@ function taskOf(
   { org_id, trace_id, agent_id }: JudgedTrace,
   now: number,
 ): JudgingTask {
-  const hex = createHash('sha256').update(`live\n${org_id}\n${judge_id}\n${trace_id}`).digest('hex').slice(0, 16);
   return {
-    task_id: `task_${hex}`,
+    task_id: `task_${hex16(`live\n${org_id}\n${judge_id}\n${trace_id}`)}`,
     kind: 'live',
     org_id,
     judge_id,
