@@ -1,8 +1,9 @@
-// Fans platform events out to webhook endpoints. It takes batches of EVENTS and stores one message in WEBHOOKS for each event and
-// each subscribed endpoint of its organization.
-// Guarantees: a batch is acknowledged when all its deliveries are stored, so a crash repeats it, and the stream drops what is stored
-// twice within its deduplication window. A delivery without room becomes a dead letter, so no receiver delays the others. While
-// no organization has an endpoint, a batch costs one look into memory.
+// Fans platform events out to webhook endpoints. It takes batches of EVENTS and stores one message
+// in WEBHOOKS for each event and each subscribed endpoint of its organization. Guarantees: a batch
+// is acknowledged when all its deliveries are stored, so a crash repeats it, and the stream drops
+// what is stored twice within its deduplication window. A delivery without room becomes a dead
+// letter, so no receiver delays the others. While no organization has an endpoint, a batch costs
+// one look into memory. At most STORING_MAX deliveries are being stored at a time.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_STREAM, MESSAGE_BYTES_MAX, WEBHOOK_MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
@@ -24,11 +25,11 @@ const BATCHES_MAX = 4;
 const BATCHES_PENDING_MAX = 64;
 /** Waits while a dead letter cannot be stored. */
 const RETRY = { firstMs: 10_000, maxMs: 10_000 };
-/** Deliveries that are being stored at a time. */
+/** Maximum number of deliveries that are being stored at a time. */
 const STORING_MAX = 256;
-/** Of a payload; the rest of a message is ids and names. */
+/** Maximum bytes of a payload; the rest of a message is ids and names. */
 const PAYLOAD_BYTES_MAX = WEBHOOK_MESSAGE_BYTES_MAX - 4096;
-/** Tag of a first try, see publishDelivery. */
+/** Tag of a first attempt, see publishDelivery. */
 const FIRST_TAG = '0';
 
 export interface WebhookFanoutOptions {
@@ -40,7 +41,7 @@ export interface WebhookFanoutOptions {
   deadLetter: (message: DeadMessage) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told of what a batch has led to. */
+  /** Receives how many deliveries of a batch were stored, and how many found no room. */
   observe: (deliveries: number, overflown: number) => void;
 }
 
@@ -86,7 +87,10 @@ export class WebhookFanout {
     else this.#consumer.retry(batch, 0);
   }
 
-  /** Stores the deliveries of a batch, several at a time; not complete when the worker stops meanwhile. */
+  /**
+   * Stores the deliveries of a batch, several at a time. `complete` is false when the worker
+   * stopped before all were stored.
+   */
   async #store(events: readonly ServiceEvent[]): Promise<{ stored: number; overflown: number; complete: boolean }> {
     const { targets, backlog } = this.#options;
     const storing = new Set<Promise<void>>();
@@ -116,12 +120,12 @@ export class WebhookFanout {
 
   async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadReason, 'expired'>): Promise<void> {
     const error =
-      reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
+      reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than a webhook delivery may be';
     const end = { reason, attempts: delivery.attempt, status_code: null, error };
     await this.#options.deadLetters.put(letterOf(delivery, end, this.#options.now()));
   }
 
-  /** Tries until it works; false when the worker stopped first. */
+  /** Retries until the task succeeds; resolves with false when the worker stopped first. */
   async #untilDone(task: () => Promise<void>): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {
       try {

@@ -1,9 +1,11 @@
-// Sends webhook deliveries. It takes messages of WEBHOOKS, which all workers share, and makes signed POSTs, one log row for each
-// attempt, and dead letters of the deliveries that it gives up.
-// Guarantees: a delivery leaves the queue only when its receiver accepted or finally refused it, when its receiver was deleted
-// or disabled, or when it is stored as a dead letter. A failed attempt is enqueued as the next one before it is acknowledged,
-// so attempts are counted across workers and crashes. A delivery that is repeated after a crash has the same event id.
-// The gate bounds the attempts under way and the deliveries that wait for one; the queue consumer bounds the rest.
+// Sends webhook deliveries. It takes messages of WEBHOOKS, which all workers share, and makes
+// signed POSTs, one log row for each attempt, and dead letters of the deliveries that it gives up.
+// Guarantees: a delivery leaves the queue only when its receiver accepted or finally refused it,
+// when its receiver was deleted or disabled, or when it is stored as a dead letter. A failed
+// attempt is enqueued as the next one before it is acknowledged, so attempts are counted across
+// workers and crashes. A delivery that is repeated after a crash has the same event id. The gate
+// bounds the attempts under way and the deliveries that wait for one; the queue consumer bounds the
+// rest.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM } from '../../schemas/streams.ts';
@@ -37,20 +39,23 @@ const HELD_BYTES_MAX = GATE.waiting_bytes_max + (GATE.in_flight_max + FETCH_MAX)
 /** Waits while dead letters cannot be stored. */
 const DEAD_LETTER_RETRY = { firstMs: 1000, maxMs: 30_000 };
 const SWEEP_MS = 1000;
-/** So often pauses are looked at, while there are any. */
+/** Interval at which pauses are examined while there are any. */
 const RESUME_MS = 20;
 /** Time that attempts under way get to end on shutdown; then they are broken off and given back. */
 const DRAIN_MS = 3000;
-/** A receiver that answers 429 is left alone for as long as it asks, up to this. */
+/** Longest pause that a receiver can ask for with 429. */
 const PAUSE_MS_MAX = 60_000;
-/** A delivery may be here before word of its receiver is: for this long one without a receiver is not dropped. */
+/**
+ * Age up to which a delivery without a receiver is kept: it may arrive before the record of its
+ * receiver.
+ */
 const UNHEARD_MS_MAX = 2000;
 const USER_AGENT = 'Millrace-Webhooks/1';
 
 export interface WebhookTimings extends RetryTimings {
-  /** Of one try. */
+  /** Timeout of one attempt, milliseconds. */
   timeoutMs: number;
-  /** After this long the queue gives a delivery to another worker: longer than one waits here, is tried and is put back. */
+  /** Time after which the queue redelivers the deliveries of a worker that died. */
   ackWaitMs: number;
 }
 
@@ -65,7 +70,7 @@ export interface WebhookSenderOptions {
   timings: WebhookTimings;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told of the end of each try; seconds is null where none was made. */
+  /** Receives the end of each attempt; `seconds` is null where none was made. */
   observe: (outcome: DeliveryOutcome | 'dropped', seconds: number | null) => void;
 }
 
@@ -96,11 +101,13 @@ export class WebhookSender {
       messagesMax: MESSAGES_MAX,
       bytesMax: HELD_BYTES_MAX,
       fetchMax: FETCH_MAX,
-      // Deliveries that are put off are pending: a bound would let those of dead receivers keep out all others.
+      // Deliveries that are put off count as pending: with a bound, those of dead receivers would
+      // keep out all others.
       ackPendingMax: -1,
       ackWaitMs: timings.ackWaitMs,
       retry: DEAD_LETTER_RETRY,
-      // A repeated delivery has the same event id, so an acknowledgement that is lost costs no round trip here.
+      // A delivery whose acknowledgement is lost is repeated with the same event id, which costs
+      // less than a round trip for each.
       confirmAcks: false,
       drainMs: DRAIN_MS,
       now,
@@ -144,10 +151,13 @@ export class WebhookSender {
     else this.#resumeSoon();
   }
 
-  /** Runs a task of a delivery beside all others. It fails only with the connection: the delivery is then retried after ackWaitMs. */
+  /**
+   * Runs the task of a delivery beside all others. A task fails only when the queue or the dead
+   * letters cannot be reached: the delivery is then retried after ackWaitMs.
+   */
   #run(queued: Queued, task: Promise<void>): void {
     task.catch((error: unknown) => {
-      this.#options.logger.warn({ err: error }, 'a delivery could not be settled; it comes again');
+      this.#options.logger.warn({ err: error }, 'a delivery could not be settled; it is retried');
       this.#consumer.retry(queued, this.#options.timings.ackWaitMs);
     });
   }
@@ -169,7 +179,7 @@ export class WebhookSender {
     }, RESUME_MS);
   }
 
-  /** One try; its place at the gate is taken already. */
+  /** Makes one attempt, whose place at the gate is taken already. */
   async #send(queued: Queued): Promise<void> {
     const { value: delivery } = queued;
     const at = this.#options.now();
@@ -177,7 +187,7 @@ export class WebhookSender {
     try {
       result = await this.#post(delivery, at);
     } catch (error) {
-      // The signing secret does not open: not the receiver's fault, yet nothing that can be sent.
+      // The signing secret cannot be opened. The receiver is not at fault, but nothing can be sent.
       const message = error instanceof Error ? error.message : String(error);
       result = { status: null, error: message, retry_after: undefined, duration_ms: 0 };
     }
@@ -190,7 +200,10 @@ export class WebhookSender {
     else await this.#settle(queued, result, at);
   }
 
-  /** null when the receiver is gone or disabled. @throws SealBroken */
+  /**
+   * Resolves with the result of an attempt, or with null when the receiver is deleted or disabled.
+   * @throws SealBroken when the signing secret cannot be opened
+   */
   async #post(delivery: WebhookDelivery, at: number): Promise<AttemptResult | null> {
     const { target_kind, org_id, target_id, event_id, attempt } = delivery;
     const target: Target | null = this.#options.targets.targetOf(target_kind, org_id, target_id);
@@ -237,12 +250,13 @@ export class WebhookSender {
     await this.#consumer.acknowledge(queued);
   }
 
-  /** Found no room: to come again later, or given up when its time is over. */
+  /** Retries a delivery later that found no room, or expires it when its time is over. */
   #putOff(queued: Queued, ms: number): void {
     const { value: delivery, queued_at } = queued;
     const { timings, now } = this.#options;
     const since = delivery.first_attempt_at === 0 ? queued_at : delivery.first_attempt_at;
-    // One that was never tried is given up only for its receiver's failures, not because this service was down for long.
+    // A delivery without an attempt expires only because its receiver fails, not because this
+    // service was down for long.
     const failing = delivery.attempt > 0 || this.#gate.isFailing(laneOf(delivery));
     if (!failing || now() - since <= timings.giveUpMs) {
       this.#consumer.retry(queued, ms);
@@ -251,7 +265,7 @@ export class WebhookSender {
     this.#run(queued, this.#expire(queued));
   }
 
-  /** Ends a delivery that could not be tried again in its time. */
+  /** Dead-letters a delivery that could not be retried in time. */
   async #expire(queued: Queued): Promise<void> {
     const { value: delivery } = queued;
     const at = this.#options.now();
@@ -289,7 +303,10 @@ export class WebhookSender {
     this.#options.observe(outcome, tried ? duration_ms / 1000 : null);
   }
 
-  /** Its receiver is gone, disabled, or so new that this worker has not heard of it. */
+  /**
+   * Drops a delivery whose receiver is deleted or disabled; retries one whose receiver may be too
+   * new to be known here.
+   */
   async #drop(queued: Queued, at: number): Promise<void> {
     if (at - queued.queued_at < UNHEARD_MS_MAX) {
       this.#consumer.retry(queued, UNHEARD_MS_MAX / 4);
@@ -300,6 +317,6 @@ export class WebhookSender {
   }
 }
 
-/** Receivers are told apart by what they are, whose, and their name. */
+/** Returns the key of a receiver: its kind, its organization and its id. */
 const laneOf = ({ target_kind, org_id, target_id }: WebhookDelivery): string =>
   `${target_kind}\n${org_id}\n${target_id}`;

@@ -1,5 +1,5 @@
-// Webhooks of one worker, put together: receivers, fan-out of platform events, sender, the log of tries. Any number of workers
-// share the work.
+// Assembles the webhooks of one worker: receivers, fan-out of platform events, sender, and the log
+// of attempts. Any number of workers share the queues.
 import type { Logger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
@@ -24,7 +24,7 @@ export interface WebhooksOptions {
   logger: Logger;
   clickhouse: Pick<ClickHouse, 'execute'>;
   sealer: Sealer;
-  /** Only receivers on the public Internet: outside development. */
+  /** True to allow only receivers on the public Internet, as outside development. */
   publicOnly: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -34,11 +34,11 @@ export interface WebhooksOptions {
 }
 
 export interface Webhooks {
-  /** Ends what is under way within seconds; the rest is another worker's, or waits. */
+  /** Stops within seconds. Deliveries under way are given back to the queue. */
   stop(): Promise<void>;
 }
 
-/** Begins to fan out and to send. */
+/** Starts the fan-out and the sender. */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { log, logger, now } = options;
   const targets = await WebhookTargets.open(log, {
