@@ -1,6 +1,7 @@
-// Wires incidents into a worker: reads EVENTS for traces that failed, counts them, and keeps their incidents. All workers share
-// the reading; a message is acknowledged when what it tells is counted and its incidents have moved on, so it is done again after
-// a crash. While ClickHouse is away the messages wait in EVENTS.
+// Assembles the incidents of a worker: it reads EVENTS for traces that failed, counts them, and
+// keeps their incidents. All workers share the queue. Guarantees: a message is acknowledged when
+// its failures are counted and their incidents have advanced, so a crash repeats it. While
+// ClickHouse is unavailable, the messages wait in EVENTS.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
@@ -21,21 +22,29 @@ import type { ToldFailure } from './lookup.ts';
 import { IncidentRecords } from './records.ts';
 import { IncidentSettler } from './settler.ts';
 
-/** Names the consumer of EVENTS, its dead letters and its metrics. */
+/** Name of the durable consumer of EVENTS, its dead letters and its metrics. */
 const QUEUE = 'incidents';
-/** Messages that are counted at once; each may tell of hundreds of traces. */
+/** Maximum number of messages counted at once; each may name hundreds of traces. */
 const BATCH_MAX = 32;
-/** A message is commonly some kilobytes; the bound holds were each as large as the stream takes. */
+/**
+ * Maximum bytes held, if each message were as large as the stream accepts; commonly they have some
+ * kilobytes.
+ */
 const HELD_BYTES_MAX = 256 * 1024 * 1024;
-/** Messages come with every landing of every worker; together they cost the store a tenth. */
+/**
+ * Messages arrive with every landing of every worker; counted together they cost the store a tenth.
+ */
 const GATHER_MS = 500;
-/** Counting is half a dozen statements, however few the traces: on a busy store it has a tenth of the time, so that landings have the rest. */
+/**
+ * Counting takes half a dozen statements however few the traces. On a busy store it gets a tenth of
+ * the time, so that landings have the rest.
+ */
 const REST = { times: 9, maxMs: 5000 };
 const ACK_PENDING_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
-/** What a worker had in hand that died is counted by another after this long. */
+/** Time after which another worker counts the messages of one that died. */
 const ACK_WAIT_MS = 10_000;
-/** How long a look at what is over waits until what was told before it is counted. */
+/** Longest wait until earlier events are counted, before quiet incidents are resolved. */
 const CATCH_UP_MS_MAX = 30_000;
 const LOOK_MS = 100;
 
@@ -49,13 +58,13 @@ export interface IncidentsOptions {
   now: () => number;
   isLeader: () => boolean;
   observe: BatchConsumerOptions<unknown>['observe'];
-  /** An event of the catalog went out. */
+  /** Called for each platform event that was published. */
   onTold: (event: string) => void;
 }
 
 export interface IncidentsPart extends Incidents {
   start: () => void;
-  /** Resolves when what is in hand has ended. */
+  /** Resolves when the batch under way has ended. */
   stop: () => Promise<void>;
 }
 
@@ -131,12 +140,15 @@ function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ToldFa
   try {
     parsed = completed.parse(JSON.parse(payload));
   } catch (cause) {
-    throw new PermanentFailure('a trace.completed that is none', { cause });
+    throw new PermanentFailure('a trace.completed event with an invalid payload', { cause });
   }
   return parsed.outcome === 'success' ? [] : [{ org_id, trace_id: parsed.trace_id, told_at: created_at }];
 }
 
-/** Resolves with true when everything that EVENTS holds now has been counted, with false when that takes too long. */
+/**
+ * Resolves with true when everything that EVENTS holds now has been counted, or with false when
+ * that takes too long.
+ */
 async function caughtUp({ jsm }: Log, signal: AbortSignal): Promise<boolean> {
   const { state } = await jsm.streams.info(EVENTS_STREAM);
   const deadline = performance.now() + CATCH_UP_MS_MAX;

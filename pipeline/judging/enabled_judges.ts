@@ -1,5 +1,6 @@
-// The enabled judges of orgs as the pipeline asks for them: held in memory, kept current by a watch, each version compiled once.
-// A judge that cannot be compiled, or whose record is none, is reported and left out: traces complete without it.
+// Holds the enabled judges of every organization in memory: watched from the bucket `judges`, each
+// version compiled once. Guarantees: a judge that cannot be compiled, or whose record cannot be
+// parsed, is reported and left out, so that traces complete without it.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { parseJudge, type JudgeRecord } from '../../schemas/records/judge.ts';
@@ -7,14 +8,17 @@ import { orgKey } from '../../schemas/records/org.ts';
 import { compileJudge, type OrgJudges, type RuleJudge } from './rule_judges.ts';
 
 export interface Judges {
-  /** Those of an org; null where it has none. The same object for as long as nothing changes. */
+  /**
+   * Returns the judges of an organization, or null when it has none: the same object until one of
+   * them changes.
+   */
   of: (org_id: string) => OrgJudges | null;
   close: () => void;
 }
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
-/** Resolves when every judge there is has been loaded. */
+/** Resolves when every judge has been loaded. */
 export async function openJudges(log: Log, onProblem: OnProblem): Promise<Judges> {
   const bucket = await WatchedBucket.open(log.nc, await log.bucket('judges'), {
     name: 'judges',
@@ -24,12 +28,12 @@ export async function openJudges(log: Log, onProblem: OnProblem): Promise<Judges
   return followJudges(bucket, onProblem);
 }
 
-/** The same over a bucket that is open. */
+/** Returns the judges over a bucket that is open. */
 export function followJudges(
   bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange' | 'close'>,
   onProblem: OnProblem,
 ): Judges {
-  /** By the org's key, its judges by theirs. */
+  /** Records of judges by their key, within those of an organization by its key. */
   const records = new Map<string, Map<string, JudgeRecord>>();
   const sorted = new Map<string, OrgJudges | null>();
   const compiled = new WeakMap<JudgeRecord, RuleJudge | null>();

@@ -1,5 +1,7 @@
-// One live trace by one LLM judge. In: a task. Out: a row of scores, the breach where it is one, and how it ended. Guarantees: what has a row
-// is not judged again; the row is stored before the breach is told, and told again by whoever finds the row.
+// Judges one live trace by one LLM judge. It takes a task and stores a row of scores, publishes the
+// breach if the score is one, and returns how the task ended. Guarantees: a trace that has a score
+// of the judge is not judged again; the score is stored before its breach is published, and a
+// repetition of the task publishes the breach again under the same id.
 import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -17,10 +19,13 @@ import { hex16 } from '../domain/traces/ids.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
-/** judged; failed: an error without a score; repeated: it had a row; and why there was nothing to do. */
+/**
+ * judged: a score was stored. failed: an error was stored. repeated: a score was stored before. The
+ * others say why there was nothing to judge.
+ */
 export type JudgementOutcome = 'judged' | 'failed' | 'repeated' | 'no_trace' | 'own_call' | 'quota';
 
-/** Nothing is wrong, but it is too early. */
+/** The trace has not landed yet; the task is to be retried. */
 export class NotYet extends Error {}
 
 export interface LiveJudgementOptions {
@@ -28,7 +33,7 @@ export interface LiveJudgementOptions {
   clickhouse: ClickHouse;
   book: Pick<JudgeVersions, 'version'>;
   judges: Pick<LlmJudges, 'judge'> | null;
-  /** A trace that is not there for this long is gone. */
+  /** Age of a task after which a trace that is still missing counts as deleted, milliseconds. */
   missingMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -42,7 +47,10 @@ export class LiveJudgement {
     this.#options = options;
   }
 
-  /** @throws UpstreamFailed, StoreUnavailable, NotYet, Error: to be tried again */
+  /**
+   * Carries out a task.
+   * @throws UpstreamFailed, StoreUnavailable, NotYet or Error when the task is to be retried
+   */
   async carryOut(task: JudgingTask, newest: JudgeRecord, signal: AbortSignal): Promise<JudgementOutcome> {
     const { clickhouse, book, judges, now, missingMs } = this.#options;
     const { org_id, judge_id } = task;
@@ -55,7 +63,7 @@ export class LiveJudgement {
       { signal },
     );
     if (scored !== undefined) {
-      // Whoever scored may have died before the breach was told.
+      // The worker that stored the score may have died before it published the breach.
       await this.#tell(judge, trace_id, scored.score);
       return 'repeated';
     }
@@ -64,7 +72,7 @@ export class LiveJudgement {
       if (now() - task.created_at > missingMs) return 'no_trace';
       throw new NotYet('the trace has not landed');
     }
-    // A judge's own call: judging it would call again, and so on for ever.
+    // The trace is a judge's own call: judging it would lead to another call, without end.
     if (trace.attributes['judge_call'] === true) return 'own_call';
     let judgement: LlmJudgement;
     try {
@@ -78,7 +86,10 @@ export class LiveJudgement {
     return judgement.verdict === 'error' ? 'failed' : 'judged';
   }
 
-  /** Writes that a trace could not be judged. @throws StoreUnavailable */
+  /**
+   * Stores that the trace could not be judged.
+   * @throws StoreUnavailable
+   */
   async giveUp(task: JudgingTask, newest: JudgeRecord, reason: string, signal: AbortSignal): Promise<void> {
     const judge = await this.#options.book.version(newest, task.judge_version);
     const [trace] = await readJudgedTraces(this.#options.clickhouse, task.org_id, task.trace_ids.slice(0, 1), signal);

@@ -1,9 +1,11 @@
-// Judges live traces by LLM judges: the queue judging.live, which all workers share. A task names one trace and one judge.
-// Guarantees: a task leaves the queue when its score is stored, or when there is nothing to judge. When a worker dies, another one
-// takes its task over, and looks for the stored score and the recorded answer before it calls the upstream again. A slow or
-// unreachable upstream delays only its own tasks, which are retried for a day and then end as errors. A task of one organization
-// delays those of another by one turn. What may repeat: a call (see recorded_calls.ts), and a breach event, under the same id.
-// Held tasks are bounded in all and for each organization; a task without room is redelivered later.
+// Judges live traces by LLM judges: it consumes the queue judging.live, which all workers share. A
+// task names one trace and one judge. Guarantees: a task leaves the queue when its score is stored,
+// or when there is nothing to judge. When a worker dies, another one takes its task over, and looks
+// for the stored score and the recorded answer before it calls the upstream again. A slow or
+// unreachable upstream delays only its own tasks, which are retried for a day and then end as
+// errors. A task of one organization delays those of another by one turn. Two effects may repeat: a
+// call (see llm_recorded_calls.ts), and a breach event, under the same id. Accepted tasks are
+// bounded in all and for each organization; a task without room is redelivered later.
 import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -30,11 +32,13 @@ const ACCEPTED_ORG_MAX = 1000;
 /** Tasks without room that wait for the next batch of negative acknowledgements, a quarter of a second. */
 const PUT_OFF_MAX = 4000;
 const HELD_BYTES_MAX = 2 * FETCH_MAX * JUDGING_MESSAGE_BYTES_MAX;
-/** Judgements under way, of all orgs and of one. */
+/** Maximum number of judgements under way, of all organizations and of one. */
 const RUNNING = { totalMax: 16, orgMax: 4 };
-/** A task that found no room comes again after this, and up to twice of it. */
+/** First delay of a task without room, up to twice of it; it doubles with each redelivery. */
 const NO_ROOM_MS = 10_000;
-/** So the longest wait is NO_ROOM_MS times 64, and up to twice that: 11 to 21 minutes. */
+/**
+ * Maximum number of doublings: the longest delay is 64 to 128 times NO_ROOM_MS, 11 to 21 minutes.
+ */
 const NO_ROOM_DOUBLINGS_MAX = 6;
 const NO_UPSTREAM_LOG_MS = 60_000;
 
@@ -42,12 +46,12 @@ const NO_UPSTREAM_LOG_MS = 60_000;
 export type LiveOutcome = JudgementOutcome | 'cooldown' | 'disabled' | 'no_judge' | 'no_upstream' | 'dead';
 
 export interface LiveTimings {
-  /** What a worker had in hand that died is another's after this long. */
+  /** Time after which the queue redelivers the tasks of a worker that died, milliseconds. */
   ackWaitMs: number;
   retry: RetryBounds;
-  /** A task that could not be carried out for this long ends. */
+  /** Age at which a task that fails ends, milliseconds. */
   giveUpMs: number;
-  /** A trace that is not there for this long is gone. */
+  /** Age of a task after which a trace that is still missing counts as deleted, milliseconds. */
   missingMs: number;
   /** Time that judgements under way get to end on shutdown; then they are broken off and given back. */
   stopMs: number;
@@ -67,11 +71,11 @@ export interface LiveJudgingOptions {
   clickhouse: ClickHouse;
   book: Pick<JudgeVersions, 'newest' | 'version'>;
   cooldown: Pick<Cooldown, 'admits'>;
-  /** null: there is no upstream, nothing is judged. */
+  /** null without an upstream: nothing is judged. */
   judges: Pick<LlmJudges, 'judge' | 'isUsedUp'> | null;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told how each task ended, and of each that is to be tried again. */
+  /** Receives how each task ended, and each retry. */
   observe: (outcome: LiveOutcome | 'retried') => void;
   onTold: (event: string) => void;
   timings?: LiveTimings;
@@ -110,7 +114,8 @@ export class LiveJudging {
       messagesMax: ACCEPTED_MAX + PUT_OFF_MAX,
       bytesMax: HELD_BYTES_MAX,
       fetchMax: FETCH_MAX,
-      // Tasks that wait for a retry are pending: a bound would let those of one organization keep out all others.
+      // Tasks that wait for a retry count as pending: with a bound, those of one organization would
+      // keep out all others.
       ackPendingMax: -1,
       ackWaitMs: this.#timings.ackWaitMs,
       retry: this.#timings.retry,
@@ -144,7 +149,8 @@ export class LiveJudging {
       return;
     }
     if (this.#accepted >= ACCEPTED_MAX || (this.#acceptedOf.get(org_id) ?? 0) >= ACCEPTED_ORG_MAX) {
-      // The wait doubles: a million tasks that wait for a model that is away would otherwise be the worker's main work.
+      // The delay doubles: otherwise redelivering a million tasks of a model that is unavailable
+      // would be the worker's main work.
       const times = 2 ** Math.min(delivery.attempt, NO_ROOM_DOUBLINGS_MAX);
       this.#consumer.retry(delivery, NO_ROOM_MS * times * (1 + Math.random()));
       return;

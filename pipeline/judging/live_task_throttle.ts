@@ -1,24 +1,33 @@
-// Which live traces LLM judges are asked about at all: best effort, from memory, so that a busy agent does not send a task for each of
-// its traces. Whoever runs the judge keeps the cooldown to the letter.
+// Thins out the tasks for live LLM judges: within a cooldown, a busy agent enqueues a task for a
+// few of its traces instead of all. It is best effort, from the memory of one worker, and admits
+// too much rather than too little; live_cooldown.ts keeps the cooldown exactly when the task is
+// carried out. At most MARKS_MAX marks are held.
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 
 const MARKS_MAX = 50_000;
-/** Within a cooldown a trace is offered once in this part of it: another worker's mark may be older than ours. */
+/**
+ * Part of a cooldown in which one trace is admitted: another worker's mark may be older than this
+ * one's.
+ */
 const FRACTION = 0.1;
 const SECOND_MS = 1000;
 
 interface Mark {
-  /** When a trace was offered that, as far as this worker knows, is judged; milliseconds. */
+  /**
+   * Time of the last admission that, as far as this worker knows, led to a judgement; milliseconds.
+   */
   begun: number;
-  /** When one was offered last. */
+  /** Time of the last admission, milliseconds. */
   offered: number;
 }
 
 export class LiveTaskThrottle {
-  /** By judge and agent; the one that was offered longest ago first. */
+  /** Marks by judge and agent, the least recently admitted first. */
   readonly #marks = new Map<string, Mark>();
 
-  /** Whether a trace of an agent is offered to a judge now; if so, it is taken down. */
+  /**
+   * Returns true, and marks the time, when a trace of the agent becomes a task for the judge now.
+   */
   admits({ org_id, judge_id, cooldown_seconds }: JudgeRecord, agent_id: string, now: number): boolean {
     if (cooldown_seconds === 0) return true;
     const key = `${org_id} ${judge_id} ${agent_id}`;

@@ -1,5 +1,6 @@
-// Reads back what judges look at, where a worker does not hold it: the leading spans of traces with their texts, and the scores that
-// rules gave already. A few statements for a few traces each; only the texts that are needed leave the store.
+// Reads back what judges need of traces that a worker does not hold: the leading spans with their
+// texts, and the scores that rules gave before. Statements are bounded by READ_TRACES_MAX traces,
+// and only the texts that are needed leave the store.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import type { Verdict } from '../../schemas/records/judge.ts';
 import type { DraftSpan, SpanPlace } from '../domain/judging/judged_draft.ts';
@@ -8,20 +9,20 @@ import { unfoldTexts } from '../domain/text/text_refs.ts';
 import type { Judgement } from './rule_judges.ts';
 
 const READ_TIMEOUT_MS = 60_000;
-/** Traces of one statement: their texts are in memory together. */
+/** Maximum number of traces of one statement: their texts are in memory together. */
 export const READ_TRACES_MAX = 50;
 
-/** A trace of the partition that is asked for. Times are milliseconds since the epoch. */
+/** A trace of the partition to read. Times are milliseconds since the epoch. */
 export interface StoredRef {
   org_id: string;
   trace_id: string;
-  /** Spans of messages up to this one. */
+  /** log_seq of the newest message whose spans are read. */
   through: number;
   started_at: number;
   ended_at: number;
 }
 
-/** A span whose texts are asked for. */
+/** A span whose texts are read. */
 export interface PlaceRef {
   org_id: string;
   trace_id: string;
@@ -38,13 +39,13 @@ export const traceKeyOf = ({ org_id, trace_id }: { org_id: string; trace_id: str
   `${org_id} ${trace_id}`;
 export const placeKeyOf = (place: SpanPlace): string => place.join(':');
 
-/** What the pipeline asks of the store to judge a trace. All of one partition. */
+/** Reads of the store that judging needs, each within one partition. */
 export interface JudgedStore {
-  /** Spans of the given traces, by trace; at most READ_TRACES_MAX traces. */
+  /** Resolves with the spans of at most READ_TRACES_MAX traces, by trace. */
   spans(partition: number, refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>>;
-  /** Texts and attributes of spans, by place. */
+  /** Resolves with the texts and attributes of spans, by place. */
   texts(partition: number, refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>>;
-  /** What rules have said of the given traces, by trace. */
+  /** Resolves with the judgements that rules made of the traces, by trace. */
   judgements(partition: number, refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>>;
 }
 
@@ -172,7 +173,7 @@ export class ClickHouseJudgedStore implements JudgedStore {
   }
 
   async judgements(partition: number, refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>> {
-    // Live scores of LLM judges have no place in the log.
+    // Live scores of LLM judges have no position in the log, so log_seq excludes them.
     const rows = await this.#rows<Judgement & { org_id: string; trace_id: string; verdict: Verdict }>(
       'judged_already',
       `SELECT org_id, trace_id, judge_id, judge_version, judge_name, score, verdict, reason FROM judge_scores

@@ -1,5 +1,6 @@
-// Where judging meets a batch: of the events that the books tell, the traces that are complete and judged by somebody get their
-// scores. Their rows join the batch's rows, so that they land before anything is told; breaches and tasks are told with its events.
+// Adds the scores of rules to a batch: of the completion events in the batch, the traces that have
+// judges are judged. Guarantees: rows of scores join the rows of the batch, so that they land
+// before any event is published. Breaches and tasks are published together with the batch's events.
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { scoresLine } from '../landing/row_encoders.ts';
 import type { CompleteTrace } from './rule_inputs.ts';
@@ -13,7 +14,7 @@ export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) =>
 
 type Placed<T> = T & { partition: number };
 
-/** What a batch's complete traces lead to beside their rows. */
+/** Results of a batch's complete traces beside their rows. */
 export interface Judging {
   events: Placed<BookEvent>[];
   tasks: Placed<{ task: JudgingTask }>[];
@@ -26,9 +27,11 @@ export interface JudgeCompletedDeps {
 }
 
 /**
- * @param told events of the books, in their order; those that complete a trace get their scores
- * @param rows gets the rows of scores
- * @param landed resolves when the batches before have landed: only then can be read back what memory does not hold
+ * Judges the complete traces of a batch.
+ * @param told events of the open traces, in order; those that complete a trace get its scores
+ * @param rows receives the rows of scores
+ * @param landed resolves when the earlier batches have landed: only then can what memory does not
+ * hold be read back
  */
 export async function judgeCompleted(
   deps: JudgeCompletedDeps,
