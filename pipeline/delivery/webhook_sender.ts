@@ -32,7 +32,10 @@ const QUEUE = 'webhooks';
 const DURABLE = 'webhook_sender';
 /** Messages requested at a time. */
 const FETCH_MAX = 1000;
-/** Deliveries that only have to be put off and wait for the next batch of negative acknowledgements, a quarter of a second. */
+/**
+ * Deliveries that only have to be put off and wait for the next batch of negative acknowledgements,
+ * a quarter of a second.
+ */
 const PUT_OFF_MAX = 10_000;
 const MESSAGES_MAX = GATE.waiting_max + GATE.in_flight_max + PUT_OFF_MAX;
 const HELD_BYTES_MAX = GATE.waiting_bytes_max + (GATE.in_flight_max + FETCH_MAX) * WEBHOOK_MESSAGE_BYTES_MAX;
@@ -129,7 +132,10 @@ export class WebhookSender {
     }, SWEEP_MS);
   }
 
-  /** Ends the attempts under way within a bounded time, and gives the deliveries that wait back to the queue. */
+  /**
+   * Ends the attempts under way within a bounded time, and gives the deliveries that wait back to
+   * the queue.
+   */
   async stop(): Promise<void> {
     const stopped = this.#consumer.stop();
     if (this.#sweeping !== null) clearInterval(this.#sweeping);

@@ -25,11 +25,17 @@ import type { LlmJudges } from './llm_judges.ts';
 const QUEUE = 'judging_live';
 /** Messages requested at a time. */
 const FETCH_MAX = 500;
-/** Maximum number of accepted tasks, those that wait for their turn included; some hundred bytes each. */
+/**
+ * Maximum number of accepted tasks, those that wait for their turn included; some hundred bytes
+ * each.
+ */
 const ACCEPTED_MAX = 4000;
 /** Maximum number of accepted tasks of one organization. */
 const ACCEPTED_ORG_MAX = 1000;
-/** Tasks without room that wait for the next batch of negative acknowledgements, a quarter of a second. */
+/**
+ * Tasks without room that wait for the next batch of negative acknowledgements, a quarter of a
+ * second.
+ */
 const PUT_OFF_MAX = 4000;
 const HELD_BYTES_MAX = 2 * FETCH_MAX * JUDGING_MESSAGE_BYTES_MAX;
 /** Maximum number of judgements under way, of all organizations and of one. */
@@ -53,7 +59,9 @@ export interface LiveTimings {
   giveUpMs: number;
   /** Age of a task after which a trace that is still missing counts as deleted, milliseconds. */
   missingMs: number;
-  /** Time that judgements under way get to end on shutdown; then they are broken off and given back. */
+  /**
+   * Time that judgements under way get to end on shutdown; then they are broken off and given back.
+   */
   stopMs: number;
 }
 
@@ -130,12 +138,17 @@ export class LiveJudging {
     this.#consumer.start();
   }
 
-  /** Ends the judgements under way within `stopMs`, and gives the tasks that wait back to the queue. */
+  /**
+   * Ends the judgements under way within `stopMs`, and gives the tasks that wait back to the queue.
+   */
   async stop(): Promise<void> {
     await this.#consumer.stop();
   }
 
-  /** Examines a task as it arrives: most traces of a busy agent are within the cooldown of its judges and end here. */
+  /**
+   * Examines a task as it arrives: most traces of a busy agent are within the cooldown of its
+   * judges and end here.
+   */
   async #take(delivery: Task): Promise<void> {
     const { judges } = this.#options;
     const { org_id } = delivery.value;
@@ -166,7 +179,10 @@ export class LiveJudging {
     });
   }
 
-  /** Resolves with the newest version of the task's judge, or with null when the task has ended: there is nothing to judge now. */
+  /**
+   * Resolves with the newest version of the task's judge, or with null when the task has ended:
+   * there is nothing to judge now.
+   */
   async #judgeOf(delivery: Task): Promise<JudgeRecord | null> {
     const { book, cooldown, judges } = this.#options;
     const task = delivery.value;

@@ -14,7 +14,10 @@ export interface RetryBounds {
   maxMs: number;
 }
 
-/** Returns the milliseconds until the next attempt for a message that has failed `failures` times (1 or more). */
+/**
+ * Returns the milliseconds until the next attempt for a message that has failed `failures` times (1
+ * or more).
+ */
 export function retryDelayMs(
   failures: number,
   { firstMs, maxMs }: RetryBounds,

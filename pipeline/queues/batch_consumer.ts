@@ -1,8 +1,9 @@
-// A queue consumer that works in batches: audit entries, mails, scores, eval chunks and platform events. It gathers deliveries
-// and calls `handle` with up to `batchMax` of them, `handlersMax` calls at a time.
-// Guarantees: a message leaves the queue only after its handler has resolved; a batch that rejects is retried with backoff by
-// whichever worker receives it; a batch with a PermanentFailure is split until the message at fault is alone, which is then
-// dead-lettered. The bounds are those of the queue consumer.
+// A queue consumer that works in batches: audit entries, mails, scores, eval chunks and platform
+// events. It gathers deliveries and calls `handle` with up to `batchMax` of them, `handlersMax`
+// calls at a time. Guarantees: a message leaves the queue only after its handler has resolved; a
+// batch that rejects is retried with backoff by whichever worker receives it; a batch with a
+// PermanentFailure is split until the message at fault is alone, which is then dead-lettered. The
+// bounds are those of the queue consumer.
 import { type Delivery, QueueConsumer, type QueueConsumerOptions } from './queue_consumer.ts';
 
 /** Time within which another worker receives the messages of one that died, unless given. */
@@ -12,7 +13,10 @@ const ACK_WAIT_MS = 60_000;
 export class PermanentFailure extends Error {}
 
 export interface RestBounds {
-  /** Length of the rest as a multiple of the batch's duration: 9 leaves the work a tenth of the time. */
+  /**
+   * Length of the rest as a multiple of the batch's duration: 9 leaves the work a tenth of the
+   * time.
+   */
   times: number;
   /** Longest rest, milliseconds. */
   maxMs: number;
@@ -24,17 +28,28 @@ type Consuming<T> = Omit<
 >;
 
 export interface BatchConsumerOptions<T> extends Consuming<T> {
-  /** Does the work of a batch. All of it counts as done when the promise resolves, none of it when it rejects. */
+  /**
+   * Does the work of a batch. All of it counts as done when the promise resolves, none of it when
+   * it rejects.
+   */
   handle: (batch: readonly Delivery<T>[]) => Promise<void>;
   /** Receives the number of messages that an attempt has ended for. */
   observe: (queue: string, result: 'done' | 'retried' | 'dead', count: number) => void;
   /** Maximum number of messages in one call of the handler. */
   batchMax: number;
-  /** Time that a batch waits for more messages, milliseconds; 0 takes the messages that have arrived. */
+  /**
+   * Time that a batch waits for more messages, milliseconds; 0 takes the messages that have
+   * arrived.
+   */
   gatherMs: number;
-  /** Pause of a handler after a batch, unless the next batch is full; none unless given. It leaves the store to urgent work. */
+  /**
+   * Pause of a handler after a batch, unless the next batch is full; none unless given. It leaves
+   * the store to urgent work.
+   */
   rest?: RestBounds;
-  /** Maximum number of concurrent calls of the handler; with more than one, messages have no order. */
+  /**
+   * Maximum number of concurrent calls of the handler; with more than one, messages have no order.
+   */
   handlersMax: number;
   /** ACK_WAIT_MS unless given; a handler may take longer. */
   ackWaitMs?: number;
@@ -70,7 +85,10 @@ export class BatchConsumer<T> {
     for (let handler = 0; handler < this.#options.handlersMax; handler += 1) void this.#work();
   }
 
-  /** Gives back the messages that no handler has taken; resolves when the handlers have ended, or after a bounded wait. */
+  /**
+   * Gives back the messages that no handler has taken; resolves when the handlers have ended, or
+   * after a bounded wait.
+   */
   async stop(): Promise<void> {
     const stopped = this.#consumer.stop();
     this.#notify();

@@ -1,7 +1,8 @@
-// Stores dead letters in the stream DEAD_LETTERS, which rejects messages when it is full. A letter holds its whole body while the
-// stream is less than half full, the first CUT_BODY_BYTES_MAX of it up to nine tenths, and none of it above: the bodies of one
-// organization leave room for the letters of all others, and every letter says what died, why, and where the log holds it.
-// Storing never waits for room: without any, the caller receives NoRoomForLetter.
+// Stores dead letters in the stream DEAD_LETTERS, which rejects messages when it is full. A letter
+// holds its whole body while the stream is less than half full, the first CUT_BODY_BYTES_MAX of it
+// up to nine tenths, and none of it above: the bodies of one organization leave room for the
+// letters of all others, and every letter says what died, why, and where the log holds it. Storing
+// never waits for room: without any, the caller receives NoRoomForLetter.
 import { headers } from '@nats-io/transport-node';
 import { isFull, isTooLarge } from '../../ops/platform/nats/refused.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -23,7 +24,9 @@ const BARE_FROM = 0.9;
 /** DEAD_LETTERS has no room for the letter, not even without its body. */
 export class NoRoomForLetter extends Error {}
 
-/** Returns how many bytes of its body a letter holds. @param fill used part of the stream, 0 to 1 */
+/**
+ * Returns how many bytes of its body a letter holds. @param fill used part of the stream, 0 to 1
+ */
 export function bodyBytesMax(fill: number): number {
   if (fill < CUT_FROM) return WHOLE_BODY_BYTES_MAX;
   return fill < BARE_FROM ? CUT_BODY_BYTES_MAX : 0;
@@ -40,8 +43,10 @@ export class DeadLetters {
 
   /**
    * Resolves when the letter is stored.
-   * @param msgID id of the letter: a second letter with it is not stored within the deduplication window of the stream
-   * @throws NoRoomForLetter; Error when the server did not confirm in time, in which case the letter may be stored or not
+   * @param msgID id of the letter: a second letter with it is not stored within the deduplication
+   * window of the stream
+   * @throws NoRoomForLetter; Error when the server did not confirm in time, in which case the
+   * letter may be stored or not
    */
   async put(letter: DeadLetter, msgID: string): Promise<void> {
     let cause: unknown;
@@ -71,7 +76,10 @@ export class DeadLetters {
     });
   }
 
-  /** Resolves with the used part of the stream as last known; a letter that is rejected nevertheless is published with less of its body. */
+  /**
+   * Resolves with the used part of the stream as last known; a letter that is rejected nevertheless
+   * is published with less of its body.
+   */
   #currentFill(): Promise<number> {
     const now = performance.now();
     if (now - this.#filledAt >= FILL_AGE_MS_MAX) {
@@ -86,7 +94,8 @@ export class DeadLetters {
       const { state, config } = await this.#log.jsm.streams.info(DEAD_LETTERS_STREAM);
       return config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     } catch {
-      // The server does not answer at the moment: the publish that follows fails with it, and its caller retries.
+      // The server does not answer at the moment: the publish that follows fails with it, and its
+      // caller retries.
       return before;
     }
   }
@@ -106,7 +115,8 @@ export interface DeadMessage {
 }
 
 /**
- * Returns a function that stores a message of a queue as a dead letter. The function rejects when there is no room.
+ * Returns a function that stores a message of a queue as a dead letter. The function rejects when
+ * there is no room.
  * @param now milliseconds since the epoch
  */
 export function createDeadLetterStore(log: Log, now: () => number): (message: DeadMessage) => Promise<void> {

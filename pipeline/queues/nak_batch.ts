@@ -1,6 +1,7 @@
-// Negative acknowledgements with a delay, sent in batches. nats-server waits 10 ms longer before it looks for due messages each
-// time such a message arrives, so a steady trickle of them from all workers would keep it from ever looking. Every worker
-// therefore sends them together, at whole multiples of EVERY_MS of the clock.
+// Negative acknowledgements with a delay, sent in batches. nats-server waits 10 ms longer before it
+// looks for due messages each time such a message arrives, so a steady trickle of them from all
+// workers would keep it from ever looking. Every worker therefore sends them together, at whole
+// multiples of EVERY_MS of the clock.
 import type { JsMsg } from '@nats-io/jetstream';
 
 const EVERY_MS = 250;
@@ -17,7 +18,10 @@ export class NakBatch {
   #delayed: DelayedNak[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param isClosed returns true once the connection is closed: sending would throw, and the server redelivers the messages anyway */
+  /**
+   * @param isClosed returns true once the connection is closed: sending would throw, and the server
+   * redelivers the messages anyway
+   */
   constructor(isClosed: () => boolean) {
     this.#isClosed = isClosed;
   }

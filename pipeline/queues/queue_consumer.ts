@@ -1,14 +1,19 @@
-// The consumer of a JetStream queue: every queue of the pipeline is read by one. Messages of one stream come through one durable
-// pull consumer that any number of workers share, and each goes to `deliver`, one after the other.
+// The consumer of a JetStream queue: every queue of the pipeline is read by one. Messages of one
+// stream come through one durable pull consumer that any number of workers share, and each goes to
+// `deliver`, one after the other.
 //
-// Contract. `deliver` may return before its work is done. Each delivery ends in exactly one call of `acknowledge`, `retry`,
-// `fail` or `deadLetter`; until then this worker holds it and keeps it alive with `working`, so that the server redelivers it
-// only when the worker dies. A message that is redelivered while it is held is not delivered a second time. Delivery is at
-// least once: a worker that dies between its work and the acknowledgement leads to a repetition, which handlers must tolerate.
+// Contract. `deliver` may return before its work is done. Each delivery ends in exactly one call of
+// `acknowledge`, `retry`, `fail` or `deadLetter`; until then this worker holds it and keeps it
+// alive with `working`, so that the server redelivers it only when the worker dies. A message that
+// is redelivered while it is held is not delivered a second time. Delivery is at least once: a
+// worker that dies between its work and the acknowledgement leads to a repetition, which handlers
+// must tolerate.
 //
-// What bounds it. Held messages and their bytes: messages are requested only where the largest that the stream accepts would
-// fit. Redeliveries: a message that fails when it is older than `giveUpAfterMs`, and one that cannot be decoded, is stored as a
-// dead letter and terminated; without room for the letter it stays in its queue. Shutdown: `stop` ends GIVE_BACK_MS after `drainMs`.
+// What bounds it. Held messages and their bytes: messages are requested only where the largest that
+// the stream accepts would fit. Redeliveries: a message that fails when it is older than
+// `giveUpAfterMs`, and one that cannot be decoded, is stored as a dead letter and terminated;
+// without room for the letter it stays in its queue. Shutdown: `stop` ends GIVE_BACK_MS after
+// `drainMs`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AckPolicy, type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -35,7 +40,9 @@ const DRAIN_MS = 4000;
 const GIVE_BACK_MS = 1000;
 const NANOS_PER_MS = 1_000_000;
 
-/** One message, decoded. It stays held until it is acknowledged, retried, failed or dead-lettered. */
+/**
+ * One message, decoded. It stays held until it is acknowledged, retried, failed or dead-lettered.
+ */
 export interface Delivery<T> {
   readonly value: T;
   /** JetStream sequence, the same at every redelivery. */
@@ -55,10 +62,16 @@ export interface QueueConsumerOptions<T> {
   /** Name of the durable consumer; `queue` unless given. */
   durable?: string;
   stream: string;
-  /** Subject to read; every subject of the stream unless given. Fixed when the durable consumer is created. */
+  /**
+   * Subject to read; every subject of the stream unless given. Fixed when the durable consumer is
+   * created.
+   */
   subject?: string;
   codec: Codec<T>;
-  /** Starts the work of one message. The next message waits until it resolves; a rejection counts as `fail`. */
+  /**
+   * Starts the work of one message. The next message waits until it resolves; a rejection counts as
+   * `fail`.
+   */
   deliver: (delivery: Delivery<T>) => Promise<void> | undefined;
   /** While this returns false, messages are acknowledged without being decoded. */
   isWanted?: () => boolean;
@@ -68,24 +81,36 @@ export interface QueueConsumerOptions<T> {
   observe?: (result: 'retried' | 'dead', count: number) => void;
   /** Maximum number of held messages. */
   messagesMax: number;
-  /** Maximum bytes of held messages. A request reserves the largest message size of the stream for each message. */
+  /**
+   * Maximum bytes of held messages. A request reserves the largest message size of the stream for
+   * each message.
+   */
   bytesMax: number;
   /** Messages requested at a time; `messagesMax` unless given. */
   fetchMax?: number;
   /**
-   * Maximum number of messages that all workers together hold or have waiting for a retry. While as many wait, the queue
-   * stands still; -1 sets no bound, for queues in which the retries of one receiver must not delay the others.
+   * Maximum number of messages that all workers together hold or have waiting for a retry. While as
+   * many wait, the queue stands still; -1 sets no bound, for queues in which the retries of one
+   * receiver must not delay the others.
    */
   ackPendingMax: number;
-  /** The server redelivers a message this long after the last sign of life of the worker that holds it. */
+  /**
+   * The server redelivers a message this long after the last sign of life of the worker that holds
+   * it.
+   */
   ackWaitMs: number;
   /** Waits before a retry that `fail` or the consumer itself causes. */
   retry: RetryBounds;
   /** `fail` dead-letters messages that are older than this; unless given, it retries for ever. */
   giveUpAfterMs?: number;
-  /** True to wait until the server confirms each acknowledgement, and to remember those that it did not confirm. */
+  /**
+   * True to wait until the server confirms each acknowledgement, and to remember those that it did
+   * not confirm.
+   */
   confirmAcks: boolean;
-  /** Time that work under way gets to end on shutdown before `cutOff` aborts; DRAIN_MS unless given. */
+  /**
+   * Time that work under way gets to end on shutdown before `cutOff` aborts; DRAIN_MS unless given.
+   */
   drainMs?: number;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -94,7 +119,10 @@ export interface QueueConsumerOptions<T> {
 export class QueueConsumer<T> {
   readonly #options: QueueConsumerOptions<T>;
   readonly #durable: string;
-  /** Held messages by sequence; of a redelivered message the newest delivery, which is the one to answer. */
+  /**
+   * Held messages by sequence; of a redelivered message the newest delivery, which is the one to
+   * answer.
+   */
   readonly #held = new Map<number, JsMsg>();
   readonly #unconfirmed = new Set<number>();
   readonly #naks: NakBatch;
@@ -114,17 +142,26 @@ export class QueueConsumer<T> {
     this.#naks = new NakBatch(() => options.log.nc.isClosed());
   }
 
-  /** Aborts when `stop` begins: no further message is delivered, and work that has not begun should be given back. */
+  /**
+   * Aborts when `stop` begins: no further message is delivered, and work that has not begun should
+   * be given back.
+   */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Aborts `drainMs` after `stop` began: work that is still under way should be broken off and given back. */
+  /**
+   * Aborts `drainMs` after `stop` began: work that is still under way should be broken off and
+   * given back.
+   */
   get cutOff(): AbortSignal {
     return this.#cutOff.signal;
   }
 
-  /** Starts to consume. A server that cannot be reached and a consumer that does not exist are retried. */
+  /**
+   * Starts to consume. A server that cannot be reached and a consumer that does not exist are
+   * retried.
+   */
   start(): void {
     void this.#watchConnection();
     this.#reading = this.#read();
@@ -136,7 +173,10 @@ export class QueueConsumer<T> {
     }, this.#options.ackWaitMs / KEEP_ALIVES);
   }
 
-  /** Stops fetching. Resolves when no message is held, or GIVE_BACK_MS after `drainMs`; the server redelivers the rest. */
+  /**
+   * Stops fetching. Resolves when no message is held, or GIVE_BACK_MS after `drainMs`; the server
+   * redelivers the rest.
+   */
   async stop(): Promise<void> {
     const { drainMs = DRAIN_MS } = this.#options;
     this.#stopping.abort();
@@ -165,7 +205,10 @@ export class QueueConsumer<T> {
     this.#release(seq);
   }
 
-  /** Ends a delivery by a negative acknowledgement: the server redelivers the message after `delayMs`, at once while stopping. */
+  /**
+   * Ends a delivery by a negative acknowledgement: the server redelivers the message after
+   * `delayMs`, at once while stopping.
+   */
   retry({ seq }: Pick<Delivery<T>, 'seq'>, delayMs: number): void {
     const message = this.#held.get(seq);
     if (message === undefined) return;
@@ -176,7 +219,10 @@ export class QueueConsumer<T> {
     else this.#naks.add(message, delayMs, release);
   }
 
-  /** Ends deliveries whose work failed: retries them with backoff, and dead-letters those older than `giveUpAfterMs`. */
+  /**
+   * Ends deliveries whose work failed: retries them with backoff, and dead-letters those older than
+   * `giveUpAfterMs`.
+   */
   async fail(deliveries: readonly Delivery<T>[], error: unknown): Promise<void> {
     const { logger, queue, retry, giveUpAfterMs = Infinity, now, observe } = this.#options;
     const expired = deliveries.filter(({ queued_at }) => now() - queued_at > giveUpAfterMs);
@@ -190,7 +236,10 @@ export class QueueConsumer<T> {
     for (const delivery of retried) this.retry(delivery, retryDelayMs(delivery.attempt + 1, retry));
   }
 
-  /** Ends a delivery that can never succeed: stores it as a dead letter, then terminates the message; without room it is retried. */
+  /**
+   * Ends a delivery that can never succeed: stores it as a dead letter, then terminates the
+   * message; without room it is retried.
+   */
   async deadLetter({ seq }: Pick<Delivery<T>, 'seq'>, reason: DeadMessageReason, cause: unknown): Promise<void> {
     const { deadLetter, queue, logger, retry, observe } = this.#options;
     const message = this.#held.get(seq);
@@ -293,7 +342,10 @@ export class QueueConsumer<T> {
     }
   }
 
-  /** Acknowledges a message and waits for the server's confirmation; without one, its redelivery is acknowledged unseen. */
+  /**
+   * Acknowledges a message and waits for the server's confirmation; without one, its redelivery is
+   * acknowledged unseen.
+   */
   async #confirm(message: JsMsg): Promise<void> {
     const { seq } = message;
     const confirmed = await message.ackAck({ timeout: ACK_TIMEOUT_MS }).catch(() => false);
@@ -306,7 +358,10 @@ export class QueueConsumer<T> {
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest !== undefined) this.#unconfirmed.delete(oldest);
   }
 
-  /** Answers a message. Without a connection the answer is lost and the message redelivered; on a closed one it would throw. */
+  /**
+   * Answers a message. Without a connection the answer is lost and the message redelivered; on a
+   * closed one it would throw.
+   */
   #answer(send: () => void): void {
     if (!this.#options.log.nc.isClosed()) send();
   }
@@ -333,7 +388,10 @@ export class QueueConsumer<T> {
     return Math.max(1, Math.ceil(Math.min(fetchMax, messagesMax, Math.floor(bytesMax / this.#largestBytes)) / 2));
   }
 
-  /** Ends an open request after each reconnect: the server that it was made of has forgotten it, and it would only time out. */
+  /**
+   * Ends an open request after each reconnect: the server that it was made of has forgotten it, and
+   * it would only time out.
+   */
   async #watchConnection(): Promise<void> {
     this.#reconnected.promise.catch(() => undefined);
     for await (const { type } of this.#options.log.nc.status()) {

@@ -1,5 +1,5 @@
-// Questions near a hard limit: an API process asks the decider of the organization whether it may admit uses, and the decider
-// answers on the subject that the question names.
+// Questions near a hard limit: an API process asks the decider of the organization whether it may
+// admit uses, and the decider answers on the subject that the question names.
 import { z } from 'zod';
 import { useRow } from './reservations.ts';
 
@@ -18,7 +18,8 @@ export const budgetQuestionShape = z.object({
 export type BudgetQuestion = z.infer<typeof budgetQuestionShape>;
 
 /**
- * Returns the shape of the answers, in the order of the questions. `unknown` means that the decider cannot say.
+ * Returns the shape of the answers, in the order of the questions. `unknown` means that the decider
+ * cannot say.
  * @param codes the error codes of the API, one of which a rejection carries
  */
 export const budgetAnswersShape = <Code extends string>(codes: readonly [Code, ...Code[]]) =>

@@ -1,5 +1,6 @@
-// Requests that the owner of a partition forget what it holds in memory of erased data. The owner replies with an empty message
-// once nothing that it made of the data is on its way to the store; other workers stay silent.
+// Requests that the owner of a partition forget what it holds in memory of erased data. The owner
+// replies with an empty message once nothing that it made of the data is on its way to the store;
+// other workers stay silent.
 import { z } from 'zod';
 
 /** Subject of the requests to the owner of one partition; `*` for those of all partitions. */
@@ -10,7 +11,10 @@ export const forgottenPartition = (subject: string): number => Number(subject.sp
 export const forgetShape = z.object({
   org_id: z.string(),
   trace_ids: z.array(z.string()),
-  /** traces: what owners hold of the traces. events: which events of the traces they have seen. org: everything of the organization. */
+  /**
+   * traces: what owners hold of the traces. events: which events of the traces they have seen. org:
+   * everything of the organization.
+   */
   what: z.enum(['traces', 'events', 'org']).default('traces'),
 });
 export type Forget = z.output<typeof forgetShape>;

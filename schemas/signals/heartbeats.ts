@@ -1,5 +1,6 @@
-// Heartbeats of pipeline workers, which every process hears. They are not stored: two writes a second for each worker would be
-// most of what an idle service writes to disk, and a heartbeat older than two seconds says nothing.
+// Heartbeats of pipeline workers, which every process hears. They are not stored: two writes a
+// second for each worker would be most of what an idle service writes to disk, and a heartbeat
+// older than two seconds says nothing.
 import { z } from 'zod';
 
 export const HEARTBEAT_SUBJECT = 'workers.beat';
@@ -10,7 +11,10 @@ export const heartbeatShape = z.object({
   metrics_url: z.string(),
   /** True in the last heartbeat of a worker that shuts down in order. */
   ended: z.boolean(),
-  /** True once all parts of the worker have started and it takes job calls. Workers of an older version leave it out. */
+  /**
+   * True once all parts of the worker have started and it takes job calls. Workers of an older
+   * version leave it out.
+   */
   up: z.boolean().optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatShape>;

@@ -1,6 +1,7 @@
-// Calls that run a job on demand: from the process that was asked for it to one of the workers. The worker answers the request
-// with `jobTakenShape`, then sends `jobProgressShape` to the caller's inbox every second until the run ends. Nothing is stored: a
-// call that no worker takes is not run later.
+// Calls that run a job on demand: from the process that was asked for it to one of the workers. The
+// worker answers the request with `jobTakenShape`, then sends `jobProgressShape` to the caller's
+// inbox every second until the run ends. Nothing is stored: a call that no worker takes is not run
+// later.
 import { z } from 'zod';
 
 export const JOB_CALL_SUBJECT = 'jobs.run';
@@ -9,7 +10,10 @@ export const JOB_CALL_GROUP = 'jobs';
 
 export const jobCallShape = z.object({
   name: z.string(),
-  /** The instant as of which to run, milliseconds since the epoch; null is the time at which the run starts. */
+  /**
+   * The instant as of which to run, milliseconds since the epoch; null is the time at which the run
+   * starts.
+   */
   now: z.number().nullable(),
   args: z.unknown().optional(),
   /** Subject on which the caller hears of the progress. */
@@ -30,5 +34,8 @@ export const jobProgressShape = z.discriminatedUnion('state', [
   z.object({ state: z.literal('failed'), unavailable: z.boolean(), detail: z.string() }),
 ]);
 
-/** A run that has ended, well or not. Times are milliseconds since the epoch; `now` is the instant as of which it ran. */
+/**
+ * A run that has ended, well or not. Times are milliseconds since the epoch; `now` is the instant
+ * as of which it ran.
+ */
 export type JobEnd = Exclude<z.infer<typeof jobProgressShape>, { state: 'running' }>;

@@ -1,5 +1,6 @@
-// Reports of landings, from workers to the processes that keep accounts of usage or measure the backlog. They are not stored: a
-// process that missed one reads the store, and every binding decision rests on the checkpoint.
+// Reports of landings, from workers to the processes that keep accounts of usage or measure the
+// backlog. They are not stored: a process that missed one reads the store, and every binding
+// decision rests on the checkpoint.
 import { z } from 'zod';
 
 export const LANDINGS_SUBJECT = 'workers.landings';
@@ -21,9 +22,15 @@ const report = z.object({
   epoch: count,
   /** JetStream sequence up to which the partition has landed. */
   landed_through: count,
-  /** JetStream sequence up to which the log was read and everything of the partition landed; 0 from older workers. */
+  /**
+   * JetStream sequence up to which the log was read and everything of the partition landed; 0 from
+   * older workers.
+   */
   read_through: count.default(0),
-  /** True when the log holds events of the partition that have not landed, as far as its owner can tell. */
+  /**
+   * True when the log holds events of the partition that have not landed, as far as its owner can
+   * tell.
+   */
   behind: z.boolean().default(true),
   /** `log_seq` of the report before this one. */
   after: count,

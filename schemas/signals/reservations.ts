@@ -1,9 +1,11 @@
-// Reservations against hard limits, which every API process publishes to the subject with its id for all others. The same messages
-// serve as heartbeats of the process.
+// Reservations against hard limits, which every API process publishes to the subject with its id
+// for all others. The same messages serve as heartbeats of the process.
 import { z } from 'zod';
 
 const RESERVATIONS_SUBJECT = 'usage.let_in';
-/** Subject of the reservations of one process: its own messages are recognized without being parsed. */
+/**
+ * Subject of the reservations of one process: its own messages are recognized without being parsed.
+ */
 export const reservationsSubject = (process_id: string): string => `${RESERVATIONS_SUBJECT}.${process_id}`;
 /** Returns the id of the process that published to the subject. */
 export const reservingProcess = (subject: string): string => subject.slice(RESERVATIONS_SUBJECT.length + 1);
@@ -27,7 +29,10 @@ export const reservationsShape = z.object({
   confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
   /** Numbers of reservations that were released. */
   cancelled: z.array(count),
-  /** Hard limits that the process has seen reached: organization, start of the period, scope, limit, pico-USD. */
+  /**
+   * Hard limits that the process has seen reached: organization, start of the period, scope, limit,
+   * pico-USD.
+   */
   crossed: z.array(z.tuple([z.string(), count, z.string(), count, picoUsd])).default([]),
 });
 export type Reservations = z.infer<typeof reservationsShape>;

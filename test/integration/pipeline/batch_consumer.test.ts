@@ -1,5 +1,5 @@
-// The batch consumer against a real nats-server: what it does once, retries and dead-letters, and what happens when the server,
-// the durable consumer or a worker goes away.
+// The batch consumer against a real nats-server: what it does once, retries and dead-letters, and
+// what happens when the server, the durable consumer or a worker goes away.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';

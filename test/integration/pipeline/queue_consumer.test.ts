@@ -1,4 +1,5 @@
-// The queue consumer against a real nats-server: the parts of its contract that no batch is needed for.
+// The queue consumer against a real nats-server: the parts of its contract that no batch is needed
+// for.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
