@@ -27,7 +27,7 @@ interface Landed {
 
 export class UsageReports {
   /** Epoch and position of the newest rows that were reported, by partition. */
-  readonly #told = new Map<number, { epoch: number; log_seq: number }>();
+  readonly #reported = new Map<number, { epoch: number; log_seq: number }>();
 
   /**
    * Returns the reports of one landing. Their rows count as reported, whether or not the reports
@@ -42,7 +42,7 @@ export class UsageReports {
       const report = this.ofProgress({ partition, epoch, landed_through, read_through, behind: true });
       const [first, ...others] = byPartition.get(partition) ?? [];
       if (first === undefined) return report;
-      this.#told.set(partition, { epoch, log_seq: first.log_seq });
+      this.#reported.set(partition, { epoch, log_seq: first.log_seq });
       const rows = [first, ...others].map(rowOf);
       return { ...report, log_seq: first.log_seq, rows: rows.length > ROWS_APART_MAX ? merged(rows, accounts) : rows };
     });
@@ -50,8 +50,8 @@ export class UsageReports {
 
   /** Returns a report of how far a partition is, without rows. */
   ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): Landing {
-    const told = this.#told.get(partition);
-    const after = told?.epoch === epoch ? told.log_seq : 0;
+    const reported = this.#reported.get(partition);
+    const after = reported?.epoch === epoch ? reported.log_seq : 0;
     return { partition, epoch, landed_through, read_through, behind, after, log_seq: 0, rows: [] };
   }
 }

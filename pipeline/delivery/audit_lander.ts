@@ -49,7 +49,7 @@ const PUBLISH_TIMEOUT_MS = 3000;
  * Maximum number of remembered events whose rows wait for ClickHouse; a retry does not publish them
  * again.
  */
-const TOLD_MAX = 10_000;
+const PUBLISHED_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
 const COLUMNS = [
@@ -85,7 +85,7 @@ export interface AuditLanderOptions {
 /** Returns the audit lander of one worker. Any number of workers share the queue. */
 export function createAuditLander(options: AuditLanderOptions): BatchConsumer<AuditEntry> {
   const { log, logger, now, observe } = options;
-  const told = new Set<string>();
+  const published = new Set<string>();
   return new BatchConsumer({
     log,
     logger,
@@ -93,7 +93,7 @@ export function createAuditLander(options: AuditLanderOptions): BatchConsumer<Au
     stream: AUDIT_STREAM,
     codec: auditEntryCodec,
     handle: async (batch) => {
-      await tell(batch, told, options);
+      await publishEvents(batch, published, options);
       await landRows(options.clickhouse, {
         table: 'audit_log',
         columns: COLUMNS,
@@ -101,7 +101,7 @@ export function createAuditLander(options: AuditLanderOptions): BatchConsumer<Au
         onLanded: options.onLanded,
         storeUp: options.storeUp,
       });
-      for (const { value } of batch) told.delete(value.audit_id);
+      for (const { value } of batch) published.delete(value.audit_id);
     },
     deadLetter: createDeadLetterStore(log, now),
     observe,
@@ -117,20 +117,20 @@ export function createAuditLander(options: AuditLanderOptions): BatchConsumer<Au
   });
 }
 
-async function tell(
+async function publishEvents(
   batch: readonly Delivery<AuditEntry>[],
-  told: Set<string>,
+  published: Set<string>,
   { log, onTold }: AuditLanderOptions,
 ): Promise<void> {
   for (const { value } of batch) {
-    const event = told.has(value.audit_id) ? null : eventOf(value);
+    const event = published.has(value.audit_id) ? null : eventOf(value);
     if (event === null) continue;
     const options = { msgID: event.event_id, timeoutMs: PUBLISH_TIMEOUT_MS };
     await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [event] }, options);
     onTold(event.event);
-    told.add(value.audit_id);
-    const [oldest] = told;
-    if (told.size > TOLD_MAX && oldest !== undefined) told.delete(oldest);
+    published.add(value.audit_id);
+    const [oldest] = published;
+    if (published.size > PUBLISHED_MAX && oldest !== undefined) published.delete(oldest);
   }
 }
 

@@ -18,7 +18,7 @@ export interface EvalFinisherOptions {
   /** Returns the drop of the mean from which an organization is notified. */
   regressionDrop: (org_id: string) => number;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: RegressionEvent) => Promise<void>;
+  publish: (event: RegressionEvent) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -58,13 +58,13 @@ export class EvalFinisher {
   /** Publishes a regression and cleans up after the end of an eval, unless that is done. */
   async settle(record: EvalRecord): Promise<void> {
     if (record.status === 'running' || record.settled) return;
-    const { records, regressionDrop, tell } = this.#options;
+    const { records, regressionDrop, publish } = this.#options;
     if (record.status === 'cancelled') {
       await this.#settleCancelled(record);
       return;
     }
     const regression = regressionOf(record, regressionDrop(record.org_id));
-    if (regression !== null) await tell(regression);
+    if (regression !== null) await publish(regression);
     await records.forgetParts(record);
     await records.change(keyOf(record), (current) => (current.settled ? null : { ...current, settled: true }));
   }

@@ -27,7 +27,7 @@ import { EvalWorker } from './worker.ts';
 /** Names of the durable consumers, their dead letters and their metrics. */
 const QUEUES: Readonly<Record<Lane, string>> = { eval: 'evals', dataset: 'model_evals' };
 /** Maximum number of chunks that a worker holds of each lane. */
-const IN_HAND: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
+const HELD_MAX: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
 /** Maximum number of chunks that all workers together hold or have waiting for a retry. */
 const ACK_PENDING_MAX = 1024;
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
@@ -83,7 +83,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     clickhouse,
     logger,
     regressionDrop: (org_id) => options.policyOf(org_id).regression_drop,
-    tell: async (event) => {
+    publish: async (event) => {
       await tellEvent(log, event);
       options.onTold(event.event);
     },
@@ -171,11 +171,11 @@ function laneQueue(
     },
     deadLetter: createDeadLetterStore(log, now),
     observe,
-    messagesMax: IN_HAND[lane],
+    messagesMax: HELD_MAX[lane],
     bytesMax: HELD_BYTES_MAX,
     batchMax: 1,
     gatherMs: 0,
-    handlersMax: IN_HAND[lane],
+    handlersMax: HELD_MAX[lane],
     ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY[lane],
     ackWaitMs,

@@ -39,7 +39,7 @@ export interface EvalWorkerOptions {
 export class EvalWorker {
   readonly #options: EvalWorkerOptions;
   /** Ids of tasks under way: a task that is redelivered meanwhile runs once. */
-  readonly #inHand = new Set<string>();
+  readonly #underWay = new Set<string>();
 
   constructor(options: EvalWorkerOptions) {
     this.#options = options;
@@ -69,13 +69,13 @@ export class EvalWorker {
       return;
     }
     const id = `${eval_id}.${String(chunk)}`;
-    if (this.#inHand.has(id)) return;
-    this.#inHand.add(id);
+    if (this.#underWay.has(id)) return;
+    this.#underWay.add(id);
     try {
       // When the eval cannot go on, its other chunks are only released.
       await this.#done(record, chunk, record.error ?? (await this.#score(record, chunk, signal)));
     } finally {
-      this.#inHand.delete(id);
+      this.#underWay.delete(id);
     }
   }
 

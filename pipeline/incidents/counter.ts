@@ -5,7 +5,7 @@
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { type FailingTrace, LOOKUP_MAX, readCounted, writeFailingTraces } from '../../sql/stores/incidents.ts';
-import { keyOf, lookUpFailures, type ToldFailure } from './lookup.ts';
+import { keyOf, lookUpFailures, type ReportedFailure } from './lookup.ts';
 
 /**
  * A trace that is missing may have landed on another replica of the store; after this long it
@@ -35,19 +35,22 @@ interface CounterDeps {
  * Resolves when the traces are on disk.
  * @throws StoreUnavailable or TracesMissing: the whole batch is to be retried
  */
-export async function countFailures(deps: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
-  const distinct = [...new Map(told.map((failure) => [keyOf(failure), failure])).values()];
+export async function countFailures(deps: CounterDeps, reported: readonly ReportedFailure[]): Promise<Touched[]> {
+  const distinct = [...new Map(reported.map((failure) => [keyOf(failure), failure])).values()];
   const touched: Touched[] = [];
   for (let at = 0; at < distinct.length; at += LOOKUP_MAX)
     touched.push(...(await countSome(deps, distinct.slice(at, at + LOOKUP_MAX))));
   return touched;
 }
 
-async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
-  const byKey = new Map(told.map((failure) => [keyOf(failure), failure]));
+async function countSome(
+  { clickhouse, logger, now }: CounterDeps,
+  reported: readonly ReportedFailure[],
+): Promise<Touched[]> {
+  const byKey = new Map(reported.map((failure) => [keyOf(failure), failure]));
   const counted = await readCounted(clickhouse, {
-    orgs: told.map(({ org_id }) => org_id),
-    traces: told.map(({ trace_id }) => trace_id),
+    orgs: reported.map(({ org_id }) => org_id),
+    traces: reported.map(({ trace_id }) => trace_id),
   });
   for (const row of counted) byKey.delete(keyOf(row));
   const found = byKey.size === 0 ? [] : await lookUpFailures(clickhouse, [...byKey.values()]);
@@ -60,7 +63,6 @@ async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonl
   if (rows.length > 0) await writeFailingTraces(clickhouse, rows);
   const fresh = [...byKey.values()].filter(({ told_at }) => now() - told_at < MISSING_MS_MAX);
   if (fresh.length > 0) throw new TracesMissing(`${String(fresh.length)} traces that failed have not landed yet`);
-  if (byKey.size > 0)
-    logger.info({ traces: byKey.size }, 'traces that failed were deleted; no incident counts them');
+  if (byKey.size > 0) logger.info({ traces: byKey.size }, 'traces that failed were deleted; no incident counts them');
   return [...counted, ...rows].map(({ org_id, cluster_id, at_ms }) => ({ org_id, cluster_id, from_ms: at_ms }));
 }

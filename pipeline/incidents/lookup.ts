@@ -25,7 +25,7 @@ export interface TraceRef {
 }
 
 /** A trace whose failure was published. */
-export interface ToldFailure extends TraceRef {
+export interface ReportedFailure extends TraceRef {
   /** Milliseconds since the epoch. */
   told_at: number;
 }
@@ -55,11 +55,11 @@ export const keyOf = ({ org_id, trace_id }: TraceRef): string => `${org_id} ${tr
 
 /**
  * Looks up failing traces.
- * @param told at most LOOKUP_MAX
+ * @param reported at most LOOKUP_MAX
  * @throws StoreUnavailable
  */
-export async function lookUpFailures(clickhouse: ClickHouse, told: readonly ToldFailure[]): Promise<Failure[]> {
-  const traces = (await findTraces(clickhouse, told)).filter(({ outcome }) => outcome !== 'success');
+export async function lookUpFailures(clickhouse: ClickHouse, reported: readonly ReportedFailure[]): Promise<Failure[]> {
+  const traces = (await findTraces(clickhouse, reported)).filter(({ outcome }) => outcome !== 'success');
   const found: Failure[] = [];
   for (const stretch of together(traces, ({ started_ms, ended_ms }) => [started_ms, ended_ms])) {
     const texts = await readTexts(clickhouse, stretch);
@@ -71,8 +71,8 @@ export async function lookUpFailures(clickhouse: ClickHouse, told: readonly Told
 /**
  * Finds where traces have landed: recent ones by the time of their publication, the others by id.
  */
-async function findTraces(clickhouse: ClickHouse, told: readonly ToldFailure[]): Promise<EndedTrace[]> {
-  const left = new Map(told.map((failure) => [keyOf(failure), failure]));
+async function findTraces(clickhouse: ClickHouse, reported: readonly ReportedFailure[]): Promise<EndedTrace[]> {
+  const left = new Map(reported.map((failure) => [keyOf(failure), failure]));
   const found: EndedTrace[] = [];
   const look = async (stretches: readonly Stretch<TraceRef>[]): Promise<void> => {
     for (const { from_ms, to_ms, items } of stretches) {

@@ -18,7 +18,7 @@ import type { Incidents } from '../jobs/incidents.ts';
 import { tellEvent } from '../jobs/tell.ts';
 import { countFailures } from './counter.ts';
 import { IncidentKeeper } from './keeper.ts';
-import type { ToldFailure } from './lookup.ts';
+import type { ReportedFailure } from './lookup.ts';
 import { IncidentRecords } from './records.ts';
 import { IncidentSettler } from './settler.ts';
 
@@ -82,11 +82,11 @@ export async function openIncidents({
     logger.warn({ err: cause }, problem);
   };
   const records = await IncidentRecords.open(log, onProblem);
-  const tell = async (event: IncidentEvent): Promise<void> => {
+  const publish = async (event: IncidentEvent): Promise<void> => {
     await tellEvent(log, event);
     onTold(event.event);
   };
-  const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, tell });
+  const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, publish });
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
   const record = recordSystemMutation.bind(null, audit);
@@ -98,8 +98,8 @@ export async function openIncidents({
     stream: EVENTS_STREAM,
     codec: serviceEventsCodec,
     handle: async (batch) => {
-      const told = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
-      if (told.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, told));
+      const reported = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
+      if (reported.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, reported));
     },
     deadLetter: createDeadLetterStore(log, now),
     observe,
@@ -134,7 +134,7 @@ export async function openIncidents({
   };
 }
 
-function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ToldFailure[] {
+function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ReportedFailure[] {
   if (event !== 'trace.completed') return [];
   let parsed: z.output<typeof completed>;
   try {

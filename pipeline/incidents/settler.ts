@@ -22,7 +22,7 @@ export interface IncidentSettlerOptions {
   logger: Logger;
   isLeader: () => boolean;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: IncidentEvent) => Promise<void>;
+  publish: (event: IncidentEvent) => Promise<void>;
 }
 
 export class IncidentSettler {
@@ -65,7 +65,7 @@ export class IncidentSettler {
    */
   async settle(key: string, stored: StoredIncident): Promise<void> {
     await this.#show([stored]);
-    await this.#tell(key, stored);
+    await this.#publish(key, stored);
   }
 
   async #show(incidents: readonly StoredIncident[]): Promise<void> {
@@ -76,15 +76,15 @@ export class IncidentSettler {
   }
 
   /** Publishes the state of an incident whose row is stored, and notes that it is settled. */
-  async #tell(key: string, { record, revision }: StoredIncident): Promise<void> {
-    const { records, tell } = this.#options;
-    if (record.settled === 0) await tell(createdEvent(record));
+  async #publish(key: string, { record, revision }: StoredIncident): Promise<void> {
+    const { records, publish } = this.#options;
+    if (record.settled === 0) await publish(createdEvent(record));
     const resolved = resolvedEvent(record);
     if (resolved === null) {
       await records.write(key, { ...record, settled: record.version }, revision);
       return;
     }
-    await tell(resolved);
+    await publish(resolved);
     await records.remove(key, revision);
   }
 
@@ -105,7 +105,7 @@ export class IncidentSettler {
       const some = unsettled.slice(at, at + ROWS_MAX);
       try {
         await this.#show(some.map(([, stored]) => stored));
-        for (const [key, stored] of some) await this.#tell(key, stored);
+        for (const [key, stored] of some) await this.#publish(key, stored);
       } catch (error) {
         logger.warn({ err: error, incidents: unsettled.length - at }, 'incidents could not be published; trying again');
         this.#again = false;

@@ -64,7 +64,7 @@ export class LiveJudgement {
     );
     if (scored !== undefined) {
       // The worker that stored the score may have died before it published the breach.
-      await this.#tell(judge, trace_id, scored.score);
+      await this.#publishBreach(judge, trace_id, scored.score);
       return 'repeated';
     }
     const [trace] = await readJudgedTraces(clickhouse, org_id, [trace_id], signal);
@@ -82,7 +82,7 @@ export class LiveJudgement {
       throw error;
     }
     await this.#write(judge, trace, judgement);
-    await this.#tell(judge, trace_id, judgement.score);
+    await this.#publishBreach(judge, trace_id, judgement.score);
     return judgement.verdict === 'error' ? 'failed' : 'judged';
   }
 
@@ -109,7 +109,7 @@ export class LiveJudgement {
     ]);
   }
 
-  async #tell(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
+  async #publishBreach(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
     const breach = score === null ? null : breachOf(judge, trace_id, score);
     if (breach === null) return;
     const { log, now, onTold } = this.#options;

@@ -28,7 +28,7 @@ export interface JudgeCompletedDeps {
 
 /**
  * Judges the complete traces of a batch.
- * @param told events of the open traces, in order; those that complete a trace get its scores
+ * @param events events of the open traces, in order; those that complete a trace get its scores
  * @param rows receives the rows of scores
  * @param landed resolves when the earlier batches have landed: only then can what memory does not
  * hold be read back
@@ -36,12 +36,12 @@ export interface JudgeCompletedDeps {
 export async function judgeCompleted(
   deps: JudgeCompletedDeps,
   states: ReadonlyMap<number, PartitionState>,
-  told: readonly Placed<BookEvent>[],
+  events: readonly Placed<BookEvent>[],
   rows: Pick<LandingUnit, 'judge_scores'>,
   landed: () => Promise<void>,
 ): Promise<Judging> {
-  const complete = told.filter(({ complete: trace }) => trace !== undefined);
-  if (complete.length === 0) return { events: [...told], tasks: [] };
+  const complete = events.filter(({ complete: trace }) => trace !== undefined);
+  if (complete.length === 0) return { events: [...events], tasks: [] };
   if (complete.some(({ complete: trace }) => (trace?.stored_through ?? 0) > 0)) await landed();
   const began = performance.now();
   const scored = new Map<CompleteTrace, ScoredTrace>();
@@ -55,7 +55,7 @@ export async function judgeCompleted(
   const scored_at = deps.now();
   const breaches: Placed<BookEvent>[] = [];
   const tasks: Judging['tasks'] = [];
-  const events = told.map(({ complete: trace, ...event }) => {
+  const scoredEvents = events.map(({ complete: trace, ...event }) => {
     const result = trace === undefined ? undefined : scored.get(trace);
     if (trace === undefined || result === undefined) return event;
     const { partition } = event;
@@ -79,5 +79,5 @@ export async function judgeCompleted(
     return { ...event, payload: { ...event.payload, judge_scores: result.scores } };
   });
   deps.observer.batch('score', (performance.now() - began) / 1000, complete.length, scored.size);
-  return { events: [...events, ...breaches], tasks };
+  return { events: [...scoredEvents, ...breaches], tasks };
 }

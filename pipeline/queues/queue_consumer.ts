@@ -15,14 +15,15 @@
 // without room for the letter it stays in its queue. Shutdown: `stop` ends GIVE_BACK_MS after
 // `drainMs`.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AckPolicy, type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type Codec, FINGERPRINT_HEADER, UnknownSchemaError } from '../../schemas/codec.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
-import type { DeadMessage, DeadMessageReason } from './dead_letters.ts';
-import { NakBatch } from './nak_batch.ts';
 import { type RetryBounds, retryDelayMs } from './backoff.ts';
+import type { DeadMessage, DeadMessageReason } from './dead_letters.ts';
+import { openDurable } from './durable.ts';
+import { NakBatch } from './nak_batch.ts';
 
 /** A request for messages stays open at the server for this long, then the next one is made. */
 const FETCH_MS = 10_000;
@@ -38,11 +39,8 @@ const UNCONFIRMED_MAX = 10_000;
 const DRAIN_MS = 4000;
 /** Time after that in which work that was cut off gives its messages back. */
 const GIVE_BACK_MS = 1000;
-const NANOS_PER_MS = 1_000_000;
 
-/**
- * One message, decoded. It stays held until it is acknowledged, retried, failed or dead-lettered.
- */
+/** One decoded message, held until it is acknowledged, retried, failed or dead-lettered. */
 export interface Delivery<T> {
   readonly value: T;
   /** JetStream sequence, the same at every redelivery. */
@@ -62,16 +60,10 @@ export interface QueueConsumerOptions<T> {
   /** Name of the durable consumer; `queue` unless given. */
   durable?: string;
   stream: string;
-  /**
-   * Subject to read; every subject of the stream unless given. Fixed when the durable consumer is
-   * created.
-   */
+  /** Subject to read, fixed when the durable consumer is created; all of the stream unless given. */
   subject?: string;
   codec: Codec<T>;
-  /**
-   * Starts the work of one message. The next message waits until it resolves; a rejection counts as
-   * `fail`.
-   */
+  /** Starts the work of one message; the next waits until it resolves. Rejecting counts as `fail`. */
   deliver: (delivery: Delivery<T>) => Promise<void> | undefined;
   /** While this returns false, messages are acknowledged without being decoded. */
   isWanted?: () => boolean;
@@ -81,10 +73,7 @@ export interface QueueConsumerOptions<T> {
   observe?: (result: 'retried' | 'dead', count: number) => void;
   /** Maximum number of held messages. */
   messagesMax: number;
-  /**
-   * Maximum bytes of held messages. A request reserves the largest message size of the stream for
-   * each message.
-   */
+  /** Maximum bytes of held messages; each requested one counts as the largest of the stream. */
   bytesMax: number;
   /** Messages requested at a time; `messagesMax` unless given. */
   fetchMax?: number;
@@ -94,19 +83,13 @@ export interface QueueConsumerOptions<T> {
    * receiver must not delay the others.
    */
   ackPendingMax: number;
-  /**
-   * The server redelivers a message this long after the last sign of life of the worker that holds
-   * it.
-   */
+  /** Time without a sign of life of the worker after which the server redelivers its messages. */
   ackWaitMs: number;
   /** Waits before a retry that `fail` or the consumer itself causes. */
   retry: RetryBounds;
   /** `fail` dead-letters messages that are older than this; unless given, it retries for ever. */
   giveUpAfterMs?: number;
-  /**
-   * True to wait until the server confirms each acknowledgement, and to remember those that it did
-   * not confirm.
-   */
+  /** True to wait for the confirmation of each acknowledgement, and to remember those without. */
   confirmAcks: boolean;
   /**
    * Time that work under way gets to end on shutdown before `cutOff` aborts; DRAIN_MS unless given.
@@ -278,25 +261,11 @@ export class QueueConsumer<T> {
     }
   }
 
-  /** Opens the durable consumer: creates it where it is missing, and updates its bounds. */
   async #open(): Promise<Consumer> {
-    const { log, stream, subject, ackPendingMax, ackWaitMs } = this.#options;
+    const { log, stream } = this.#options;
     const { config } = await log.jsm.streams.info(stream);
     this.#largestBytes = config.max_msg_size > 0 ? config.max_msg_size : MESSAGE_BYTES_MAX;
-    const bounds = { ack_wait: ackWaitMs * NANOS_PER_MS, max_ack_pending: ackPendingMax, max_deliver: -1 };
-    const known = await log.jsm.consumers.info(stream, this.#durable).catch(() => null);
-    if (known === null) {
-      await log.jsm.consumers.add(stream, {
-        durable_name: this.#durable,
-        ack_policy: AckPolicy.Explicit,
-        deliver_policy: DeliverPolicy.All,
-        ...(subject === undefined ? {} : { filter_subject: subject }),
-        ...bounds,
-      });
-    } else if (known.config.max_ack_pending !== ackPendingMax || known.config.ack_wait !== bounds.ack_wait) {
-      await log.jsm.consumers.update(stream, this.#durable, bounds);
-    }
-    return log.js.consumers.get(stream, this.#durable);
+    return openDurable({ ...this.#options, durable: this.#durable });
   }
 
   async #fetch(consumer: Consumer): Promise<void> {
