@@ -1,6 +1,6 @@
-// Avro codecs of everything that crosses a process boundary on JetStream.
-// Each message names its schema by fingerprint in the header Schema-Fingerprint, so that a reader can refuse what it
-// does not know instead of misreading it.
+// Avro codecs of every message that crosses a process boundary on JetStream. Each message names its
+// schema by fingerprint in the header Schema-Fingerprint, so that a reader rejects a schema that it
+// does not know instead of misreading the message.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import avsc from 'avsc';
@@ -8,7 +8,7 @@ import type { AuditActor, AuditTarget } from './records/audit.ts';
 
 export type SourceFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app' | 'otlp' | 'gateway';
 
-/** One accepted event as it stands in the ingest log. */
+/** One accepted event, as it stands in the ingest log. */
 export interface IngestEvent {
   org_id: string;
   format: SourceFormat;
@@ -21,7 +21,7 @@ export interface IngestEvent {
   body: string;
 }
 
-/** One platform event (trace.started, …) on its way to webhooks and mail. */
+/** One platform event (trace.started, …) for webhooks and mail. */
 export interface ServiceEvent {
   event_id: string;
   event: string;
@@ -32,26 +32,26 @@ export interface ServiceEvent {
   payload: string;
 }
 
-/** What spans of one partition have cost, corrected. */
+/** Corrections to the cost of spans of one partition. */
 export interface CostCorrections {
-  /** hex16: the same however often the message is sent, and no other message's. */
+  /** Id of the message, hex16: the same at every repetition, and unique. */
   correction_hex: string;
   org_id: string;
   changes: CostChange[];
 }
 
-/** What is added to the cost of a trace, and to what was used in an hour and on a day. */
+/** Change to the cost of a trace, and to the use of an hour and a day. */
 export interface CostChange {
   trace_id: string;
-  /** Start of the hour (UTC) in which the events were received, milliseconds. */
+  /** Start of the hour (UTC) in which the events were received, milliseconds since the epoch. */
   hour: number;
-  /** Day (UTC) on which they began, days since the epoch. */
+  /** Day (UTC) on which the events began, days since the epoch. */
   day: number;
   agent_id: string;
   model: string;
   department: string;
   realm: string;
-  /** Decimal text; negative where it was too much. */
+  /** Decimal text; negative where the cost was too high. */
   cost_usd: string;
 }
 
@@ -71,7 +71,7 @@ export interface DeadLetter {
   body: Buffer;
 }
 
-/** One half of a mutation's record: that it is about to happen, or how it ended. */
+/** One half of the record of a mutation: its intent or its outcome. */
 export interface AuditEntry {
   audit_id: string;
   phase: 'intent' | 'done' | 'failed';
@@ -85,79 +85,79 @@ export interface AuditEntry {
   changes: string;
   request_id: string;
   ip: string;
-  /** Milliseconds since the epoch, of the intent; the same in both. */
+  /** Time of the intent, milliseconds since the epoch; the same in both halves. */
   created_at: number;
 }
 
-/** One mail on its way out, as plain text. */
+/** One outgoing mail, as plain text. */
 export interface Mail {
-  /** The same for every try. */
+  /** The same at every attempt. */
   mail_id: string;
   org_id: string;
-  /** One address. */
+  /** A single address. */
   to: string;
   subject: string;
   text: string;
-  /** Part of the text that no log may show; empty where there is none. */
+  /** Part of the text that no log may show; empty when there is none. */
   secret: string;
   /** Milliseconds since the epoch. */
   created_at: number;
 }
 
-/** One platform event on its way to one receiver. */
+/** One platform event for one receiver. */
 export interface WebhookDelivery {
-  /** The same for every try. */
+  /** The same at every attempt. */
   event_id: string;
   event: string;
   org_id: string;
   target_kind: 'endpoint' | 'alert';
   target_id: string;
-  /** The JSON that is signed and sent, to the byte. */
+  /** The JSON that is signed and sent, byte for byte. */
   body: string;
-  /** Of the event, milliseconds since the epoch. */
+  /** Creation of the event, milliseconds since the epoch. */
   created_at: number;
-  /** Tries that have failed before. */
+  /** Number of failed attempts before this one. */
   attempt: number;
-  /** Milliseconds since the epoch; 0 before the first try. */
+  /** Milliseconds since the epoch; 0 before the first attempt. */
   first_attempt_at: number;
-  /** When the next try is due, milliseconds since the epoch; 0 for at once. */
+  /** Time before which no attempt is made, milliseconds since the epoch; 0 for none. */
   not_before: number;
 }
 
-/** Slow judging to do: a live trace by one LLM judge, or a chunk of an eval or dataset run. */
+/** Judging work: a live trace for one LLM judge, or a chunk of an eval or dataset run. */
 export interface JudgingTask {
-  /** The same however often it is sent. */
+  /** The same at every repetition. */
   task_id: string;
   kind: 'live' | 'eval' | 'dataset';
   org_id: string;
   judge_id: string;
   judge_version: number;
-  /** Agent of a live trace; empty for none. */
+  /** Agent of a live trace; empty when the trace names none. */
   agent_id: string;
-  /** Empty for live. */
+  /** Empty for live tasks. */
   eval_id: string;
-  /** Which part of the eval; 0 for live. */
+  /** Index of the chunk in its eval; 0 for live tasks. */
   chunk: number;
-  /** Of a live task, the one trace; else of the chunk, unless the eval's record names them. */
+  /** The one trace of a live task; the traces of a chunk, unless the eval's record names them. */
   trace_ids: string[];
   /** Milliseconds since the epoch. */
   created_at: number;
 }
 
-/** What a person or an application says of a trace or a span. */
+/** Score that a person or an application gives to a trace or a span. */
 export interface UserScore {
   score_id: string;
   org_id: string;
   trace_id: string;
-  /** Empty for the trace as a whole. */
+  /** Empty when the score is for the trace as a whole. */
   span_id: string;
   /** Milliseconds since the epoch. */
   trace_started_at: number;
   name: string;
   data_type: 'numeric' | 'boolean' | 'categorical';
-  /** Of a boolean 1 or 0; null for categories. */
+  /** Numeric score; 1 or 0 for a boolean, null for a category. */
   number: number | null;
-  /** Of a category; empty otherwise. */
+  /** Category; empty otherwise. */
   text: string;
   comment: string;
   author_type: 'user' | 'api_key';
@@ -166,9 +166,12 @@ export interface UserScore {
   created_at: number;
 }
 
-/** Header of every JetStream message of ours. */
+/** Header of every JetStream message that names its schema. */
 export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
-/** Header of a dead letter that holds the first part of its body only, or nothing of it: the bytes of the whole. */
+/**
+ * Header of a dead letter that holds only the first part of its body, or none of it: the number of
+ * bytes of the whole body.
+ */
 export const BODY_BYTES_HEADER = 'Body-Bytes';
 
 export class UnknownSchemaError extends Error {}
@@ -178,8 +181,9 @@ export interface Codec<T> {
   readonly fingerprint: string;
   encode(value: T): Uint8Array;
   /**
-   * Reads a message.
-   * @throws UnknownSchemaError when the fingerprint is another schema's; Error when the bytes are no such record.
+   * Decodes a message.
+   * @throws UnknownSchemaError when the fingerprint is another schema's; Error when the bytes are
+   * not such a record
    */
   decode(bytes: Uint8Array, fingerprint: string | undefined): T;
 }

@@ -1,13 +1,13 @@
-// Which texts can name a thing in a path. In: a name that a request brings. Out: whether a client can ever address the thing by it.
-// URL parsers take `.` and `..` for steps in the path, percent-encoded too; control characters do not pass proxies; half a
-// surrogate pair has no percent-encoding.
+// Checks which texts can name a thing in a path, so that clients can address it. URL parsers treat
+// `.` and `..` as steps of the path, even percent-encoded; control characters do not pass proxies;
+// half a surrogate pair has no percent-encoding.
 
 const CONTROL = /\p{Cc}/u;
 
-/** What a refusal of such a name says. */
+/** Error detail for a name that no path can hold. */
 export const NOT_ADDRESSABLE = 'takes a text that a path can name: other than . and .., without control characters';
 
-/** Returns whether the text can be one segment of a path. */
+/** Returns true when the text can be one segment of a path. */
 export function isAddressable(text: string): boolean {
   return text !== '.' && text !== '..' && text.isWellFormed() && !CONTROL.test(text);
 }

@@ -2,10 +2,10 @@
 // tool calls below the turn that made them, and a root that spans the whole. Takes a run, its plan
 // and its start; returns request bodies in the order of sending. The same run at the same time
 // gives the same events, byte for byte, so a service that has them already adds nothing. Pure.
-import { createHash } from 'node:crypto';
 import type { Message, Run } from './runs.ts';
 import { agentOf } from './runs.ts';
 import type { RunPlan, ToolUse, Turn } from './plan.ts';
+import { hex16 } from '../../pipeline/domain/traces/ids.ts';
 
 export interface DemoEvent {
   format: 'chatcompletion' | 'custom';
@@ -34,7 +34,6 @@ const REALM = 'demo';
 /** Tag of every event of every demonstration. */
 export const DEMO_TAG = 'demo';
 
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** Returns how a run ended: its own outcome if it has one, else by its reward. */

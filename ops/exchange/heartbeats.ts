@@ -2,27 +2,11 @@
 // process hears. Storing two of them per second and worker would be most of what an idle service
 // writes to the disk, and a heartbeat older than two seconds is worthless.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
-
-const SUBJECT = 'workers.beat';
-
-const beatShape = z.object({
-  worker_id: z.string(),
-  /** URL of the worker's own metrics. */
-  metrics_url: z.string(),
-  /** True for the last heartbeat of a worker that ends in order. */
-  ended: z.boolean(),
-  /**
-   * True once the worker has started all its parts and takes job calls. Unset by workers of an
-   * older version.
-   */
-  up: z.boolean().optional(),
-});
-export type Beat = z.infer<typeof beatShape>;
+import { type Heartbeat, HEARTBEAT_SUBJECT, heartbeatShape } from '../../schemas/signals/heartbeats.ts';
 
 /** Sends a heartbeat. While the connection is down it is lost, as intended. */
-export function sendBeat(nc: NatsConnection, beat: Beat): void {
-  if (!nc.isClosed()) nc.publish(SUBJECT, JSON.stringify(beat));
+export function sendBeat(nc: NatsConnection, beat: Heartbeat): void {
+  if (!nc.isClosed()) nc.publish(HEARTBEAT_SUBJECT, JSON.stringify(beat));
 }
 
 interface Heard {
@@ -38,7 +22,7 @@ export class HeartbeatListener {
   readonly #stop: () => void;
 
   constructor(nc: NatsConnection, now: () => number = () => performance.now()) {
-    const subscription = nc.subscribe(SUBJECT, {
+    const subscription = nc.subscribe(HEARTBEAT_SUBJECT, {
       callback: (error, message) => {
         const beat = error === null ? parseBeat(message.string()) : null;
         if (beat === null) return;
@@ -91,9 +75,9 @@ export class HeartbeatListener {
   }
 }
 
-function parseBeat(text: string): Beat | null {
+function parseBeat(text: string): Heartbeat | null {
   try {
-    return beatShape.parse(JSON.parse(text));
+    return heartbeatShape.parse(JSON.parse(text));
   } catch {
     return null;
   }

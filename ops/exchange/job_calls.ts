@@ -3,40 +3,21 @@
 // its result, so a caller learns within seconds that its worker died. Nothing is stored; a call
 // that no worker takes is not run later.
 import { createInbox, type Msg, type NatsConnection, NoRespondersError, RequestError } from '@nats-io/transport-node';
-import { z } from 'zod';
+import type { z } from 'zod';
+import {
+  JOB_CALL_GROUP,
+  JOB_CALL_SUBJECT,
+  jobCallShape,
+  type JobEnd,
+  jobProgressShape,
+  jobTakenShape,
+} from '../../schemas/signals/job_calls.ts';
 
-const SUBJECT = 'jobs.run';
-const QUEUE = 'jobs';
 /** Maximum time for a worker to take or refuse a call. */
 const TAKEN_MS_MAX = 5000;
 const BEAT_MS = 1000;
 /** A worker that was silent for this long is dead or cut off. */
 const SILENT_MS_MAX = 8000;
-
-const callShape = z.object({
-  name: z.string(),
-  now: z.number().nullable(),
-  args: z.unknown().optional(),
-  inbox: z.string(),
-});
-const takenShape = z.object({ taken: z.enum(['yes', 'unknown', 'running', 'unavailable']) });
-const progressShape = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('running') }),
-  z.object({
-    state: z.literal('ended'),
-    now: z.number(),
-    started_at: z.number(),
-    ended_at: z.number(),
-    result: z.record(z.string(), z.unknown()),
-  }),
-  z.object({ state: z.literal('failed'), unavailable: z.boolean(), detail: z.string() }),
-]);
-
-/**
- * The end of a run, successful or not. Times are milliseconds since the epoch; `now` is the instant
- * as of which the job ran.
- */
-export type JobEnd = Exclude<z.infer<typeof progressShape>, { state: 'running' }>;
 
 /**
  * Result of a call. `unheard`: no worker took it, the worker that did fell silent, or the job takes
@@ -83,7 +64,7 @@ export async function callJob(
   const inbox = createInbox();
   const subscription = nc.subscribe(inbox, {
     callback: (error, message) => {
-      const progress = error === null ? parsed(progressShape, message) : null;
+      const progress = error === null ? parsed(jobProgressShape, message) : null;
       if (progress === null) return;
       clearTimeout(silent);
       if (progress.state === 'running') silent = setTimeout(silence, SILENT_MS_MAX);
@@ -91,8 +72,8 @@ export async function callJob(
     },
   });
   try {
-    const reply = await nc.request(SUBJECT, JSON.stringify({ ...call, inbox }), { timeout: TAKEN_MS_MAX });
-    const taken = parsed(takenShape, reply)?.taken ?? 'unavailable';
+    const reply = await nc.request(JOB_CALL_SUBJECT, JSON.stringify({ ...call, inbox }), { timeout: TAKEN_MS_MAX });
+    const taken = parsed(jobTakenShape, reply)?.taken ?? 'unavailable';
     if (taken === 'unavailable') return { state: 'unheard', detail: 'The worker cannot run the job now.' };
     if (taken !== 'yes') return { state: taken };
     silent ??= setTimeout(silence, SILENT_MS_MAX);
@@ -100,7 +81,9 @@ export async function callJob(
   } catch (error) {
     return {
       state: 'unheard',
-      detail: isUnanswered(error) ? 'No pipeline worker is available to run the job.' : 'The workers cannot be reached.',
+      detail: isUnanswered(error)
+        ? 'No pipeline worker is available to run the job.'
+        : 'The workers cannot be reached.',
     };
   } finally {
     subscription.unsubscribe();
@@ -121,7 +104,7 @@ function isUnanswered(error: unknown): boolean {
  */
 export function answerJobCalls(nc: NatsConnection, take: (call: JobCall) => Promise<TakenCall>): () => void {
   const answer = async (message: Msg): Promise<void> => {
-    const call = parsed(callShape, message);
+    const call = parsed(jobCallShape, message);
     if (call === null) return;
     const taken = await take({ name: call.name, now: call.now, args: call.args }).catch(() => 'unavailable' as const);
     const say = (subject: string, what: unknown): void => {
@@ -134,8 +117,8 @@ export function answerJobCalls(nc: NatsConnection, take: (call: JobCall) => Prom
     clearInterval(beats);
     say(call.inbox, end);
   };
-  const subscription = nc.subscribe(SUBJECT, {
-    queue: QUEUE,
+  const subscription = nc.subscribe(JOB_CALL_SUBJECT, {
+    queue: JOB_CALL_GROUP,
     callback: (error, message) => {
       if (error === null && message.reply !== undefined && message.reply !== '') void answer(message);
     },

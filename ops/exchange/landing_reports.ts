@@ -3,54 +3,15 @@
 // only the checkpoint is decisive. A report says how far a partition has landed, and what the
 // landing wrote for organizations with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import type { ReportProblem } from '../platform/report_problem.ts';
+import { type Landing, LANDINGS_SUBJECT, landingsShape } from '../../schemas/signals/landing_reports.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 
-const SUBJECT = 'workers.landings';
 /** Maximum rows and bytes of one message; a landing with more sends several. */
 const ROWS_MAX = 2000;
 const BYTES_MAX = 1024 * 1024;
 /** Bytes of a list besides its items. */
 const FRAME_BYTES = 16;
-
-const count = z.number();
-const row = z.object({
-  org_id: z.string(),
-  agent_id: z.string(),
-  /** Start of the hour of receipt, in milliseconds. */
-  hour: count,
-  tokens: count,
-  storage_bytes: count,
-  sandbox_micros: count,
-  cost_pico_usd: z.string().transform(BigInt),
-});
-const report = z.object({
-  partition: z.int(),
-  /** Epoch of the ownership under which the rows landed. */
-  epoch: count,
-  /** JetStream sequence up to which the partition has landed. */
-  landed_through: count,
-  /**
-   * JetStream sequence up to which the owner has read the log, with everything of its partition
-   * landed; 0 from workers that do not report it.
-   */
-  read_through: count.default(0),
-  /**
-   * True when the log holds something of the partition that has not landed, as far as its owner
-   * knows.
-   */
-  behind: z.boolean().default(true),
-  /** Position of the rows of the previous report. */
-  after: count,
-  /** Position of the rows in the store. */
-  log_seq: count,
-  rows: z.array(row),
-});
-const message = z.array(report);
-
-/** A landing in one partition, with the rows of the organizations that have a budget. */
-export type Landing = z.output<typeof report>;
 
 /**
  * Publishes reports of landings. Nothing waits for them; without a connection they are lost, and
@@ -62,7 +23,7 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
   let texts: string[] = [];
   let [rows, bytes] = [0, 0];
   const send = () => {
-    if (texts.length > 0) nc.publish(SUBJECT, `[${texts.join(',')}]`);
+    if (texts.length > 0) nc.publish(LANDINGS_SUBJECT, `[${texts.join(',')}]`);
     texts = [];
     [rows, bytes] = [0, 0];
   };
@@ -93,11 +54,11 @@ export function hearLanded(
   take: (reports: readonly Landing[]) => void,
   onProblem: ReportProblem,
 ): () => void {
-  const subscription = nc.subscribe(SUBJECT, {
+  const subscription = nc.subscribe(LANDINGS_SUBJECT, {
     callback: (error, msg) => {
       if (error !== null) return;
       try {
-        take(message.parse(JSON.parse(msg.string())));
+        take(landingsShape.parse(JSON.parse(msg.string())));
       } catch (cause) {
         onProblem('a report of a landing is not what it should be', cause);
       }

@@ -6,7 +6,8 @@ import type { ReportProblem } from '../platform/report_problem.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
-import { hearLanded, type Landing } from './landing_reports.ts';
+import type { Landing } from '../../schemas/signals/landing_reports.ts';
+import { hearLanded } from './landing_reports.ts';
 
 /** Maximum age of an account's sums; they are read again after this time, whatever was reported. */
 const REREAD_MS = 300_000;

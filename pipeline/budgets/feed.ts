@@ -1,21 +1,22 @@
-// From a landing to the reports that accounts are kept by: how far each partition is, and what the orgs that have a budget
-// used. An org without one costs nothing here. Each report names the one before it, so that whoever missed one knows.
-import type { Landing } from '../../ops/exchange/landing_reports.ts';
+// Builds the reports of landings that processes keep accounts by: how far each partition is, and
+// what the organizations with a budget used. An organization without one costs nothing. Each report
+// names the one before it, so that a process that missed one notices.
+import type { Landing } from '../../schemas/signals/landing_reports.ts';
 import { addUsed } from '../domain/budgets/budget.ts';
 import type { CountedUsage } from '../landing/usage_rows.ts';
 import type { Prepared } from '../worker/prepare.ts';
 
-/** Rows of a report that tell every agent, hour, model and the like apart. */
+/** Maximum number of rows of a report that keep agents, hours and models apart. */
 const ROWS_APART_MAX = 1000;
 
-/** Whose accounts are kept, and by what. */
+/** Which organizations have accounts, and by which limits. */
 export interface Accounts {
   isBudgeted: (org_id: string) => boolean;
-  /** Agents that have limits of their own. */
+  /** Returns the agents that have limits of their own. */
   limitedAgents: (org_id: string) => readonly string[];
 }
 
-/** What a report needs to know of a partition. */
+/** State of a partition that a report needs. */
 interface Landed {
   partition: number;
   epoch: number;
@@ -25,10 +26,13 @@ interface Landed {
 }
 
 export class UsageReports {
-  /** By partition: place of the newest rows that were told under an epoch. */
-  readonly #told = new Map<number, { epoch: number; log_seq: number }>();
+  /** Epoch and position of the newest rows that were reported, by partition. */
+  readonly #reported = new Map<number, { epoch: number; log_seq: number }>();
 
-  /** Reports of one landing. What they name counts as told, whether or not they arrive. */
+  /**
+   * Returns the reports of one landing. Their rows count as reported, whether or not the reports
+   * arrive.
+   */
   ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, accounts: Accounts): Landing[] {
     const byPartition = Map.groupBy(
       usage.filter((counted) => accounts.isBudgeted(counted.usage.org_id)),
@@ -38,16 +42,16 @@ export class UsageReports {
       const report = this.ofProgress({ partition, epoch, landed_through, read_through, behind: true });
       const [first, ...others] = byPartition.get(partition) ?? [];
       if (first === undefined) return report;
-      this.#told.set(partition, { epoch, log_seq: first.log_seq });
+      this.#reported.set(partition, { epoch, log_seq: first.log_seq });
       const rows = [first, ...others].map(rowOf);
       return { ...report, log_seq: first.log_seq, rows: rows.length > ROWS_APART_MAX ? merged(rows, accounts) : rows };
     });
   }
 
-  /** Says how far a partition is, without rows. */
+  /** Returns a report of how far a partition is, without rows. */
   ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): Landing {
-    const told = this.#told.get(partition);
-    const after = told?.epoch === epoch ? told.log_seq : 0;
+    const reported = this.#reported.get(partition);
+    const after = reported?.epoch === epoch ? reported.log_seq : 0;
     return { partition, epoch, landed_through, read_through, behind, after, log_seq: 0, rows: [] };
   }
 }
@@ -60,14 +64,15 @@ const rowOf = ({ usage: total }: CountedUsage): Row => ({
   hour: total.hour,
   tokens: total.input_tokens + total.output_tokens,
   storage_bytes: total.storage_bytes,
-  // Microseconds of sandboxes beyond 2^53 are centuries.
+  // 2^53 microseconds are centuries.
   sandbox_micros: Number(total.sandbox_micros),
   cost_pico_usd: total.cost_pico_usd,
 });
 
 /**
- * The same use in as few rows as accounts count it by, whatever a sender calls its agents: those without limits of their own are told as one.
- * Only of many: of an agent whose limit was set this very moment, the tokens of such a landing are its own with the next read of the store.
+ * Merges rows into as few as accounts need, however senders name their agents: agents without
+ * limits of their own become one row. Only large reports are merged. For an agent whose limit was
+ * set at this very moment, the tokens of such a landing count once the store is read again.
  */
 function merged(rows: readonly Row[], { limitedAgents }: Accounts): Row[] {
   const limited = new Map<string, ReadonlySet<string>>();

@@ -1,7 +1,8 @@
-// Watches budgets and tells once of each threshold and limit that is reached: platform events, mails to the owner. In: reports
-// of landings, budgets, the job that looks at run-rates. Every worker keeps the accounts, the leader alone tells.
-// Order of effects: events and mails first, with ids that follow from what they tell, then the note that they were told. So
-// after a crash in between they go out again under the same ids, and none is forgotten.
+// Watches budgets and sends each notification of a threshold or limit once: platform events, alert
+// webhooks, and mails to the owner. It takes reports of landings, budgets, and the calls of the job
+// that examines run rates. Every worker keeps the accounts; only the leader sends. Guarantees:
+// events and mails are sent first, with ids that follow from the alert, then it is noted that they
+// were. After a crash in between they are sent again under the same ids, and none is lost.
 import type { Logger } from 'pino';
 import { UsageFollower } from '../../ops/exchange/usage_follower.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -31,21 +32,21 @@ const TICK_MS = 200;
 
 export interface KeeperDeps {
   log: Log;
-  /** Every org's budget, watched; whoever opened it closes it. */
+  /** Budgets of all organizations, watched; the caller closes it. */
   records: WatchedBucket<BudgetRecord>;
   clickhouse: ClickHouse;
   logger: Logger;
   now: () => number;
   isLeader: () => boolean;
-  /** When the org's budget starts over. */
+  /** Returns when the organization's budget period starts. */
   ruleOf: (org_id: string) => PeriodRule;
-  /** Name and first owner; null while the org is not known. */
+  /** Returns the name and first owner of an organization; null while it is not known. */
   orgOf: (org_id: string) => { name: string; owner_email: string } | null;
   /** Resolves when all are stored in EVENTS. */
   tell: (org_id: string, events: readonly AlertEvent[]) => Promise<void>;
   /** Resolves when the mail is queued. */
   mail: (mail: Mail) => Promise<void>;
-  /** Resolves when the org's alert webhook is going to get the event. */
+  /** Resolves when the event is queued for the organization's alert webhook. */
   alertWebhook: (record: BudgetRecord, event: AlertEvent) => Promise<void>;
 }
 
@@ -81,7 +82,8 @@ export class BudgetKeeper {
     });
     for (const record of records.values()) this.#follow(record);
     records.onChange((key, held) => {
-      // Without a record the sums of its org must not stay: the org may be made again.
+      // Without a budget, the sums of the organization must go: one with the same id may be created
+      // again.
       if (held === null) this.#follower.unfollow(orgOfKey(key));
       else this.#follow(held.value);
     });
@@ -99,21 +101,24 @@ export class BudgetKeeper {
     return new BudgetKeeper(deps, await watch(deps.log, 'budget_states', onProblem));
   }
 
-  /** Whether anybody keeps an account of the org: only then are its landings reported. */
+  /**
+   * Returns true when accounts of the organization are kept: only then are its landings reported.
+   */
   isBudgeted(org_id: string): boolean {
     const record = this.#records.get(orgKey(org_id));
     return record !== undefined && isBudgeted(record);
   }
 
-  /** Agents of the org that have limits of their own. */
+  /** Returns the organization's agents that have limits of their own. */
   limitedAgents(org_id: string): string[] {
     const record = this.#records.get(orgKey(org_id));
     return record === undefined ? [] : limitedAgents(record);
   }
 
   /**
-   * Tells of thresholds that have been reached, or that the run-rate will reach before the period ends, as of an instant. What
-   * was used is read from the store. @returns how many orgs were looked at, and how many alerts were told
+   * Sends alerts for thresholds that are reached as of an instant, or that the run rate will reach
+   * before the period ends. Use is read from the store.
+   * @returns the number of organizations examined, and of alerts sent
    */
   async tellAsOf(now: number, signal: AbortSignal): Promise<{ orgs: number; alerts: number }> {
     const records = [...this.#records.values()].filter(isBudgeted);
@@ -136,8 +141,10 @@ export class BudgetKeeper {
   }
 
   /**
-   * Begins the period of an instant for every org that something was told of. Counters start over by themselves, as they are
-   * sums over the hours of a period, and so does what was told, as it is kept by period. @returns how many orgs were new in it
+   * Begins the period of an instant for every organization that was sent an alert. Use starts over
+   * by itself, as it is a sum over the hours of a period, and so do alerts, which are kept by
+   * period.
+   * @returns the number of organizations for which the period is new
    */
   async startOver(now: number, signal: AbortSignal): Promise<number> {
     let orgs = 0;
@@ -180,13 +187,13 @@ export class BudgetKeeper {
         await this.#tell(this.#now(record), cumulativeAlerts);
       } catch (error) {
         this.#dirty.add(org_id);
-        this.#deps.logger.warn({ err: error }, 'an alert of a budget could not be told; trying again');
+        this.#deps.logger.warn({ err: error }, 'an alert of a budget could not be sent; trying again');
         return;
       }
     }
   }
 
-  /** The org's budget by the account that is kept here. */
+  /** Returns the organization's budget by the account that is kept here. */
   #now(record: BudgetRecord): BudgetNow {
     const { org_id } = record;
     const { start, end } = this.#follower.period(org_id);

@@ -1,4 +1,5 @@
-// Wires the keeper of budgets into a worker: its watches, its ways to tell, and the reports of this worker's landings.
+// Assembles the budget keeper of a worker: its watches, its ways to notify, and the reports of this
+// worker's landings.
 import type { Logger } from '../../ops/platform/logger.ts';
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
@@ -25,7 +26,7 @@ export interface BudgetsOptions {
   logger: Logger;
   clickhouse: ClickHouse;
   policies: Policies;
-  /** As opened by records.ts. */
+  /** Opened by records.ts. */
   records: WatchedBucket<BudgetRecord>;
   isLeader: () => boolean;
   onPublished: (event: string) => void;
@@ -33,9 +34,11 @@ export interface BudgetsOptions {
 
 export interface Budgets {
   keeper: BudgetKeeper;
-  /** Reports a landing of this worker, with what orgs that have a budget used. */
+  /** Reports a landing of this worker, with the use of organizations that have a budget. */
   reportLanded: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
-  /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
+  /**
+   * Repeats how far the partitions are: a report may have been lost, and nothing may land after it.
+   */
   reportProgress: (
     states: Iterable<
       Pick<PartitionState, 'partition' | 'epoch' | 'landed_through' | 'read_through'> & { behind: boolean }

@@ -1,6 +1,9 @@
-// Lands the audit log: intents and outcomes of mutations from the queue AUDIT into ClickHouse, and the platform events that
-// some of them are into EVENTS. Guarantees: nothing leaves the queue before its row is on the disk; a batch that lands twice
-// changes nothing, as rows of one key and version are one. Events do not wait for ClickHouse; told twice, they have the same id.
+// Lands the audit log. It takes entries of the queue AUDIT, the intents and outcomes of mutations,
+// writes their rows to ClickHouse, and publishes the platform events that some mutations lead to.
+// Guarantees: an entry leaves the queue only after its row is on disk; a batch that lands twice
+// changes nothing, as the store merges rows of one key and version. Events do not wait for
+// ClickHouse; an event that is published twice has the same id. The queue consumer bounds messages
+// and bytes.
 import type { Logger } from '../../ops/platform/logger.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -9,28 +12,44 @@ import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { storeTime } from '../../sql/client/store_time.ts';
 import { eventOfMutation } from '../domain/webhooks/audit_events.ts';
-import { createBurial } from '../queues/dead_items.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { landRows } from './land_rows.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
+import type { Delivery } from '../queues/queue_consumer.ts';
 
-/** Days that a record is kept where an org has no policy of its own: seven years. */
+/**
+ * Days that a record is kept unless the organization's retention policy says otherwise: seven
+ * years.
+ */
 export const AUDIT_DAYS = 2555;
 
 const QUEUE = 'audit';
 const BATCH_MAX = 500;
-/** Bounded by what the stream takes as a message: 500 of 64 KiB. */
+/** Maximum bytes held: 500 messages of 64 KiB, the largest that the stream accepts. */
 const HELD_BYTES_MAX = 32 * 1024 * 1024;
-/** A record is to be seen about as soon as its mutation is answered, and a script's hundred mutations make few parts. */
+/**
+ * A record becomes visible soon after its mutation is answered, and a script's hundred mutations
+ * still make few parts.
+ */
 const GATHER_MS = 100;
-/** With ClickHouse away this many wait for their next try, all workers together; the rest waits in the stream. */
-const UNFINISHED_MAX = 2000;
-/** ClickHouse is asked again at least this often, so that what waited shows soon after it is back. */
+/**
+ * Maximum number of entries of all workers together that wait for a retry while ClickHouse is
+ * unavailable; the rest waits in the stream.
+ */
+const ACK_PENDING_MAX = 2000;
+/**
+ * ClickHouse is retried at least every five seconds, so that entries become visible soon after it
+ * is back.
+ */
 const RETRY = { firstMs: 200, maxMs: 5000 };
-/** What a worker had in hand that died is landed by another after this long. */
+/** Another worker lands the entries of one that died after this long. */
 const ACK_WAIT_MS = 20_000;
 const PUBLISH_TIMEOUT_MS = 3000;
-/** Events whose mutations wait for ClickHouse, not to be told again with every try. */
-const TOLD_MAX = 10_000;
+/**
+ * Maximum number of remembered events whose rows wait for ClickHouse; a retry does not publish them
+ * again.
+ */
+const PUBLISHED_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
 const COLUMNS = [
@@ -56,25 +75,25 @@ export interface AuditLanderOptions {
   clickhouse: ClickHouse;
   /** Milliseconds since the epoch. */
   now: () => number;
-  observe: WorkQueueOptions<AuditEntry>['observe'];
+  observe: BatchConsumerOptions<AuditEntry>['observe'];
   onLanded: (rows: number, seconds: number) => void;
-  /** Resolves when the tables exist; unset where they do. */
+  /** Resolves when the tables exist; unset where they exist already. */
   storeUp?: Promise<unknown> | undefined;
   onTold: (event: string) => void;
 }
 
-/** The lander of one worker; any number of them share the queue. */
-export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditEntry> {
+/** Returns the audit lander of one worker. Any number of workers share the queue. */
+export function createAuditLander(options: AuditLanderOptions): BatchConsumer<AuditEntry> {
   const { log, logger, now, observe } = options;
-  const told = new Set<string>();
-  return new WorkQueue({
+  const published = new Set<string>();
+  return new BatchConsumer({
     log,
     logger,
     queue: QUEUE,
     stream: AUDIT_STREAM,
     codec: auditEntryCodec,
     handle: async (batch) => {
-      await tell(batch, told, options);
+      await publishEvents(batch, published, options);
       await landRows(options.clickhouse, {
         table: 'audit_log',
         columns: COLUMNS,
@@ -82,36 +101,36 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
         onLanded: options.onLanded,
         storeUp: options.storeUp,
       });
-      for (const { value } of batch) told.delete(value.audit_id);
+      for (const { value } of batch) published.delete(value.audit_id);
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: BATCH_MAX,
     bytesMax: HELD_BYTES_MAX,
     batchMax: BATCH_MAX,
     gatherMs: GATHER_MS,
     handlersMax: 1,
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,
     ackWaitMs: ACK_WAIT_MS,
     now,
   });
 }
 
-async function tell(
-  batch: readonly QueueItem<AuditEntry>[],
-  told: Set<string>,
+async function publishEvents(
+  batch: readonly Delivery<AuditEntry>[],
+  published: Set<string>,
   { log, onTold }: AuditLanderOptions,
 ): Promise<void> {
   for (const { value } of batch) {
-    const event = told.has(value.audit_id) ? null : eventOf(value);
+    const event = published.has(value.audit_id) ? null : eventOf(value);
     if (event === null) continue;
     const options = { msgID: event.event_id, timeoutMs: PUBLISH_TIMEOUT_MS };
     await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [event] }, options);
     onTold(event.event);
-    told.add(value.audit_id);
-    const [oldest] = told;
-    if (told.size > TOLD_MAX && oldest !== undefined) told.delete(oldest);
+    published.add(value.audit_id);
+    const [oldest] = published;
+    if (published.size > PUBLISHED_MAX && oldest !== undefined) published.delete(oldest);
   }
 }
 
@@ -132,11 +151,11 @@ function changesOf({ audit_id, changes }: AuditEntry): Record<string, unknown> {
   try {
     return JSON.parse(changes) as Record<string, unknown>;
   } catch (cause) {
-    throw new NeverPossible(`the changes of ${audit_id} are no JSON`, { cause });
+    throw new PermanentFailure(`the changes of ${audit_id} are not JSON`, { cause });
   }
 }
 
-/** A row of audit_log, by column. */
+/** Returns the row of audit_log for an entry, by column. */
 export function auditRow(entry: AuditEntry): Record<(typeof COLUMNS)[number], string | number> {
   return {
     org_id: entry.org_id,

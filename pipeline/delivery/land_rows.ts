@@ -1,9 +1,13 @@
-// One batch of a work queue into its table of ClickHouse. Resolves when the rows are on the disk.
+// Inserts one batch of a queue into a table of ClickHouse. A batch with rows that the store rejects
+// ends as a PermanentFailure; while the store is unavailable, it is retried.
 import { classifyStoreError, type ClickHouse, StoreUnavailable } from '../../sql/client/client.ts';
 import { insertRows } from '../../sql/stores/inserts.ts';
-import { NeverPossible } from '../queues/work_queue.ts';
+import { PermanentFailure } from '../queues/batch_consumer.ts';
 
-/** On the first start the first rows come before their tables. They wait for this long, then come again as while the store is away. */
+/**
+ * Longest wait for the tables: on the first start, rows arrive before them. After it, the batch is
+ * retried as while the store is unavailable.
+ */
 const STORE_UP_MS_MAX = 10_000;
 
 export interface LandedBatch<Column extends string> {
@@ -11,20 +15,27 @@ export interface LandedBatch<Column extends string> {
   columns: readonly Column[];
   rows: readonly Record<Column, string | number | null>[];
   onLanded: (rows: number, seconds: number) => void;
-  /** Resolves when the tables exist; unset where they do. */
+  /** Resolves when the tables exist; unset where they exist already. */
   storeUp?: Promise<unknown> | undefined;
 }
 
-/** @throws StoreUnavailable when the tables do not exist within STORE_UP_MS_MAX */
+/**
+ * Resolves when the tables exist.
+ * @throws StoreUnavailable when they do not exist within STORE_UP_MS_MAX
+ */
 async function whenUp(storeUp: Promise<unknown>): Promise<void> {
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(late.resolve, STORE_UP_MS_MAX, 'late');
   const first = await Promise.race([storeUp, late.promise]);
   clearTimeout(timer);
-  if (first === 'late') throw new StoreUnavailable('the store is being brought up');
+  if (first === 'late') throw new StoreUnavailable('the store is still starting');
 }
 
-/** @throws NeverPossible when the store refuses the rows for what they are; whatever it throws while it is away */
+/**
+ * Resolves when the rows are on disk.
+ * @throws PermanentFailure when the store rejects the rows; StoreUnavailable and other errors while
+ * it is unavailable
+ */
 export async function landRows<Column extends string>(
   clickhouse: ClickHouse,
   { table, columns, rows, onLanded, storeUp }: LandedBatch<Column>,
@@ -35,7 +46,7 @@ export async function landRows<Column extends string>(
     await insertRows(clickhouse, { table, columns, rows });
   } catch (error) {
     if (classifyStoreError(error) === 'unavailable') throw error;
-    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
+    throw new PermanentFailure('ClickHouse rejects the rows', { cause: error });
   }
   onLanded(rows.length, (performance.now() - began) / 1000);
 }

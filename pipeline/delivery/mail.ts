@@ -1,24 +1,29 @@
-// Sends mails from the queue MAIL: by SMTP where a server is set, else into the log. Guarantees: a mail leaves the queue only
-// after the server has taken it; one that the server does not take for a day, or refuses for good, is kept in the dead
-// letters. At least once: a mail that comes twice has the same Message-ID. Neither log nor dead letter shows a mail's secret.
+// Sends the mails of the queue MAIL by SMTP, or writes them to the log where no server is
+// configured. Guarantees: a mail leaves the queue only after the server has accepted it; a mail
+// that the server rejects permanently, or does not accept for a day, becomes a dead letter.
+// Delivery is at least once: a repeated mail has the same Message-ID. Neither the log nor a dead
+// letter holds the secret of a mail. At most SENDING_MAX mails are sent at a time.
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { MAIL_BYTES_MAX, MAIL_STREAM } from '../../schemas/streams.ts';
 import { type Mail, mailCodec } from '../../schemas/codec.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { type DeadItem, NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
+import { createDeadLetterStore, type DeadMessage } from '../queues/dead_letters.ts';
 
 const QUEUE = 'mail';
-/** Mails on their way at a time, of one worker. */
+/** Maximum number of mails that one worker sends at a time. */
 const SENDING_MAX = 4;
 const MESSAGES_MAX = 100;
 const HELD_BYTES_MAX = MESSAGES_MAX * MAIL_BYTES_MAX;
 const RETRY = { firstMs: 1000, maxMs: 60_000 };
-/** As long as what mails are about can be accepted. */
+/**
+ * Age after which a failing mail is dead-lettered: the invitation or link in it has expired by
+ * then.
+ */
 const GIVE_UP_MS = 24 * 3_600_000;
 const CONNECT_MS_MAX = 10_000;
-/** Silence of the server in the middle of a mail. */
+/** Longest silence of the server within one mail. */
 const SILENCE_MS_MAX = 20_000;
 const SEND_MS_MAX = 60_000;
 const HIDDEN = '***';
@@ -26,17 +31,17 @@ const HIDDEN = '***';
 export interface MailerOptions {
   log: Log;
   logger: Logger;
-  /** smtp:// or smtps://; unset: mails are written to the log. */
+  /** URL of the server, smtp:// or smtps://; mails are written to the log unless it is set. */
   smtpUrl: string | undefined;
   from: string;
   /** Milliseconds since the epoch. */
   now: () => number;
-  observe: WorkQueueOptions<Mail>['observe'];
-  /** Waits between the tries of one mail. */
-  retry?: WorkQueueOptions<Mail>['retry'];
+  observe: BatchConsumerOptions<Mail>['observe'];
+  /** Waits between the attempts of one mail. */
+  retry?: BatchConsumerOptions<Mail>['retry'];
 }
 
-/** The mailer of one worker; any number of them share the queue. */
+/** Returns the mailer of one worker. Any number of workers share the queue. */
 export function createMailer({
   log,
   logger,
@@ -45,12 +50,12 @@ export function createMailer({
   now,
   observe,
   retry = RETRY,
-}: MailerOptions): WorkQueue<Mail> {
+}: MailerOptions): BatchConsumer<Mail> {
   const transport = smtpUrl === undefined ? null : openTransport(smtpUrl, from);
   if (transport === null)
     logger.info('SERVICE_SMTP_URL is not set: mails are written to the log, without their tokens');
-  const bury = createBurial(log, now);
-  return new WorkQueue({
+  const deadLetter = createDeadLetterStore(log, now);
+  return new BatchConsumer({
     log,
     logger,
     queue: QUEUE,
@@ -60,15 +65,15 @@ export function createMailer({
       for (const { value } of batch)
         await (transport === null ? writeDown(value, logger) : send(value, transport, from));
     },
-    bury: (item) => bury(withoutSecret(item)),
+    deadLetter: (message) => deadLetter(withoutSecret(message)),
     observe,
     messagesMax: MESSAGES_MAX,
     bytesMax: HELD_BYTES_MAX,
     batchMax: 1,
     gatherMs: 0,
     handlersMax: SENDING_MAX,
-    // An address that a server puts off must not hold up the mails to others.
-    unfinishedMax: -1,
+    // Mails to an address that the server defers must not delay mails to others.
+    ackPendingMax: -1,
     retry,
     giveUpAfterMs: GIVE_UP_MS,
     now,
@@ -96,7 +101,7 @@ async function send(mail: Mail, transport: Transporter, from: string): Promise<v
     late.reject(new Error(`the mail server took longer than ${String(SEND_MS_MAX)} ms`));
   }, SEND_MS_MAX);
   const sent = transport.sendMail({
-    // As an object, so that nothing in it is read as a second address.
+    // The address is passed as an object, so that no part of it is parsed as a second address.
     to: { name: '', address: mail.to },
     subject: mail.subject,
     text: mail.text,
@@ -107,18 +112,21 @@ async function send(mail: Mail, transport: Transporter, from: string): Promise<v
   try {
     await Promise.race([sent, late.promise]);
   } catch (error) {
-    throw isFinal(error) ? new NeverPossible('the mail server refuses the mail', { cause: error }) : error;
+    throw isFinal(error) ? new PermanentFailure('the mail server rejects the mail', { cause: error }) : error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The same for every try of a mail. */
+/** Returns the Message-ID, which is the same for every attempt of a mail. */
 function messageId({ mail_id }: Mail, from: string): string {
   return `<${mail_id}@${/@([^\s<>@]+?)>?$/.exec(from)?.[1] ?? 'localhost'}>`;
 }
 
-/** Whether the server said, of this very mail or its receiver, that no later try will do. What it says of us can be put right. */
+/**
+ * Returns true when the server has permanently rejected this mail or its recipient. Errors about
+ * the sender or the session can be corrected, so they are retried.
+ */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { command, responseCode } = error as Error & { command?: unknown; responseCode?: unknown };
@@ -135,8 +143,11 @@ function hidden(mail: Mail): Mail {
   return mail.secret === '' ? mail : { ...mail, text: mail.text.replaceAll(mail.secret, HIDDEN), secret: '' };
 }
 
-/** A dead letter is kept for long and shown to operators. What cannot be read is kept as it is: it is no mail of this release. */
-function withoutSecret(item: DeadItem): DeadItem {
-  if (item.reason === 'unknown_schema' || item.reason === 'unreadable_message') return item;
-  return { ...item, data: mailCodec.encode(hidden(mailCodec.decode(item.data, mailCodec.fingerprint))) };
+/**
+ * Returns the message without the secret of its mail, as dead letters are kept for long and shown
+ * to operators. A message that cannot be decoded stays as it is.
+ */
+function withoutSecret(message: DeadMessage): DeadMessage {
+  if (message.reason === 'unknown_schema' || message.reason === 'unreadable_message') return message;
+  return { ...message, data: mailCodec.encode(hidden(mailCodec.decode(message.data, mailCodec.fingerprint))) };
 }

@@ -1,18 +1,26 @@
-// Where deliveries may connect to. A name is resolved once a connection, every answer is checked, and the socket gets exactly
-// those answers: what the name says a moment later cannot matter. Outside development everything but the public Internet
-// is refused. In: host names of receivers. Out: addresses, or Refused. Resolving uses no thread that others wait for.
+// Guards which addresses webhook deliveries may connect to. Outside development, only the public
+// Internet is allowed. It takes the host name of a receiver and returns its addresses, or throws
+// Refused. A name is resolved once for each connection, every address is checked, and the socket
+// uses exactly the checked addresses: a later change of the name has no effect. The resolver uses
+// no thread of the pool.
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { whyNotPublic } from '../domain/webhooks/public_addresses.ts';
 import { isLocalName } from '../domain/webhooks/url.ts';
 
-/** A query is given up after this long, and tried so often; with both families at once a name takes 4 s at most. */
+/**
+ * Timeout and number of attempts of one query: a name takes at most 4 s, as both address families
+ * are queried at once.
+ */
 const DNS_TIMEOUT_MS = 2000;
 const DNS_TRIES = 2;
-/** Of a name with more addresses only so many are tried; all of them are checked. */
+/** Maximum number of addresses of a name that a connection tries; all of them are checked. */
 const ADDRESSES_MAX = 8;
 
-/** The receiver's address may not be connected to. The message names no address: what a name resolves to here is not the tenant's to know. */
+/**
+ * The receiver's address is not allowed. The message names no address: the tenant must not learn
+ * what a name resolves to here.
+ */
 export class Refused extends Error {
   constructor() {
     super("refused: the receiver's address is not on the public Internet");
@@ -24,10 +32,16 @@ export interface Address {
   family: 4 | 6;
 }
 
-/** All addresses of a name. @throws Error when it has none, or no answer came */
+/**
+ * Resolves with all addresses of a name.
+ * @throws Error when it has none, or when no server answers
+ */
 export type Resolve = (host: string) => Promise<Address[]>;
 
-/** Asks the name servers of this machine. Rejects only when neither family has an answer. */
+/**
+ * Returns a resolver that queries the name servers of this machine. It rejects only when neither
+ * address family has an answer.
+ */
 export function createResolve(): Resolve {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (host) => {
@@ -45,15 +59,15 @@ export function createResolve(): Resolve {
 }
 
 export interface GuardOptions {
-  /** Refuses what is not public. */
+  /** True to refuse addresses that are not public. */
   publicOnly: boolean;
   resolve: Resolve;
 }
 
 /**
- * The addresses that a connection to this host may use.
+ * Returns the addresses that a connection to this host may use.
  * @param host a name, or an address without brackets
- * @throws Refused when any of them is not public; Error when there is none
+ * @throws Refused when any of its addresses is not public; Error when it has none
  */
 export async function allowedAddresses(host: string, { publicOnly, resolve }: GuardOptions): Promise<Address[]> {
   const name = host.replace(/\.$/, '').toLowerCase();
@@ -71,7 +85,10 @@ export async function allowedAddresses(host: string, { publicOnly, resolve }: Gu
   return found.slice(0, ADDRESSES_MAX);
 }
 
-/** The same as the `lookup` of a socket. Sockets do not ask it about hosts that are addresses: check those by `allowedAddresses`. */
+/**
+ * Returns the guard as the `lookup` of a socket. Sockets do not call it for hosts that are
+ * addresses: check those with `allowedAddresses`.
+ */
 export function guardedLookup(options: GuardOptions): LookupFunction {
   return (host, wanted, callback) => {
     allowedAddresses(host, options).then(

@@ -1,5 +1,8 @@
-// How much waits for each receiver, each org and in all. In: counts of the stream, asked for every few seconds, and what this
-// worker has put in since. Out: whether one more may wait. Guarantees: no receiver and no org can fill the queue for the rest.
+// Bounds the deliveries that wait in WEBHOOKS: for each receiver, for each organization, and in
+// all. It polls the counts of the stream every POLL_MS, adds the deliveries that this worker has
+// admitted since, and decides whether one more may wait. Guarantees: no receiver and no
+// organization can fill the queue for the others. The bounds are BACKLOG for each worker's view:
+// several workers can exceed them together by what they admit between two polls.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WEBHOOKS_STREAM, webhookSubject } from '../../schemas/streams.ts';
@@ -9,7 +12,10 @@ export const BACKLOG = {
   receiver_max: 20_000,
   org_max: 200_000,
   total_max: 1_000_000,
-  /** Of the stream's bytes: the rest is room for next tries. */
+  /**
+   * Part of the stream's bytes that new deliveries may use; the rest is room for the next attempts
+   * of deliveries.
+   */
   bytes_share_max: 0.8,
 } as const;
 export type BacklogBounds = Readonly<Record<keyof typeof BACKLOG, number>>;
@@ -20,7 +26,7 @@ export class WebhookBacklog {
   readonly #log: Log;
   readonly #logger: Logger;
   readonly #bounds: BacklogBounds;
-  /** By subject, and by org's token. */
+  /** Counts by subject, and by the token of the organization. */
   #receivers = new Map<string, number>();
   #orgs = new Map<string, number>();
   #total = 0;
@@ -40,7 +46,7 @@ export class WebhookBacklog {
 
   start(): void {
     this.#timer ??= setInterval(() => {
-      // Nothing waits and nothing was put in: there is nothing to ask for.
+      // Nothing waits and nothing was admitted since the last poll.
       if (this.#total === 0 && !this.#admitted) return;
       this.poll().catch((error: unknown) => {
         this.#logger.warn({ err: error }, 'the backlog of webhooks could not be counted');
@@ -52,7 +58,7 @@ export class WebhookBacklog {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Takes the stream's own counts. */
+  /** Replaces the counts with those of the stream. */
   async poll(): Promise<void> {
     this.#admitted = false;
     const { state, config } = await this.#log.jsm.streams.info(WEBHOOKS_STREAM, { subjects_filter: '>' });
@@ -66,7 +72,7 @@ export class WebhookBacklog {
     this.#full = state.bytes > config.max_bytes * this.#bounds.bytes_share_max;
   }
 
-  /** Whether one more delivery may wait; if so it is counted. */
+  /** Returns true, and counts the delivery, when one more may wait. */
   admit(org_id: string, target_id: string): boolean {
     const org = tokenOf(org_id);
     const subject = webhookSubject(org, target_id);

@@ -1,40 +1,59 @@
-// Bounds of the gate through which deliveries go (webhook_gate.ts), in one place: how many at a time, how many wait, how long.
+// The bounds of the gate of webhook deliveries (webhook_gate.ts): how many attempts run at a time,
+// how many deliveries wait, and for how long.
 
 export const GATE = {
-  /** Tries under way at a time: of this worker, of one org, of receivers that fail or are slow, and of those of one org. */
+  /**
+   * Maximum number of attempts under way: of this worker, of one organization, of all suspect
+   * receivers (those that fail or are slow), and of the suspect receivers of one organization.
+   */
   in_flight_max: 1500,
   org_in_flight_max: 400,
   suspect_in_flight_max: 500,
   org_suspect_in_flight_max: 150,
-  /** Of one receiver: before anything is known of it, at best, and while it is slow. */
+  /**
+   * Window of one receiver, the attempts that it may have under way: at first, at most, and at most
+   * while it is slow.
+   */
   window_first: 2,
   window_max: 8,
   window_slow: 2,
-  /** Slow is a receiver that takes longer than this on the whole. */
+  /** A receiver is slow when its attempts take longer than this on average. */
   slow_ms: 1000,
-  /** Deliveries that wait here: for one receiver, also by the time that they will take (milliseconds); in all; their bytes. */
+  /**
+   * Maximum number of deliveries that wait in the gate for one receiver, their estimated duration
+   * in milliseconds, the maximum for all receivers, and their bytes.
+   */
   waiting_lane_max: 256,
   waiting_lane_ms_max: 5000,
   waiting_max: 8000,
   waiting_bytes_max: 32 * 1024 * 1024,
-  /** What waits longer is given back, before the queue would give it to another worker. */
+  /** Deliveries that have waited for longer go back to the queue. */
   waiting_ms_max: 10_000,
-  /** What a try is taken to last before anything is known of a receiver. */
+  /** Assumed duration of an attempt while nothing is known of a receiver. */
   guess_ms: 100,
-  /** While a receiver shall be left alone for no longer than this, deliveries wait here for it. */
+  /**
+   * Deliveries wait in the gate for a receiver that is paused for no longer than this; longer
+   * pauses put them off.
+   */
   pause_ms_max: 1000,
-  /** Receivers that have failed this often in a row share so many tries a second, each with a pause within these between two. */
+  /**
+   * Receivers with this many consecutive failures are paced: together they get so many attempts a
+   * second, each receiver with a pause between these two.
+   */
   paced_failures: 20,
   paced_tries_per_second: 300,
   pace_ms_min: 20,
   pace_ms_max: 1000,
-  /** Longest time for which a delivery that found no room is put off: of receivers that answer, and of those that fail. */
+  /**
+   * Longest delay of a delivery that was put off: for receivers that answer, for receivers that
+   * fail; and the shortest delay.
+   */
   put_off_ms_max: 30_000,
   put_off_failing_ms_max: 900_000,
   put_off_ms_min: 250,
-  /** Deliveries to a failing receiver come again at the distance at which it is tried, within these. */
+  /** Bounds on the distance at which deliveries to a failing receiver are redelivered. */
   failing_step_ms_min: 5,
   failing_step_ms_max: 1000,
-  /** Receivers that nothing was heard of for this long are forgotten. */
+  /** Receivers without a delivery for this long are forgotten. */
   idle_ms_max: 600_000,
 } as const;

@@ -1,6 +1,8 @@
-// One try of one delivery over HTTP. In: an address, headers, the bytes. Out: the status that came, or why none did.
-// Guarantees: ends within its time whatever the receiver does; connects only where the guard lets it; follows no redirect;
-// of the answer's body it reads a little, so that the connection can be used again, and keeps nothing.
+// Makes one attempt of a delivery over HTTP. It takes a URL, headers and a body, and returns the
+// status that the receiver answered with, or the reason why none came. Guarantees: an attempt ends
+// within its timeout; it connects only where the guard (ssrf.ts) allows, and follows no redirect.
+// Of the answer's body at most DRAIN_BYTES_MAX are read, so that the connection can be reused, and
+// none are kept.
 import {
   Agent as HttpAgent,
   type ClientRequest,
@@ -13,11 +15,14 @@ import { isIP } from 'node:net';
 import { hostOf } from '../domain/webhooks/url.ts';
 import { allowedAddresses, type GuardOptions, guardedLookup } from './ssrf.ts';
 
-/** A connection that is not used again within this time is closed. */
+/** Idle connections are closed after this long. */
 const IDLE_MS = 5000;
-/** Idle connections to one host. */
+/** Maximum number of idle connections to one host. */
 const IDLE_SOCKETS_MAX = 32;
-/** What is read of an answer's body, and for how long, before the connection is closed instead. */
+/**
+ * Bytes of an answer's body that are read, and the time for it, before the connection is closed
+ * instead.
+ */
 const DRAIN_BYTES_MAX = 16 * 1024;
 const DRAIN_MS = 1000;
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -27,16 +32,16 @@ export interface Attempt {
   url: string;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** From the name's resolution to the answer's headers, milliseconds. */
+  /** Time from the start of name resolution to the headers of the answer, milliseconds. */
   timeoutMs: number;
-  /** Ends the try at once, as if no answer came. */
+  /** Breaks off the attempt, as if no answer came. */
   signal: AbortSignal;
 }
 
 export interface AttemptResult {
-  /** null where no answer came. */
+  /** HTTP status; null when no answer came. */
   status: number | null;
-  /** Why none came; null where one did. */
+  /** Reason why no answer came; null when one did. */
   error: string | null;
   retry_after: string | undefined;
   duration_ms: number;
@@ -59,7 +64,7 @@ export class WebhookClient {
     this.#https = new HttpsAgent(options);
   }
 
-  /** Never rejects. */
+  /** Resolves with the result of an attempt. Never rejects. */
   async post(attempt: Attempt): Promise<AttemptResult> {
     const began = performance.now();
     const ended = (result: Omit<AttemptResult, 'duration_ms'>): AttemptResult => ({
@@ -69,7 +74,7 @@ export class WebhookClient {
     try {
       const url = new URL(attempt.url);
       const host = hostOf(url);
-      // A socket asks no lookup about an address.
+      // A socket does not call `lookup` for an address.
       if (isIP(host) !== 0) await allowedAddresses(host, this.#guard);
       const answer = await this.#exchange(url, attempt);
       return ended({ status: answer.statusCode ?? 0, error: null, retry_after: answer.headers['retry-after'] });
@@ -78,13 +83,13 @@ export class WebhookClient {
     }
   }
 
-  /** Closes every connection. */
+  /** Closes all connections. */
   close(): void {
     this.#http.destroy();
     this.#https.destroy();
   }
 
-  /** Resolves with the answer once its body has been dealt with. */
+  /** Resolves with the answer once its body has been read or given up. */
   #exchange(url: URL, { headers, body, timeoutMs, signal }: Attempt): Promise<IncomingMessage> {
     const secure = url.protocol === 'https:';
     const options: RequestOptions = {
@@ -130,7 +135,9 @@ export class WebhookClient {
   }
 }
 
-/** Reads what is left of an answer; a body that is long or slow costs the connection, never more. */
+/**
+ * Reads the rest of an answer. A body that is long or slow costs the connection, and nothing more.
+ */
 function drained(res: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
@@ -148,10 +155,13 @@ function drained(res: IncomingMessage): Promise<void> {
   });
 }
 
-/** In the words of whoever owns the receiver: what Node says of the connection, without the addresses that it names. */
+/**
+ * Returns the reason of a failure in words for the owner of the receiver, without the addresses
+ * that Node's messages name.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'the connection failed';
-  // Several addresses were tried: the first one's reason stands for all.
+  // When several addresses were tried, the reason of the first stands for all.
   const first: unknown = error instanceof AggregateError ? (error.errors as unknown[])[0] : error;
   const code = first instanceof Error && 'code' in first && typeof first.code === 'string' ? first.code : null;
   const known = code === null ? undefined : REASONS[code];

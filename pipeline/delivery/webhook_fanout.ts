@@ -1,39 +1,35 @@
-// From platform events to deliveries. In: batches of EVENTS. Out: for each event one message in WEBHOOKS a subscribed endpoint
-// of its org. Guarantees: a batch is acknowledged when all its deliveries are stored, so it is done again after a crash, and
-// what is stored twice within the stream's window is one; what finds no room goes to the dead letters, so that no receiver
-// holds up the rest. Events of orgs without endpoints cost a look into memory.
-import type { JsMsg } from '@nats-io/jetstream';
+// Fans platform events out to webhook endpoints. It takes batches of EVENTS and stores one message
+// in WEBHOOKS for each event and each subscribed endpoint of its organization. Guarantees: a batch
+// is acknowledged when all its deliveries are stored, so a crash repeats it, and the stream drops
+// what is stored twice within its deduplication window. A delivery without room becomes a dead
+// letter, so no receiver delays the others. While no organization has an endpoint, a batch costs
+// one look into memory. At most STORING_MAX deliveries are being stored at a time.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { EVENTS_STREAM, WEBHOOK_MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
+import { EVENTS_STREAM, MESSAGE_BYTES_MAX, WEBHOOK_MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 import { freshDelivery, letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
-import {
-  FINGERPRINT_HEADER,
-  type ServiceEvent,
-  serviceEventsCodec,
-  UnknownSchemaError,
-  type WebhookDelivery,
-} from '../../schemas/codec.ts';
+import { type ServiceEvent, serviceEventsCodec, type WebhookDelivery } from '../../schemas/codec.ts';
 import type { DeadDeliveryReason } from '../../schemas/records/webhook.ts';
 import { backoffMs } from '../queues/backoff.ts';
-import { DurableReader } from '../queues/durable_reader.ts';
+import type { DeadMessage } from '../queues/dead_letters.ts';
+import { type Delivery, QueueConsumer } from '../queues/queue_consumer.ts';
 import type { WebhookBacklog } from './webhook_backlog.ts';
 import type { WebhookTargets } from './webhook_targets.ts';
-import type { DeadItem } from '../queues/work_queue.ts';
 
+/** Name in dead letters, and of the durable consumer. */
+const QUEUE = 'events';
 const DURABLE = 'webhook_fanout';
 const ACK_WAIT_MS = 30_000;
-const HEARTBEAT_MS = ACK_WAIT_MS / 3;
-/** Batches that wait here, and that all workers together have in hand. */
+/** Maximum number of batches held by this worker, and by all workers together. */
 const BATCHES_MAX = 4;
-const BATCHES_UNANSWERED_MAX = 64;
-/** Deliveries that are being stored at a time. */
+const BATCHES_PENDING_MAX = 64;
+/** Waits while a dead letter cannot be stored. */
+const RETRY = { firstMs: 10_000, maxMs: 10_000 };
+/** Maximum number of deliveries that are being stored at a time. */
 const STORING_MAX = 256;
-/** Of a payload; the rest of a message is ids and names. */
+/** Maximum bytes of a payload; the rest of a message is ids and names. */
 const PAYLOAD_BYTES_MAX = WEBHOOK_MESSAGE_BYTES_MAX - 4096;
-/** After this, what cannot be read and could not be buried comes again. */
-const UNBURIED_MS = 10_000;
-/** Tag of a first try, see publishDelivery. */
+/** Tag of a first attempt, see publishDelivery. */
 const FIRST_TAG = '0';
 
 export interface WebhookFanoutOptions {
@@ -42,91 +38,59 @@ export interface WebhookFanoutOptions {
   targets: Pick<WebhookTargets, 'any' | 'subscribersOf'>;
   backlog: Pick<WebhookBacklog, 'admit'>;
   deadLetters: Pick<WebhookDeadLetters, 'put'>;
-  bury: (item: DeadItem) => Promise<void>;
+  deadLetter: (message: DeadMessage) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told of what a batch has led to. */
+  /** Receives how many deliveries of a batch were stored, and how many found no room. */
   observe: (deliveries: number, overflown: number) => void;
 }
 
 export class WebhookFanout {
   readonly #options: WebhookFanoutOptions;
-  readonly #reader: DurableReader;
-  #stopped = false;
+  readonly #consumer: QueueConsumer<{ events: ServiceEvent[] }>;
 
   constructor(options: WebhookFanoutOptions) {
     this.#options = options;
-    const { log, logger } = options;
-    this.#reader = new DurableReader({
+    const { log, logger, targets, deadLetter, now } = options;
+    this.#consumer = new QueueConsumer({
       log,
       logger,
-      stream: EVENTS_STREAM,
+      queue: QUEUE,
       durable: DURABLE,
-      ackWaitMs: ACK_WAIT_MS,
-      unansweredMax: BATCHES_UNANSWERED_MAX,
+      stream: EVENTS_STREAM,
+      codec: serviceEventsCodec,
+      deliver: (batch) => this.#spread(batch),
+      isWanted: () => targets.any,
+      deadLetter,
       messagesMax: BATCHES_MAX,
-      handle: (message) => this.#handle(message),
+      bytesMax: BATCHES_MAX * MESSAGE_BYTES_MAX,
+      ackPendingMax: BATCHES_PENDING_MAX,
+      ackWaitMs: ACK_WAIT_MS,
+      retry: RETRY,
+      confirmAcks: false,
+      now,
     });
   }
 
   start(): void {
-    this.#reader.start();
+    this.#consumer.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#reader.stop();
+    await this.#consumer.stop();
   }
 
-  /** Nothing to wait for where there is nobody to tell. */
-  #handle(message: JsMsg): Promise<void> | undefined {
-    if (this.#options.targets.any) return this.#spread(message);
-    message.ack();
-    return undefined;
+  async #spread(batch: Delivery<{ events: ServiceEvent[] }>): Promise<void> {
+    const { stored, overflown, complete } = await this.#store(batch.value.events);
+    if (stored + overflown > 0) this.#options.observe(stored, overflown);
+    if (complete) await this.#consumer.acknowledge(batch);
+    else this.#consumer.retry(batch, 0);
   }
 
-  async #spread(message: JsMsg): Promise<void> {
-    const { logger, observe } = this.#options;
-    let events: ServiceEvent[];
-    try {
-      ({ events } = serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)));
-    } catch (error) {
-      const reason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
-      logger.error(
-        { err: error, seq: message.seq, reason },
-        'platform events that cannot be read; they go to DEAD_LETTERS',
-      );
-      const detail = error instanceof Error ? error.message : String(error);
-      await this.#bury(message, { queue: 'events', reason, detail, seq: message.seq, data: message.data });
-      return;
-    }
-    const heartbeat = setInterval(() => {
-      if (!this.#options.log.nc.isClosed()) message.working();
-    }, HEARTBEAT_MS);
-    try {
-      const { stored, overflown, complete } = await this.#store(events);
-      if (stored + overflown > 0) observe(stored, overflown);
-      if (this.#options.log.nc.isClosed()) return;
-      if (complete) message.ack();
-      else message.nak();
-    } finally {
-      clearInterval(heartbeat);
-    }
-  }
-
-  /** Without room for a letter the message comes again: the others do not wait for that. */
-  async #bury(message: JsMsg, item: DeadItem): Promise<void> {
-    const { bury, logger, log } = this.#options;
-    try {
-      await bury(item);
-      if (!log.nc.isClosed()) message.term(item.reason);
-    } catch (error) {
-      logger.warn({ err: error, seq: message.seq }, 'a dead letter could not be stored; trying again');
-      if (!log.nc.isClosed()) message.nak(UNBURIED_MS);
-    }
-  }
-
-  /** Stores the deliveries of a batch, several at a time; not complete when the worker stops meanwhile. */
+  /**
+   * Stores the deliveries of a batch, several at a time. `complete` is false when the worker
+   * stopped before all were stored.
+   */
   async #store(events: readonly ServiceEvent[]): Promise<{ stored: number; overflown: number; complete: boolean }> {
     const { targets, backlog } = this.#options;
     const storing = new Set<Promise<void>>();
@@ -156,12 +120,14 @@ export class WebhookFanout {
 
   async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadDeliveryReason, 'expired'>): Promise<void> {
     const error =
-      reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
+      reason === 'backlog'
+        ? 'too many deliveries wait for this receiver'
+        : 'the event is larger than a webhook delivery may be';
     const end = { reason, attempts: delivery.attempt, status_code: null, error };
     await this.#options.deadLetters.put(letterOf(delivery, end, this.#options.now()));
   }
 
-  /** Tries until it works; false when the worker stopped first. */
+  /** Retries until the task succeeds; resolves with false when the worker stopped first. */
   async #untilDone(task: () => Promise<void>): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {
       try {
@@ -169,7 +135,7 @@ export class WebhookFanout {
         return true;
       } catch (error) {
         if (tries === 0) this.#options.logger.warn({ err: error }, 'a delivery could not be stored; trying again');
-        if (this.#stopped || this.#options.log.nc.isClosed()) return false;
+        if (this.#consumer.stopping.aborted || this.#options.log.nc.isClosed()) return false;
         await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       }
     }

@@ -1,7 +1,9 @@
-// Who may be sent to now. In: deliveries that are due, by receiver. Out: which of them go, wait here, or come again later.
-// Guarantees: a receiver that is slow, dead or hostile holds few connections, its org a bounded share, and all failing ones
-// together a share that leaves the rest free; nothing waits here for long, and what waits is bounded. Pure but for its state.
-// A receiver's window begins small, widens with each success, halves with a failure and is one delivery after a time out.
+// Decides which webhook deliveries may be sent now. It takes deliveries that are due, by receiver,
+// and returns those that go, those that wait here, and those that are put off. Guarantees: a slow,
+// dead or hostile receiver holds few connections, its organization a bounded share, and all failing
+// receivers together a share that leaves the rest free. Everything that waits is bounded in number,
+// bytes and time (webhook_bounds.ts). It does no I/O and reads no clock. The window of a receiver
+// starts small, grows with each success, halves with a failure, and is one after a timeout.
 import { GATE } from './webhook_bounds.ts';
 
 interface Waiting<T> {
@@ -10,19 +12,19 @@ interface Waiting<T> {
   since: number;
 }
 
-/** What is known of a receiver. */
+/** State of one receiver. */
 interface Lane<T> {
   org: string;
   in_flight: number;
   window: number;
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
-  /** Moving mean of the time that a try takes; 0 before the first. */
+  /** Moving average of the duration of an attempt; 0 before the first. */
   mean_ms: number;
   waiting: Waiting<T>[];
-  /** No try begins before. */
+  /** Time before which no attempt begins. */
   resume_at: number;
-  /** Up to when deliveries that found no room were put off. */
+  /** Time up to which deliveries without room were put off. */
   put_off_to: number;
   used_at: number;
 }
@@ -32,11 +34,14 @@ export type Offer = { kind: 'go' } | { kind: 'wait' } | { kind: 'later'; ms: num
 export interface TryEnd {
   ok: boolean;
   duration_ms: number;
-  /** The receiver asks to be left alone for this long. */
+  /** Pause that the receiver asks for, milliseconds. */
   pause_ms: number;
 }
 
-/** What the end of a try makes possible: deliveries that go now (their place is taken), and those to be given back. */
+/**
+ * Deliveries that the end of an attempt releases: those that go now (counted as under way), and
+ * those to put off.
+ */
 export interface Freed<T> {
   go: T[];
   later: { item: T; ms: number }[];
@@ -45,13 +50,15 @@ export interface Freed<T> {
 export class Gate<T> {
   readonly #lanes = new Map<string, Lane<T>>();
   readonly #orgs = new Map<string, { in_flight: number; suspects: number }>();
-  /** Lanes whose deliveries wait for a place that is not their own, longest first. */
+  /**
+   * Lanes with room in their own window whose deliveries wait for a shared place, longest first.
+   */
   readonly #starved = new Set<string>();
   /** Lanes whose deliveries wait for the end of a short pause. */
   readonly #paused = new Set<string>();
   #in_flight = 0;
   #suspects = 0;
-  /** Lanes that are tried at a pace. */
+  /** Number of paced lanes. */
   #paced = 0;
   #waiting = 0;
   #waiting_bytes = 0;
@@ -64,19 +71,25 @@ export class Gate<T> {
     return this.#waiting;
   }
 
-  /** Whether anything waits for the end of a short pause: then call `resume` every few milliseconds. */
+  /**
+   * True while deliveries wait for the end of a short pause: the caller then calls `resume` every
+   * few milliseconds.
+   */
   get pausing(): boolean {
     return this.#paused.size > 0;
   }
 
-  /** Whether the last try of a receiver failed, as far as this worker knows. */
+  /** Returns true when the last attempt of a receiver failed, as far as this worker knows. */
   isFailing(key: string): boolean {
     return (this.#lanes.get(key)?.failures ?? 0) > 0;
   }
 
   /**
-   * A delivery is due. `go` takes its place at once: call `end` when its try has ended.
-   * @param key the receiver's, `org` its org's; times in milliseconds of one clock
+   * Takes a delivery that is due. `go` counts it as under way: the caller reports its end with
+   * `end`.
+   * @param key key of the receiver
+   * @param org its organization
+   * @param now milliseconds; all times are of one clock
    */
   offer(key: string, org: string, item: T, bytes: number, now: number): Offer {
     const lane = this.#laneOf(key, org, now);
@@ -94,7 +107,7 @@ export class Gate<T> {
     return { kind: 'wait' };
   }
 
-  /** A try has ended. */
+  /** Takes the end of an attempt. */
   end(key: string, result: TryEnd, now: number): Freed<T> {
     const freed: Freed<T> = { go: [], later: [] };
     const lane = this.#lanes.get(key);
@@ -112,7 +125,7 @@ export class Gate<T> {
     return freed;
   }
 
-  /** Starts what has waited for the end of a pause. */
+  /** Starts deliveries whose pause has ended. */
   resume(now: number): Freed<T> {
     const freed: Freed<T> = { go: [], later: [] };
     for (const key of [...this.#paused]) {
@@ -124,7 +137,10 @@ export class Gate<T> {
     return freed;
   }
 
-  /** Gives back what has waited for too long, and forgets receivers that are idle. Call about once a second. */
+  /**
+   * Puts off deliveries that have waited for too long, and forgets idle receivers. The caller runs
+   * it about once a second.
+   */
   sweep(now: number): Freed<T> {
     const freed: Freed<T> = { go: [], later: [] };
     for (const [key, lane] of this.#lanes) {
@@ -143,7 +159,7 @@ export class Gate<T> {
     return freed;
   }
 
-  /** Everything that waits, for a worker that stops. */
+  /** Removes and returns all waiting deliveries, for a worker that stops. */
   drain(): T[] {
     return [...this.#lanes].flatMap(([key, lane]) => this.#takeAll(key, lane));
   }
@@ -172,18 +188,18 @@ export class Gate<T> {
     return lane.failures > 0 || lane.mean_ms > GATE.slow_ms;
   }
 
-  /** Pause between two tries of a receiver, milliseconds. */
+  /** Returns the pause between two attempts of a receiver, milliseconds. */
   #paceOf(lane: Lane<T>): number {
     if (lane.failures < GATE.paced_failures) return 0;
     return Math.min(GATE.pace_ms_max, Math.max(GATE.pace_ms_min, (1000 * this.#paced) / GATE.paced_tries_per_second));
   }
 
-  /** Fails, and takes its time to: nothing shall wait here for it. */
+  /** Returns true for a receiver that fails slowly: no delivery waits here for it. */
   #isStuck(lane: Lane<T>): boolean {
     return lane.failures > 0 && lane.mean_ms > GATE.slow_ms;
   }
 
-  /** Whether one more may wait for this receiver: it will have its turn soon enough. */
+  /** Returns true when one more delivery may wait for this receiver: its turn comes soon enough. */
   #hasRoom(lane: Lane<T>, now: number): boolean {
     if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at || lane.waiting.length >= GATE.waiting_lane_max)
       return false;
@@ -191,7 +207,7 @@ export class Gate<T> {
     return ((lane.waiting.length + 1) * tryMs) / lane.window <= GATE.waiting_lane_ms_max;
   }
 
-  /** Whether a try may begin now. */
+  /** Returns true when an attempt may begin now. */
   #open(lane: Lane<T>, now: number): boolean {
     if (lane.in_flight >= lane.window || now < lane.resume_at || this.#in_flight >= GATE.in_flight_max) return false;
     const org = this.#orgs.get(lane.org);
@@ -217,7 +233,10 @@ export class Gate<T> {
     else this.#orgs.set(lane.org, org);
   }
 
-  /** Takes in how a try went. Tries under way count as what the receiver is now, so both counts follow a change of mind. */
+  /**
+   * Updates a receiver after an attempt. When it becomes suspect, or ceases to be, its attempts
+   * under way move between the counts.
+   */
   #learn(lane: Lane<T>, { ok, duration_ms, pause_ms }: TryEnd, now: number): void {
     const was = this.#isSuspect(lane);
     const wasPaced = lane.failures >= GATE.paced_failures;
@@ -241,7 +260,10 @@ export class Gate<T> {
     if (org !== undefined) org.suspects += moved;
   }
 
-  /** Milliseconds until a delivery that found no room shall come again: each after the one before, at about the receiver's own pace. */
+  /**
+   * Returns the milliseconds until a delivery that was put off is redelivered: each after the one
+   * before, at about the receiver's own pace.
+   */
   #putOff(lane: Lane<T>, now: number): number {
     const failing = lane.failures > 0;
     const step = failing
@@ -264,7 +286,7 @@ export class Gate<T> {
     else this.#starved.add(key);
   }
 
-  /** Gives free places to those that wait for one, in turns. */
+  /** Gives free places to starved lanes, in turns. */
   #startStarved(now: number, freed: Freed<T>): void {
     for (const key of [...this.#starved.keys().take(STARVED_LOOKS_MAX)]) {
       if (this.#in_flight >= GATE.in_flight_max) return;
@@ -292,5 +314,5 @@ export class Gate<T> {
   }
 }
 
-/** Lanes that the end of one try looks at for others that wait. */
+/** Maximum number of starved lanes that the end of one attempt examines. */
 const STARVED_LOOKS_MAX = 16;

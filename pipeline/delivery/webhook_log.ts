@@ -1,7 +1,8 @@
-// The log of tries: rows of webhook_deliveries in ClickHouse, written in batches beside the deliveries. In: one row a try.
-// Guarantees: no delivery waits for it; while ClickHouse is away rows wait here, bounded, the oldest making room and being
-// counted. A batch whose answer was lost is written again: readers take a row that stands twice for one. What a process has
-// not written when it is killed is lost: at most FLUSH_MS of rows while ClickHouse answers.
+// Writes the log of webhook attempts: rows of webhook_deliveries in ClickHouse, in batches, one row
+// for each attempt. Guarantees: no delivery waits for a row. While ClickHouse is unavailable rows
+// wait in memory, bounded by ROWS_MAX; above it the oldest are dropped and counted. A batch whose
+// answer was lost is written again, and readers merge the duplicates. A process that is killed
+// loses the rows that it has not written: at most FLUSH_MS of them while ClickHouse answers.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { insertDeliveries } from '../../sql/stores/inserts.ts';
@@ -11,10 +12,10 @@ const ROWS_MAX = 100_000;
 const BATCH_ROWS_MAX = 10_000;
 const FLUSH_MS = 1000;
 const FLUSH_MS_MAX = 30_000;
-/** The rows that are left at a stop get this long. */
+/** Time on shutdown for the rows that remain. */
 const STOP_MS = 3000;
 
-/** One try, or the end of a delivery without one. */
+/** One attempt, or the end of a delivery without an attempt. */
 export interface DeliveryRow {
   org_id: string;
   target_id: string;
@@ -22,12 +23,12 @@ export interface DeliveryRow {
   event: string;
   attempt: number;
   outcome: DeliveryOutcome;
-  /** 0 where no answer came. */
+  /** HTTP status; 0 when no answer came. */
   status_code: number;
-  /** Empty where an answer came. */
+  /** Reason why no answer came; empty when one did. */
   error: string;
   duration_ms: number;
-  /** When the try began, milliseconds since the epoch. */
+  /** Start of the attempt, milliseconds since the epoch. */
   at: number;
 }
 
@@ -65,12 +66,12 @@ export class WebhookLog {
     this.#schedule();
   }
 
-  /** Rows that are not written yet. */
+  /** Number of rows that are not written yet. */
   get size(): number {
     return this.#rows.length;
   }
 
-  /** Writes what is left, for a bounded time. */
+  /** Writes the remaining rows, within STOP_MS. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -106,7 +107,7 @@ export class WebhookLog {
       this.#failures += 1;
       return;
     }
-    // Rows that had to make room meanwhile were the first of the batch.
+    // Rows that were dropped in the meantime were the first of the batch.
     const through = last === undefined ? -1 : this.#rows.indexOf(last);
     this.#rows.splice(0, through + 1);
   }

@@ -1,18 +1,16 @@
-// Sends deliveries. In: messages of WEBHOOKS, shared by all workers. Out: signed POSTs, a row a try in the log, and what was
-// given up in the dead letters. Guarantees: a delivery leaves the queue only when it was delivered, refused by its receiver's
-// last word, dropped with its receiver, or kept in the dead letters; a try that failed is put back as the next one before it
-// is acknowledged, so tries are counted across workers and crashes. Sent twice after a crash, it has the same event id.
-import type { JsMsg } from '@nats-io/jetstream';
+// Sends webhook deliveries. It takes messages of WEBHOOKS, which all workers share, and makes
+// signed POSTs, one log row for each attempt, and dead letters of the deliveries that it gives up.
+// Guarantees: a delivery leaves the queue only when its receiver accepted or finally refused it,
+// when its receiver was deleted or disabled, or when it is stored as a dead letter. A failed
+// attempt is enqueued as the next one before it is acknowledged, so attempts are counted across
+// workers and crashes. A delivery that is repeated after a crash has the same event id. The gate
+// bounds the attempts under way and the deliveries that wait for one; the queue consumer bounds the
+// rest.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WEBHOOKS_STREAM } from '../../schemas/streams.ts';
+import { WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM } from '../../schemas/streams.ts';
 import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
-import {
-  FINGERPRINT_HEADER,
-  UnknownSchemaError,
-  type WebhookDelivery,
-  webhookDeliveryCodec,
-} from '../../schemas/codec.ts';
+import { type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
 import {
   type DeliveryOutcome,
   nextTryAt,
@@ -21,32 +19,46 @@ import {
   verdictOf,
 } from '../domain/webhooks/retry.ts';
 import { signatureOf } from '../domain/webhooks/signature.ts';
-import { DurableReader } from '../queues/durable_reader.ts';
-import { NakBatch } from '../queues/nak_batch.ts';
+import type { DeadMessage } from '../queues/dead_letters.ts';
+import { type Delivery, QueueConsumer } from '../queues/queue_consumer.ts';
+import { GATE } from './webhook_bounds.ts';
 import type { AttemptResult, WebhookClient } from './webhook_client.ts';
 import { type Freed, Gate } from './webhook_gate.ts';
 import type { WebhookLog } from './webhook_log.ts';
 import type { Target, WebhookTargets } from './webhook_targets.ts';
-import type { DeadItem } from '../queues/work_queue.ts';
 
+/** Name in dead letters, and of the durable consumer. */
+const QUEUE = 'webhooks';
 const DURABLE = 'webhook_sender';
-/** Messages that are asked for at a time: more than a burst of those that only have to be put off. */
-const MESSAGES_MAX = 1000;
+/** Messages requested at a time. */
+const FETCH_MAX = 1000;
+/**
+ * Deliveries that only have to be put off and wait for the next batch of negative acknowledgements,
+ * a quarter of a second.
+ */
+const PUT_OFF_MAX = 10_000;
+const MESSAGES_MAX = GATE.waiting_max + GATE.in_flight_max + PUT_OFF_MAX;
+const HELD_BYTES_MAX = GATE.waiting_bytes_max + (GATE.in_flight_max + FETCH_MAX) * WEBHOOK_MESSAGE_BYTES_MAX;
+/** Waits while dead letters cannot be stored. */
+const DEAD_LETTER_RETRY = { firstMs: 1000, maxMs: 30_000 };
 const SWEEP_MS = 1000;
-/** So often pauses are looked at, while there are any. */
+/** Interval at which pauses are examined while there are any. */
 const RESUME_MS = 20;
-/** Tries under way get this long to end at a stop; then they are broken off and given back. */
-const STOP_MS = 3000;
-/** A receiver that answers 429 is left alone for as long as it asks, up to this. */
+/** Time that attempts under way get to end on shutdown; then they are broken off and given back. */
+const DRAIN_MS = 3000;
+/** Longest pause that a receiver can ask for with 429. */
 const PAUSE_MS_MAX = 60_000;
-/** A delivery may be here before word of its receiver is: for this long one without a receiver is not dropped. */
+/**
+ * Age up to which a delivery without a receiver is kept: it may arrive before the record of its
+ * receiver.
+ */
 const UNHEARD_MS_MAX = 2000;
 const USER_AGENT = 'Millrace-Webhooks/1';
 
 export interface WebhookTimings extends RetryTimings {
-  /** Of one try. */
+  /** Timeout of one attempt, milliseconds. */
   timeoutMs: number;
-  /** After this long the queue gives a delivery to another worker: longer than one waits here, is tried and is put back. */
+  /** Time after which the queue redelivers the deliveries of a worker that died. */
   ackWaitMs: number;
 }
 
@@ -57,48 +69,51 @@ export interface WebhookSenderOptions {
   client: Pick<WebhookClient, 'post'>;
   deadLetters: Pick<WebhookDeadLetters, 'put'>;
   tries: Pick<WebhookLog, 'add'>;
-  bury: (item: DeadItem) => Promise<void>;
+  deadLetter: (message: DeadMessage) => Promise<void>;
   timings: WebhookTimings;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Told of the end of each try; seconds is null where none was made. */
+  /** Receives the end of each attempt; `seconds` is null where none was made. */
   observe: (outcome: DeliveryOutcome | 'dropped', seconds: number | null) => void;
 }
 
-interface Held {
-  /** The newest delivery of the message. */
-  message: JsMsg;
-  delivery: WebhookDelivery;
-}
+type Queued = Delivery<WebhookDelivery>;
 
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
-  readonly #reader: DurableReader;
-  readonly #gate = new Gate<Held>();
-  /** By stream sequence: a message that comes again while it is in hand is not sent a second time. */
-  readonly #inHand = new Map<number, Held>();
-  readonly #later: NakBatch;
-  readonly #tasks = new Set<Promise<void>>();
-  readonly #breakOff = new AbortController();
+  readonly #consumer: QueueConsumer<WebhookDelivery>;
+  readonly #gate = new Gate<Queued>();
   #resuming: NodeJS.Timeout | null = null;
   #sweeping: NodeJS.Timeout | null = null;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
-    this.#later = new NakBatch(() => options.log.nc.isClosed(), options.now);
-    this.#reader = new DurableReader({
-      log: options.log,
-      logger: options.logger,
-      stream: WEBHOOKS_STREAM,
+    const { log, logger, deadLetter, timings, now } = options;
+    this.#consumer = new QueueConsumer({
+      log,
+      logger,
+      queue: QUEUE,
       durable: DURABLE,
-      ackWaitMs: options.timings.ackWaitMs,
-      // What is put off counts as unanswered: with a bound here the dead receivers' deliveries would keep the others' out.
-      unansweredMax: -1,
-      messagesMax: MESSAGES_MAX,
-      handle: (message) => {
-        this.#take(message);
+      stream: WEBHOOKS_STREAM,
+      codec: webhookDeliveryCodec,
+      deliver: (queued) => {
+        this.#take(queued);
         return undefined;
       },
+      deadLetter,
+      messagesMax: MESSAGES_MAX,
+      bytesMax: HELD_BYTES_MAX,
+      fetchMax: FETCH_MAX,
+      // Deliveries that are put off count as pending: with a bound, those of dead receivers would
+      // keep out all others.
+      ackPendingMax: -1,
+      ackWaitMs: timings.ackWaitMs,
+      retry: DEAD_LETTER_RETRY,
+      // A delivery whose acknowledgement is lost is repeated with the same event id, which costs
+      // less than a round trip for each.
+      confirmAcks: false,
+      drainMs: DRAIN_MS,
+      now,
     });
   }
 
@@ -111,66 +126,52 @@ export class WebhookSender {
   }
 
   start(): void {
-    this.#reader.start();
+    this.#consumer.start();
     this.#sweeping ??= setInterval(() => {
       this.#follow(this.#gate.sweep(performance.now()));
     }, SWEEP_MS);
   }
 
-  /** Ends what is under way, within a bounded time; what waits goes back to the queue. */
+  /**
+   * Ends the attempts under way within a bounded time, and gives the deliveries that wait back to
+   * the queue.
+   */
   async stop(): Promise<void> {
-    await this.#reader.stop();
+    const stopped = this.#consumer.stop();
     if (this.#sweeping !== null) clearInterval(this.#sweeping);
-    for (const held of this.#gate.drain()) this.#giveBack(held, 0);
     if (this.#resuming !== null) clearTimeout(this.#resuming);
-    const timer = setTimeout(() => {
-      this.#breakOff.abort();
-    }, STOP_MS);
-    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
-    clearTimeout(timer);
-    this.#later.flush();
+    for (const queued of this.#gate.drain()) this.#consumer.retry(queued, 0);
+    await stopped;
   }
 
-  #take(message: JsMsg): void {
-    const known = this.#inHand.get(message.seq);
-    if (known !== undefined) {
-      known.message = message;
-      return;
-    }
-    let delivery: WebhookDelivery;
-    try {
-      delivery = webhookDeliveryCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER));
-    } catch (error) {
-      this.#run(this.#bury(message, error));
-      return;
-    }
-    const held: Held = { message, delivery };
-    this.#inHand.set(message.seq, held);
+  #take(queued: Queued): void {
+    const { value: delivery, bytes } = queued;
     const wait = delivery.not_before - this.#options.now();
     if (wait > 0) {
-      this.#giveBack(held, wait);
+      this.#consumer.retry(queued, wait);
       return;
     }
-    const offer = this.#gate.offer(laneOf(delivery), delivery.org_id, held, message.data.length, performance.now());
-    if (offer.kind === 'go') this.#run(this.#send(held));
-    else if (offer.kind === 'later') this.#putOff(held, offer.ms);
+    const offer = this.#gate.offer(laneOf(delivery), delivery.org_id, queued, bytes, performance.now());
+    if (offer.kind === 'go') this.#run(queued, this.#send(queued));
+    else if (offer.kind === 'later') this.#putOff(queued, offer.ms);
     else this.#resumeSoon();
   }
 
-  /** Runs beside the others. A failure is the connection's: the message was not answered and comes again. */
-  #run(task: Promise<void>): void {
-    const tracked = task
-      .catch((error: unknown) => {
-        this.#options.logger.warn({ err: error }, 'a delivery could not be settled; it comes again');
-      })
-      .finally(() => this.#tasks.delete(tracked));
-    this.#tasks.add(tracked);
+  /**
+   * Runs the task of a delivery beside all others. A task fails only when the queue or the dead
+   * letters cannot be reached: the delivery is then retried after ackWaitMs.
+   */
+  #run(queued: Queued, task: Promise<void>): void {
+    task.catch((error: unknown) => {
+      this.#options.logger.warn({ err: error }, 'a delivery could not be settled; it is retried');
+      this.#consumer.retry(queued, this.#options.timings.ackWaitMs);
+    });
   }
 
-  #follow({ go, later }: Freed<Held>): void {
-    for (const held of go) {
-      if (this.#breakOff.signal.aborted) this.#giveBack(held, 0);
-      else this.#run(this.#send(held));
+  #follow({ go, later }: Freed<Queued>): void {
+    for (const queued of go) {
+      if (this.#consumer.cutOff.aborted) this.#consumer.retry(queued, 0);
+      else this.#run(queued, this.#send(queued));
     }
     for (const { item, ms } of later) this.#putOff(item, ms);
     this.#resumeSoon();
@@ -184,15 +185,15 @@ export class WebhookSender {
     }, RESUME_MS);
   }
 
-  /** One try; its place at the gate is taken already. */
-  async #send(held: Held): Promise<void> {
-    const { delivery } = held;
+  /** Makes one attempt, whose place at the gate is taken already. */
+  async #send(queued: Queued): Promise<void> {
+    const { value: delivery } = queued;
     const at = this.#options.now();
     let result: AttemptResult | null;
     try {
       result = await this.#post(delivery, at);
     } catch (error) {
-      // The signing secret does not open: not the receiver's fault, yet nothing that can be sent.
+      // The signing secret cannot be opened. The receiver is not at fault, but nothing can be sent.
       const message = error instanceof Error ? error.message : String(error);
       result = { status: null, error: message, retry_after: undefined, duration_ms: 0 };
     }
@@ -200,17 +201,15 @@ export class WebhookSender {
     const asked = result?.status === 429 ? (retryAfterMs(429, result.retry_after, this.#options.now()) ?? 0) : 0;
     const end = { ok, duration_ms: result?.duration_ms ?? 0, pause_ms: Math.min(asked, PAUSE_MS_MAX) };
     this.#follow(this.#gate.end(laneOf(delivery), end, performance.now()));
-    try {
-      if (result === null) this.#drop(held, at);
-      else if (result.status === null && this.#breakOff.signal.aborted) this.#giveBack(held, 0);
-      else await this.#settle(held, result, at);
-    } catch (error) {
-      this.#inHand.delete(held.message.seq);
-      throw error;
-    }
+    if (result === null) await this.#drop(queued, at);
+    else if (result.status === null && this.#consumer.cutOff.aborted) this.#consumer.retry(queued, 0);
+    else await this.#settle(queued, result, at);
   }
 
-  /** null when the receiver is gone or disabled. @throws SealBroken */
+  /**
+   * Resolves with the result of an attempt, or with null when the receiver is deleted or disabled.
+   * @throws SealBroken when the signing secret cannot be opened
+   */
   async #post(delivery: WebhookDelivery, at: number): Promise<AttemptResult | null> {
     const { target_kind, org_id, target_id, event_id, attempt } = delivery;
     const target: Target | null = this.#options.targets.targetOf(target_kind, org_id, target_id);
@@ -227,17 +226,17 @@ export class WebhookSender {
         'X-Service-Attempt': String(attempt),
       },
       timeoutMs: this.#options.timings.timeoutMs,
-      signal: this.#breakOff.signal,
+      signal: this.#consumer.cutOff,
     });
   }
 
-  async #settle(held: Held, result: AttemptResult, at: number): Promise<void> {
+  async #settle(queued: Queued, result: AttemptResult, at: number): Promise<void> {
     const { log, timings, now } = this.#options;
-    const { delivery } = held;
+    const { value: delivery } = queued;
     const verdict = verdictOf(result.status);
     if (verdict !== 'retry') {
-      this.#answer(held);
       this.#record(delivery, verdict, result, at);
+      await this.#consumer.acknowledge(queued);
       return;
     }
     const first_attempt_at = delivery.first_attempt_at === 0 ? at : delivery.first_attempt_at;
@@ -253,26 +252,28 @@ export class WebhookSender {
       const following = { ...delivery, attempt: attempt + 1, first_attempt_at, not_before: next };
       await publishDelivery(log, following, `${String(first_attempt_at)}:${String(following.attempt)}`);
     }
-    this.#answer(held);
     this.#record(delivery, next === null ? 'dead-lettered' : 'retrying', result, at);
+    await this.#consumer.acknowledge(queued);
   }
 
-  /** Found no room: to come again later, or given up when its time is over. */
-  #putOff(held: Held, ms: number): void {
-    const { delivery, message } = held;
+  /** Retries a delivery later that found no room, or expires it when its time is over. */
+  #putOff(queued: Queued, ms: number): void {
+    const { value: delivery, queued_at } = queued;
     const { timings, now } = this.#options;
-    const since = delivery.first_attempt_at === 0 ? message.time.getTime() : delivery.first_attempt_at;
-    // One that was never tried is given up only for its receiver's failures, not because this service was down for long.
+    const since = delivery.first_attempt_at === 0 ? queued_at : delivery.first_attempt_at;
+    // A delivery without an attempt expires only because its receiver fails, not because this
+    // service was down for long.
     const failing = delivery.attempt > 0 || this.#gate.isFailing(laneOf(delivery));
     if (!failing || now() - since <= timings.giveUpMs) {
-      this.#giveBack(held, ms);
+      this.#consumer.retry(queued, ms);
       return;
     }
-    this.#run(this.#expire(held));
+    this.#run(queued, this.#expire(queued));
   }
 
-  /** Ends a delivery that could not be tried again in its time. */
-  async #expire(held: Held): Promise<void> {
+  /** Dead-letters a delivery that could not be retried in time. */
+  async #expire(queued: Queued): Promise<void> {
+    const { value: delivery } = queued;
     const at = this.#options.now();
     const result = {
       status: null,
@@ -280,13 +281,9 @@ export class WebhookSender {
       retry_after: undefined,
       duration_ms: 0,
     };
-    try {
-      await this.#giveUp(held.delivery, held.delivery.attempt, result);
-      this.#answer(held);
-    } finally {
-      this.#inHand.delete(held.message.seq);
-    }
-    this.#record(held.delivery, 'dead-lettered', result, at, false);
+    await this.#giveUp(delivery, delivery.attempt, result);
+    this.#record(delivery, 'dead-lettered', result, at, false);
+    await this.#consumer.acknowledge(queued);
   }
 
   async #giveUp(delivery: WebhookDelivery, attempts: number, { status, error }: AttemptResult): Promise<void> {
@@ -312,39 +309,20 @@ export class WebhookSender {
     this.#options.observe(outcome, tried ? duration_ms / 1000 : null);
   }
 
-  /** Its receiver is gone, disabled, or so new that this worker has not heard of it. */
-  #drop(held: Held, at: number): void {
-    if (at - held.message.time.getTime() < UNHEARD_MS_MAX) {
-      this.#giveBack(held, UNHEARD_MS_MAX / 4);
+  /**
+   * Drops a delivery whose receiver is deleted or disabled; retries one whose receiver may be too
+   * new to be known here.
+   */
+  async #drop(queued: Queued, at: number): Promise<void> {
+    if (at - queued.queued_at < UNHEARD_MS_MAX) {
+      this.#consumer.retry(queued, UNHEARD_MS_MAX / 4);
       return;
     }
-    this.#answer(held);
+    await this.#consumer.acknowledge(queued);
     this.#options.observe('dropped', null);
-  }
-
-  async #bury(message: JsMsg, cause: unknown): Promise<void> {
-    const reason = cause instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
-    const detail = cause instanceof Error ? cause.message : String(cause);
-    await this.#options.bury({ queue: 'webhooks', reason, detail, seq: message.seq, data: message.data });
-    this.#options.logger.error(
-      { seq: message.seq, reason, detail },
-      'a delivery that cannot be read; it is kept in DEAD_LETTERS',
-    );
-    message.term(reason);
-  }
-
-  /** What is said of a message while the connection is down is lost, and the message comes again; on a closed one it would throw. */
-  #answer({ message }: Held): void {
-    this.#inHand.delete(message.seq);
-    if (!this.#options.log.nc.isClosed()) message.ack();
-  }
-
-  /** For whoever is next, after a wait. */
-  #giveBack({ message }: Held, ms: number): void {
-    this.#later.add(message, ms, () => this.#inHand.delete(message.seq));
   }
 }
 
-/** Receivers are told apart by what they are, whose, and their name. */
+/** Returns the key of a receiver: its kind, its organization and its id. */
 const laneOf = ({ target_kind, org_id, target_id }: WebhookDelivery): string =>
   `${target_kind}\n${org_id}\n${target_id}`;

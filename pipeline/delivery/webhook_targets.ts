@@ -1,5 +1,6 @@
-// Receivers as a worker knows them: endpoints out of the bucket `webhooks`, watched into memory and sorted by org, and the
-// addresses of budget alerts, which somebody else keeps. Reads never leave the process.
+// Holds the receivers of webhook deliveries in memory: endpoints, watched from the bucket
+// `webhooks` and indexed by organization, and the addresses of budget alerts, which another part
+// looks up. Reads never leave the process.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -7,20 +8,23 @@ import { watch } from '../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { type WebhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
 
-/** Where to send, and what to sign with. */
+/** URL of a receiver and the secrets to sign with. */
 export interface Target {
   url: string;
-  /** Secrets that sign now, the newest first. */
+  /** Secrets that are valid now, newest first. */
   secrets: readonly string[];
 }
 
-/** Receivers that are no endpoints: null for one that is gone or turned off. @throws SealBroken */
+/**
+ * Looks up a receiver of budget alerts; returns null when it is deleted or disabled.
+ * @throws SealBroken when its secret cannot be opened
+ */
 export type AlertTargetOf = (org_id: string, target_id: string) => Target | null;
 
 interface Endpoint {
   record: WebhookRecord;
   events: ReadonlySet<string>;
-  /** Opened once, at the first delivery; null before. */
+  /** Secrets, opened at the first delivery; null before. */
   secrets: readonly { text: string; expires_at: number }[] | null;
 }
 
@@ -35,7 +39,7 @@ export interface WebhookTargetsOptions {
 export class WebhookTargets {
   readonly #bucket: WatchedBucket<WebhookRecord>;
   readonly #options: WebhookTargetsOptions;
-  /** By org and webhook_id. */
+  /** Endpoints by organization and webhook_id. */
   readonly #orgs = new Map<string, Map<string, Endpoint>>();
   readonly #placeOf = new Map<string, { org_id: string; webhook_id: string }>();
 
@@ -53,12 +57,12 @@ export class WebhookTargets {
     return new WebhookTargets(await watch(log, 'webhooks', options.onProblem), options);
   }
 
-  /** Whether any org has an endpoint at all. */
+  /** True when any organization has an endpoint. */
   get any(): boolean {
     return this.#orgs.size > 0;
   }
 
-  /** Ids of the enabled endpoints of an org that subscribe to an event. */
+  /** Returns the ids of the organization's enabled endpoints that subscribe to an event. */
   subscribersOf(org_id: string, event: string): string[] {
     const own = this.#orgs.get(org_id);
     if (own === undefined) return [];
@@ -68,7 +72,7 @@ export class WebhookTargets {
   }
 
   /**
-   * A receiver; null for one that is deleted or disabled.
+   * Returns a receiver, or null when it is deleted or disabled.
    * @throws SealBroken when its secret cannot be opened
    */
   targetOf(kind: 'endpoint' | 'alert', org_id: string, target_id: string): Target | null {

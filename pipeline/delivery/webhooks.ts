@@ -1,5 +1,5 @@
-// Webhooks of one worker, put together: receivers, fan-out of platform events, sender, the log of tries. Any number of workers
-// share the work.
+// Assembles the webhooks of one worker: receivers, fan-out of platform events, sender, and the log
+// of attempts. Any number of workers share the queues.
 import type { Logger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
@@ -7,7 +7,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { RETRY } from '../domain/webhooks/retry.ts';
-import { createBurial } from '../queues/dead_items.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { createResolve, type Resolve } from './ssrf.ts';
 import { WebhookBacklog } from './webhook_backlog.ts';
 import { WebhookClient } from './webhook_client.ts';
@@ -24,7 +24,7 @@ export interface WebhooksOptions {
   logger: Logger;
   clickhouse: Pick<ClickHouse, 'execute'>;
   sealer: Sealer;
-  /** Only receivers on the public Internet: outside development. */
+  /** True to allow only receivers on the public Internet, as outside development. */
   publicOnly: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -34,11 +34,11 @@ export interface WebhooksOptions {
 }
 
 export interface Webhooks {
-  /** Ends what is under way within seconds; the rest is another worker's, or waits. */
+  /** Stops within seconds. Deliveries under way are given back to the queue. */
   stop(): Promise<void>;
 }
 
-/** Begins to fan out and to send. */
+/** Starts the fan-out and the sender. */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { log, logger, now } = options;
   const targets = await WebhookTargets.open(log, {
@@ -50,7 +50,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     ...(options.alertTargetOf === undefined ? {} : { alertTargetOf: options.alertTargetOf }),
   });
   const deadLetters = await WebhookDeadLetters.open(log);
-  const bury = createBurial(log, now);
+  const deadLetter = createDeadLetterStore(log, now);
   const backlog = new WebhookBacklog(log, logger);
   const client = new WebhookClient({ publicOnly: options.publicOnly, resolve: options.resolve ?? createResolve() });
   const tries = new WebhookLog({
@@ -67,7 +67,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     client,
     deadLetters,
     tries,
-    bury,
+    deadLetter,
     timings: options.timings ?? WEBHOOK_TIMINGS,
     now,
     observe: (outcome, seconds) => {
@@ -81,7 +81,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     targets,
     backlog,
     deadLetters,
-    bury,
+    deadLetter,
     now,
     observe: (deliveries, overflown) => {
       metrics.webhookQueuedTotal.inc(deliveries);

@@ -6,27 +6,17 @@
 // the identities of the traces' events, so that the same event sent later counts as new.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import type { Logger } from '../../ops/platform/logger.ts';
+import { type Forget, forgetShape, forgetSubject, forgottenPartition } from '../../schemas/signals/erasure.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 
-const subjectOf = (partition: number | '*'): string => `erase.forget.${String(partition)}`;
 const ASK_MS_MAX = 5000;
 const PAUSE_MS = 200;
 /** Maximum time that a partition may be without an owner; then the whole job is retried later. */
 const WAIT_MS_MAX = 60_000;
 
-const forgetCall = z.object({
-  org_id: z.string(),
-  trace_ids: z.array(z.string()),
-  /**
-   * traces: the state of the traces. events: the identities of their events. org: everything of the
-   * organization.
-   */
-  what: z.enum(['traces', 'events', 'org']).default('traces'),
-});
-export type Forgettable = z.output<typeof forgetCall>['what'];
+export type Forgettable = Forget['what'];
 
 /** Maximum traces of one request; an id has at most 128 characters. */
 export const FORGET_AT_ONCE = 2000;
@@ -38,7 +28,7 @@ export const FORGET_AT_ONCE = 2000;
 export async function forgetTraces(
   nc: NatsConnection,
   partitions: number,
-  { org_id, trace_ids, what }: z.output<typeof forgetCall>,
+  { org_id, trace_ids, what }: Forget,
   signal: AbortSignal,
 ): Promise<void> {
   const owned = Map.groupBy(trace_ids, (trace_id) => partitionOf(org_id, trace_id, partitions));
@@ -53,15 +43,10 @@ export async function forgetTraces(
  * Sends a request to the owner of a partition, and to later owners, until one answers.
  * @throws StoreUnavailable
  */
-async function askOwner(
-  nc: NatsConnection,
-  partition: number,
-  call: z.output<typeof forgetCall>,
-  signal: AbortSignal,
-): Promise<void> {
+async function askOwner(nc: NatsConnection, partition: number, call: Forget, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + WAIT_MS_MAX;
   for (;;) {
-    const answered = await nc.request(subjectOf(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
+    const answered = await nc.request(forgetSubject(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
       () => true,
       () => false,
     );
@@ -83,7 +68,7 @@ export async function forgetOrg(
   signal: AbortSignal,
 ): Promise<void> {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
-  const call: z.output<typeof forgetCall> = { org_id, trace_ids: [], what: 'org' };
+  const call: Forget = { org_id, trace_ids: [], what: 'org' };
   await Promise.all(all.map((partition) => askOwner(nc, partition, call, signal)));
 }
 
@@ -98,11 +83,11 @@ export function answerForgets(
   logger: Logger,
 ): () => void {
   const answer = async (message: Msg): Promise<void> => {
-    const { org_id, trace_ids, what } = forgetCall.parse(message.json());
-    const partition = Number(message.subject.split('.')[2]);
+    const { org_id, trace_ids, what } = forgetShape.parse(message.json());
+    const partition = forgottenPartition(message.subject);
     if ((await forget(partition, org_id, trace_ids, what)) && !nc.isClosed()) message.respond();
   };
-  const subscription = nc.subscribe(subjectOf('*'), {
+  const subscription = nc.subscribe(forgetSubject('*'), {
     callback: (error, message) => {
       if (error !== null) return;
       answer(message).catch((cause: unknown) => {

@@ -1,6 +1,8 @@
-// The end of evals: what they came to, and what is told of it. Guarantees: an eval ends once, by one CAS write with its numbers;
-// a regression is told once under the eval's own id, whatever dies in between; what is left undone a later call does.
-// A cancelled eval publishes nothing. Its numbers are final once no worker holds a chunk of it.
+// Ends evals: it computes their numbers, publishes regressions, and deletes what only a running
+// eval needs. Guarantees: an eval ends once, by one CAS write with its numbers; a regression is
+// published under an id that follows from the eval's, so a repetition after a crash is the same
+// event; a later call does what a crash left undone. A cancelled eval publishes nothing, and its
+// numbers are final once no worker holds a chunk of it.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -13,10 +15,10 @@ export interface EvalFinisherOptions {
   records: EvalRecords;
   clickhouse: ClickHouse;
   logger: Logger;
-  /** From which drop of the mean on an org is told. */
+  /** Returns the drop of the mean from which an organization is notified. */
   regressionDrop: (org_id: string) => number;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: RegressionEvent) => Promise<void>;
+  publish: (event: RegressionEvent) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -28,7 +30,10 @@ export class EvalFinisher {
     this.#options = options;
   }
 
-  /** Ends an eval that has nothing left to do: as complete, or as failed where it could not go on. What it has scored stays. */
+  /**
+   * Ends an eval that has nothing left to do: as complete, or as failed where it could not go on.
+   * Its scores stay.
+   */
   async end(record: EvalRecord): Promise<void> {
     const { records, clickhouse, logger, now } = this.#options;
     const { org_id, judge_id, eval_id } = record;
@@ -50,21 +55,24 @@ export class EvalFinisher {
     await this.settle(ended);
   }
 
-  /** Does what the end of an eval brings, where it is not done yet. */
+  /** Publishes a regression and cleans up after the end of an eval, unless that is done. */
   async settle(record: EvalRecord): Promise<void> {
     if (record.status === 'running' || record.settled) return;
-    const { records, regressionDrop, tell } = this.#options;
+    const { records, regressionDrop, publish } = this.#options;
     if (record.status === 'cancelled') {
       await this.#settleCancelled(record);
       return;
     }
     const regression = regressionOf(record, regressionDrop(record.org_id));
-    if (regression !== null) await tell(regression);
+    if (regression !== null) await publish(regression);
     await records.forgetParts(record);
     await records.change(keyOf(record), (current) => (current.settled ? null : { ...current, settled: true }));
   }
 
-  /** Counts what a cancelled eval has scored, and deletes what only a running eval needs. Call it when no chunk is open. */
+  /**
+   * Counts the scores of a cancelled eval and deletes what only a running eval needs. Requires that
+   * no chunk is open.
+   */
   async #settleCancelled(record: EvalRecord): Promise<void> {
     const { records, clickhouse } = this.#options;
     const { org_id, judge_id, eval_id } = record;

@@ -1,5 +1,6 @@
-// Looks after evals that nobody works on: chunks whose message was lost, ends that were broken off. In: the records, and how much
-// the queue holds. Out: messages put into the queue again, evals ended and settled. The leader does so for all.
+// Recovers evals that no worker works on: chunks whose message was lost, and ends that a crash
+// interrupted. It compares the records with the state of the queue every `intervalMs`, enqueues
+// chunks again, and ends and settles evals. Only the leader acts.
 import { queueChunks, laneOf } from '../../ops/exchange/eval_queue.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -16,10 +17,10 @@ export interface EvalKeeperOptions {
   logger: Logger;
   records: EvalRecords;
   finisher: EvalFinisher;
-  /** Name of the consumer of each lane. */
+  /** Name of the durable consumer of each lane. */
   queues: Readonly<Record<Lane, string>>;
   isLeader: () => boolean;
-  /** Between two looks, milliseconds. */
+  /** Interval between two looks, milliseconds. */
   intervalMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -29,7 +30,10 @@ export class EvalKeeper {
   readonly #options: EvalKeeperOptions;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> | null = null;
-  /** Evals that are running with nothing in the queue, or have ended and are not settled, by key, with their revision at the last look. */
+  /**
+   * Revision at the last look of evals that run with an idle lane, or have ended and are not
+   * settled, by key.
+   */
   #waiting = new Map<string, number>();
 
   constructor(options: EvalKeeperOptions) {
@@ -59,7 +63,8 @@ export class EvalKeeper {
       if (unfinished.length === 0) return;
       const idle = { eval: await this.#isIdle('eval'), dataset: await this.#isIdle('dataset') };
       for (const [key, { value, revision }] of unfinished) {
-        // Whoever has it in hand gets the time of one look, so that nothing is done twice without need.
+        // A worker that has the eval gets the time of one look, so that no work is repeated
+        // needlessly.
         const stood = before.get(key) === revision;
         this.#waiting.set(key, revision);
         await this.#help(value, stood && idle[laneOf(value)], stood);
@@ -89,7 +94,7 @@ export class EvalKeeper {
     if (sent === null) return;
     logger.warn(
       { eval_id: record.eval_id, chunks: sent.progress.open.map(({ chunk }) => chunk) },
-      'chunks of an eval are put into the queue again',
+      'chunks of an eval are enqueued again',
     );
     await queueChunks(
       log,
@@ -98,7 +103,7 @@ export class EvalKeeper {
     );
   }
 
-  /** Whether no message of a lane waits or is in anybody's hand. */
+  /** Resolves with true when no message of a lane waits or is held by a worker. */
   async #isIdle(lane: Lane): Promise<boolean> {
     const { log, queues } = this.#options;
     const consumer = await log.jsm.consumers.info(JUDGING_STREAM, queues[lane]).catch(() => null);

@@ -1,4 +1,5 @@
-// What an LLM judge is to an eval: a judgement of each trace, or the end of the eval where it can make none.
+// Adapts LLM judges to evals: it returns a function that judges one trace of an eval, or ends the
+// eval where no judgement is possible (quota used up, no upstream).
 import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
@@ -6,7 +7,10 @@ import type { LlmJudges } from '../judging/llm_judges.ts';
 import { EvalFailed } from './records.ts';
 import type { JudgeTrace } from './score_traces.ts';
 
-/** Judges for one eval. @throws EvalFailed where the worker has no upstream */
+/**
+ * Returns the judge for one eval.
+ * @throws EvalFailed when the worker has no upstream
+ */
 export function llmJudgeOf(
   judges: Pick<LlmJudges, 'judge'> | null,
   { eval_id }: EvalRecord,

@@ -1,5 +1,6 @@
-// Wires evals into a worker: two lanes of the judging queue, one for rules over stored traces, one for all that calls models, and a look
-// after what was left behind. All workers share both lanes.
+// Assembles the evals of a worker: two lanes of the judging queue, one for rules over stored traces
+// and one for everything that calls models, and the keeper, which recovers interrupted evals. All
+// workers share both lanes.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { JUDGING_STREAM, judgingSubject } from '../../schemas/streams.ts';
@@ -8,13 +9,13 @@ import { evalKey } from '../../schemas/records/eval.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { type ScoreRow, writeScores } from '../../sql/stores/judge_scores.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
+import { BatchConsumer, type BatchConsumerOptions } from '../queues/batch_consumer.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { publishJobEvent } from '../jobs/job_event.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';
-import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import type { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import { EvalFinisher } from './finish.ts';
 import { EvalKeeper, type Lane } from './keeper.ts';
 import { llmJudgeOf } from './llm.ts';
@@ -23,38 +24,38 @@ import { createItemRunner } from './run_items.ts';
 import { createTraceScorer } from './score_traces.ts';
 import { EvalWorker } from './worker.ts';
 
-/** Names the consumers, their dead letters and their metrics. */
+/** Names of the durable consumers, their dead letters and their metrics. */
 const QUEUES: Readonly<Record<Lane, string>> = { eval: 'evals', dataset: 'model_evals' };
-/** Chunks that a worker has in hand of each lane. */
-const IN_HAND: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
-/** Chunks of all workers together, in hand or waiting for their next try. */
-const UNFINISHED_MAX = 1024;
+/** Maximum number of chunks that a worker holds of each lane. */
+const HELD_MAX: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
+/** Maximum number of chunks that all workers together hold or have waiting for a retry. */
+const ACK_PENDING_MAX = 1024;
 const HELD_BYTES_MAX = 4 * 1024 * 1024;
 const RETRY: Readonly<Record<Lane, { firstMs: number; maxMs: number }>> = {
   eval: { firstMs: 250, maxMs: 5000 },
   dataset: { firstMs: 1000, maxMs: 60_000 },
 };
-/** What a worker had in hand that died is another's after this long. */
+/** Time after which the queue redelivers the chunks of a worker that died. */
 const ACK_WAIT_MS = 10_000;
-/** How often the leader looks after evals. */
+/** Interval at which the leader looks after evals. */
 const LOOK_MS = 5000;
 
 export interface EvalsOptions {
   log: Log;
   logger: Logger;
   clickhouse: ClickHouse;
-  /** null where the worker has no upstream. */
+  /** null when the worker has no upstream. */
   llm: { judges: Pick<LlmJudges, 'judge'>; calls: Pick<RecordedCalls, 'call'> } | null;
-  /** Where rules run that would take long here. */
+  /** Runs rules that would take long in this thread. */
   runner: Runner;
-  /** What answers are read with. */
+  /** Dependencies of the decoder that reads models' answers. */
   spans: SpanDeps;
   policyOf: (org_id: string) => Policy;
   isLeader: () => boolean;
-  observe: WorkQueueOptions<unknown>['observe'];
-  /** Scores were stored. */
+  observe: BatchConsumerOptions<unknown>['observe'];
+  /** Receives the number of scores that were stored. */
   onScored: (verdict: ScoreRow['verdict'], count: number) => void;
-  /** An event of the catalog went out. */
+  /** Called for each platform event that was published. */
   onTold: (event: string) => void;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -64,9 +65,9 @@ export interface EvalsOptions {
 
 export interface Evals {
   start: () => void;
-  /** Resolves when what is in hand has ended, or after a bounded wait. */
+  /** Resolves when the chunks under way have ended, or after a bounded wait. */
   stop: () => Promise<void>;
-  /** Evals that are running now. */
+  /** Number of running evals. */
   running: () => number;
 }
 
@@ -82,7 +83,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     clickhouse,
     logger,
     regressionDrop: (org_id) => options.policyOf(org_id).regression_drop,
-    tell: async (event) => {
+    publish: async (event) => {
       await publishJobEvent(log, event);
       options.onTold(event.event);
     },
@@ -136,7 +137,10 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
   };
 }
 
-/** Writes rows of one eval and counts them; writes none when the eval was cancelled, however late this worker hears of that. */
+/**
+ * Returns a function that stores rows of one eval and counts them. It stores none once the bucket
+ * says that the eval was cancelled, even if this worker's watch has not seen it.
+ */
 function storeScores(
   clickhouse: ClickHouse,
   records: Pick<EvalRecords, 'isRunning'>,
@@ -154,8 +158,8 @@ function laneQueue(
   { log, logger, observe, now, ackWaitMs = ACK_WAIT_MS }: EvalsOptions,
   lane: Lane,
   work: (task: JudgingTask) => Promise<void>,
-): WorkQueue<JudgingTask> {
-  return new WorkQueue<JudgingTask>({
+): BatchConsumer<JudgingTask> {
+  return new BatchConsumer<JudgingTask>({
     log,
     logger,
     queue: QUEUES[lane],
@@ -165,14 +169,14 @@ function laneQueue(
     handle: async (batch) => {
       for (const { value } of batch) await work(value);
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
-    messagesMax: IN_HAND[lane],
+    messagesMax: HELD_MAX[lane],
     bytesMax: HELD_BYTES_MAX,
     batchMax: 1,
     gatherMs: 0,
-    handlersMax: IN_HAND[lane],
-    unfinishedMax: UNFINISHED_MAX,
+    handlersMax: HELD_MAX[lane],
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY[lane],
     ackWaitMs,
     now,

@@ -1,5 +1,5 @@
-// The records of evals in KV, watched, and what belongs to one of them: the ids of its traces, its judge and its prompt as they were
-// when it began. Writes are CAS.
+// Reads and writes the records of evals in KV, watched into memory, and what belongs to a running
+// eval: the ids of its traces, and its judge and prompt as of its start. Every write is a CAS.
 import type { KV } from '@nats-io/kv';
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
@@ -17,7 +17,7 @@ import {
 import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';
 import { parsePrompt, type PromptRecord } from '../../schemas/records/prompt.ts';
 
-/** What an eval cannot do without is gone: it ends as failed, with this as its error. */
+/** Something that an eval needs is missing: it ends as failed, with the message as its error. */
 export class EvalFailed extends Error {}
 
 export class EvalRecords {
@@ -31,22 +31,25 @@ export class EvalRecords {
     this.#parts = parts;
   }
 
-  /** Resolves when every record there is has been loaded. */
+  /** Resolves when every record has been loaded. */
   static async open(log: Log, onProblem: ReportProblem): Promise<EvalRecords> {
     return new EvalRecords(await watch(log, 'evals', onProblem), log, await log.bucket('eval_chunks'));
   }
 
-  /** What the watch has shown. */
+  /** Records as the watch has shown them. */
   all(): IterableIterator<EvalRecord> {
     return this.#bucket.values();
   }
 
-  /** The same with their keys and revisions. */
+  /** Records with their keys and revisions, as the watch has shown them. */
   entries(): IterableIterator<[string, Held<EvalRecord>]> {
     return this.#bucket.entries();
   }
 
-  /** Calls back once when the watch shows that an eval is not running any more, or is gone. Returns what stops it. */
+  /**
+   * Calls back once when the watch shows that an eval is no longer running, or was deleted. Returns
+   * a function that cancels the call.
+   */
   onEnd(record: EvalRecord, ended: () => void): () => void {
     const key = keyOf(record);
     const stop = this.#bucket.onChange((changed, held) => {
@@ -54,7 +57,7 @@ export class EvalRecords {
       stop();
       ended();
     });
-    // The change may have come before this call.
+    // The change may have arrived before this call.
     const now = this.#bucket.get(key);
     if (now !== undefined && now.status !== 'running') {
       stop();
@@ -63,29 +66,33 @@ export class EvalRecords {
     return stop;
   }
 
-  /** Whether an eval is running, by what the bucket holds now. */
+  /** Resolves with true when the bucket says that an eval is running. */
   async isRunning(key: string): Promise<boolean> {
     return (await this.read(key))?.status === 'running';
   }
 
-  /** What the bucket holds now; null where there is none. */
+  /** Resolves with the record in the bucket, or with null when there is none. */
   read(key: string): Promise<EvalRecord | null> {
     return readRecord(this.#log, 'evals', key);
   }
 
   /**
-   * Changes a running eval, or one that has ended, as `apply` says; null leaves it.
-   * @returns what stands now; null where there is none any more
-   * @throws Error when the watch has not shown it yet: to be tried again
+   * Changes the record of an eval as `apply` returns it; null leaves it unchanged.
+   * @returns the record after the change; null when it no longer exists
+   * @throws Error when the watch has not shown the record yet, and the change is to be retried
    */
   async change(key: string, apply: (record: EvalRecord) => EvalRecord | null): Promise<EvalRecord | null> {
     const changed = await this.#bucket.change(key, (record) => (record === undefined ? null : apply(record)));
     if (changed !== undefined) return changed;
     if ((await this.read(key)) === null) return null;
-    throw new Error('the record of an eval has not come by the watch yet');
+    throw new Error('the record of an eval has not arrived by the watch yet');
   }
 
-  /** Ids of the traces from `from` up to, without, `to`; they lie within one part. @throws EvalFailed when they are gone */
+  /**
+   * Resolves with the ids of the traces from `from` up to, but not including, `to`, which lie
+   * within one part.
+   * @throws EvalFailed when they are missing
+   */
   async traceIds({ org_id, eval_id }: EvalRecord, from: number, to: number): Promise<string[]> {
     if (from === to) return [];
     const part = Math.floor(from / PART_IDS);
@@ -95,18 +102,27 @@ export class EvalRecords {
     return ids.slice(from - part * PART_IDS, to - part * PART_IDS);
   }
 
-  /** The judge as it was when the eval began. @throws EvalFailed */
+  /**
+   * Resolves with the judge as of the eval's start.
+   * @throws EvalFailed
+   */
   async judge({ org_id, eval_id }: EvalRecord): Promise<JudgeRecord> {
     return parseJudge(await this.#part(evalJudgeKey(org_id, eval_id), 'its judge is gone'));
   }
 
-  /** The prompt of a dataset run; null where it has none. @throws EvalFailed */
+  /**
+   * Resolves with the prompt of a dataset run, or with null when it has none.
+   * @throws EvalFailed
+   */
   async prompt({ org_id, eval_id, dataset }: EvalRecord): Promise<PromptRecord | null> {
     if (dataset === null || dataset.prompt_version === null) return null;
     return parsePrompt(await this.#part(evalPromptKey(org_id, eval_id), 'its prompt is gone'));
   }
 
-  /** Items of a run's dataset from `from` up to, without, `to`. @throws EvalFailed when the dataset is gone, or has other items by now */
+  /**
+   * Resolves with the items of a run's dataset from `from` up to, but not including, `to`.
+   * @throws EvalFailed when the dataset was deleted, or has other items now
+   */
   async items(
     org_id: string,
     dataset: NonNullable<EvalRecord['dataset']>,
@@ -128,7 +144,7 @@ export class EvalRecords {
     return items;
   }
 
-  /** Takes away what only a running eval needs. */
+  /** Deletes what only a running eval needs. */
   async forgetParts({ org_id, eval_id, progress }: EvalRecord): Promise<void> {
     const parts = Array.from({ length: Math.ceil(progress.total / PART_IDS) }, (_, part) =>
       evalPartKey(org_id, eval_id, part),

@@ -1,4 +1,4 @@
-// Rows of scores of an eval: what was judged, by which judge, and what came of it. Pure.
+// Builds the score rows of an eval from what was judged, the judge and its judgement. Pure.
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import { type JudgeRecord, verdictOf } from '../../schemas/records/judge.ts';
 import type { ScoreRow } from '../../sql/stores/judge_scores.ts';
@@ -6,15 +6,15 @@ import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 
 const REASON_CHARS_MAX = 4000;
 
-/** What a judge says of a trace; a null score: it could not. */
+/** Judgement of one trace; the score is null when the judge failed. */
 export interface Judgement {
   score: number | null;
   reason: string;
-  /** The model would not be asked at all: the reason is the upstream's, and others will fare no better. */
+  /** True when the upstream rejected the call: calls for other traces will fail in the same way. */
   refused?: boolean;
 }
 
-/** What a row has of a trace. */
+/** Fields of a trace that a row holds. */
 export type Judged = Pick<JudgedTrace, 'trace_id' | 'agent_id' | 'started_at'>;
 
 export function scoreRow(

@@ -1,7 +1,7 @@
-// Runs the items of a chunk of a dataset: each is sent to the model, the call is recorded as a trace of its own, and its answer is judged.
-// In: the chunk's items. Out: a row for each. Guarantees: an item that was answered is not sent again (RecordedCalls), one that has a row
-// is not judged again; an item that cannot be sent has a row too, with the verdict error and no trace.
-import { createHash } from 'node:crypto';
+// Runs the items of a chunk of a dataset run: each is sent to the model, the call is recorded as a
+// trace, and its answer is judged. It takes the chunk's items and stores a row for each.
+// Guarantees: an item that was answered is not sent again (RecordedCalls), and one that has a row
+// is not judged again. An item that cannot be sent has a row with the verdict `error` and no trace.
 import { type ChatMessage, UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import type { DatasetItem } from '../../schemas/records/dataset.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
@@ -16,24 +16,25 @@ import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Redaction } from '../domain/pii/pii.ts';
 import type { Span } from '../domain/traces/span.ts';
-import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import type { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import { EvalFailed } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';
 import { failIfAllRefused, judgeFor, type JudgeTrace, type TraceScorerOptions } from './score_traces.ts';
 import { allEnded } from './settled.ts';
 import type { ScoreChunk } from './worker.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
-/** Of each try of a call. */
+/** Timeout of each attempt of a call. */
 const CALL_TIMEOUT_MS = 120_000;
 
 export interface ItemRunnerOptions extends TraceScorerOptions {
-  /** null where the worker has no upstream. */
+  /** null when the worker has no upstream. */
   calls: Pick<RecordedCalls, 'call'> | null;
-  /** What an answer is read with, as it is when it lands. */
+  /** Dependencies of the decoder that reads an answer as landing will. */
   spans: SpanDeps;
 }
 
-/** What all items of a run have in common. */
+/** What all items of a chunk share. */
 interface Run {
   record: EvalRecord;
   dataset: NonNullable<EvalRecord['dataset']>;
@@ -93,7 +94,8 @@ async function runItem(
   try {
     answer = await ask(spans, run, item, { item_index, messages: messages as ChatMessage[] });
   } catch (error) {
-    // The chunk retries what a later try may answer. An answer that cannot be read was asked for twice already.
+    // The chunk is retried for errors that a later attempt may not have. An answer that cannot be
+    // read was requested twice already.
     if (!(error instanceof UpstreamFailed) || error.kind === 'unavailable') throw error;
     return without(`the model could not be asked: ${error.message}`, error.kind === 'refused');
   }
@@ -103,7 +105,7 @@ async function runItem(
   return { row, refused: judgement.refused === true ? judgement.reason : null };
 }
 
-/** Sends an item to the model. Resolves with the answer as judges see it, when it is recorded. */
+/** Sends an item to the model. Resolves with the answer as judges see it, once it is recorded. */
 async function ask(
   spans: SpanDeps,
   { record, dataset, calls, prompt, signal }: Run,
@@ -120,7 +122,7 @@ async function ask(
       request: { model: dataset.model, messages },
       trace_id: itemTrace(record, item_index),
       span_id: `spn_${hex16(`${itemKey(record, item_index)}\nspan`)}`,
-      // Whoever compares two runs reads what was answered: nothing of it is sampled out.
+      // Comparing two runs needs every answer, so sampling drops none of them.
       attributes: { dataset_id: dataset.dataset_id, dataset_run: eval_id, item_index, force_trace: true, ...named },
       timeoutMs: CALL_TIMEOUT_MS,
     },
@@ -135,7 +137,7 @@ async function ask(
   return judgedSpan(span);
 }
 
-/** A trace of one span as judges see it. */
+/** Returns a trace of one span as judges see it. */
 function judgedSpan(span: Span): JudgedTrace {
   const { org_id, trace_id, agent_id, name, model, outcome, source_format, tags, started_at, ended_at } = span;
   return {
@@ -158,8 +160,7 @@ function judgedSpan(span: Span): JudgedTrace {
   };
 }
 
-/** Names an item of a run, whatever process works on it and however often. */
+/** Returns the key of an item of a run, the same in every process and at every repetition. */
 const itemKey = ({ org_id, eval_id }: EvalRecord, item_index: number): string =>
   ['dataset', org_id, eval_id, String(item_index)].join('\n');
 const itemTrace = (record: EvalRecord, item_index: number): string => `trc_${hex16(itemKey(record, item_index))}`;
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

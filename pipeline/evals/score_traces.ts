@@ -1,6 +1,7 @@
-// Scores the stored traces of a chunk. In: the chunk's ids. Out: a row for each. A trace that is no longer there gets a row too, with the
-// verdict error. Guarantees: what has a row is not judged again, and what was judged has a row even when a neighbour fails; the
-// worker's other work goes on in between.
+// Scores the stored traces of an eval's chunk. It takes the chunk's ids and stores a row for each;
+// a trace that no longer exists gets a row with the verdict `error`. Guarantees: a trace that has a
+// row is not judged again, and one that was judged gets its row even when another trace of the
+// chunk fails. Between traces the event loop gets its turn for the worker's other work.
 import { setTimeout } from 'node:timers/promises';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
@@ -10,35 +11,38 @@ import { chunkRange } from '../domain/evals/chunks.ts';
 import { compileRule, RuleError, type RuleScorer } from '../domain/judging/rules.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import { type Runner, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
-import { judgedTraceGroups } from '../judging/read_traces.ts';
+import { judgedTraceGroups } from '../judging/stored_traces.ts';
 import { EvalFailed, type EvalRecords } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';
 import { allEnded } from './settled.ts';
 import type { ScoreChunk } from './worker.ts';
 
-/** How often an eval looks whether its org has time again. */
+/** Interval at which an eval checks whether its organization has judging time again. */
 const SPENT_WAIT_MS = 200;
 
 const GONE: Judgement = { score: null, reason: 'the trace is no longer there' };
 
-/** What a judge knows of a dataset's item beside the answer. */
+/** Context of a dataset's item for the judge, beside the answer. */
 export interface ItemContext {
   item_index?: number;
   input?: unknown;
   expected?: unknown;
 }
 
-/** Judges one trace. @throws EvalFailed when no trace can be judged; Error: to be tried again */
+/**
+ * Judges one trace.
+ * @throws EvalFailed when no trace can be judged; Error when the chunk is to be retried
+ */
 export type JudgeTrace = (trace: JudgedTrace, signal: AbortSignal, item?: ItemContext) => Promise<Judgement>;
 
 export interface TraceScorerOptions {
   records: EvalRecords;
   clickhouse: ClickHouse;
-  /** Resolves when rows are stored. */
+  /** Resolves when the rows are stored. */
   store: (rows: readonly ScoreRow[]) => Promise<void>;
-  /** What an LLM judge judges with, for one eval. */
+  /** Returns the function by which an LLM judge judges the traces of one eval. */
   llmJudge: (record: EvalRecord, judge: JudgeRecord) => JudgeTrace;
-  /** Where rules run that would take long here. */
+  /** Runs rules that would take long in this thread. */
   runner: Runner;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -75,8 +79,9 @@ export function createTraceScorer(options: TraceScorerOptions): ScoreChunk {
 }
 
 /**
- * Ends an eval whose upstream refuses all that it is asked: a wrong key or model refuses the other 100,000 traces as well.
- * @param refusals of a chunk that nothing else came of
+ * Ends an eval whose upstream rejects every call: a wrong key or model would reject the other
+ * 100,000 traces as well.
+ * @param refusals rejections of a chunk that had no other results
  * @throws EvalFailed when the eval has no score at all
  */
 export async function failIfAllRefused(
@@ -90,7 +95,10 @@ export async function failIfAllRefused(
   if (stats?.total === stats?.errors) throw new EvalFailed(reason);
 }
 
-/** How a judge judges, whatever its kind. @throws EvalFailed when it cannot */
+/**
+ * Returns the function by which a judge of either kind judges.
+ * @throws EvalFailed when the judge cannot be used
+ */
 export function judgeFor(
   { llmJudge, runner }: Pick<TraceScorerOptions, 'llmJudge' | 'runner'>,
   record: EvalRecord,
@@ -108,14 +116,15 @@ function ruleJudge({ org_id, rule }: JudgeRecord, runner: Runner): JudgeTrace {
     if (error instanceof RuleError) throw new EvalFailed(`the rule of its judge cannot be used: ${error.message}`);
     throw error;
   }
-  // One trace in a turn of the event loop: the log is read and landed in this process too.
+  // One trace in each turn of the event loop: this process also reads and lands the log.
   let turn = Promise.resolve();
   return async (trace, signal) => {
     turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
     await turn;
     const texts = scorer.texts(trace);
     if (scorer.steps(texts) <= TRACE_STEPS_MAX) return scorer(trace);
-    // Nobody waits for an eval as for live traffic: it goes on when its org has time again.
+    // An eval is less urgent than live traffic: it waits until its organization has judging time
+    // again.
     while (runner.isSpent(org_id)) await setTimeout(SPENT_WAIT_MS, undefined, { signal });
     const [result] = await runRules(runner, org_id, [{ rule, texts }]);
     if (result === undefined) throw new Error('a rule gave no result');

@@ -1,6 +1,9 @@
-// Work that is done side by side and kept even where some of it fails.
+// Runs tasks concurrently and keeps their results even when some of them fail.
 
-/** What came of some tasks: the results there are, and the first failure. Resolves when all have ended, so that none goes on unseen. */
+/**
+ * Resolves, when all tasks have ended, with the results and the first failure; so no task goes on
+ * unobserved.
+ */
 export async function allEnded<T>(
   tasks: readonly Promise<T>[],
 ): Promise<{ results: T[]; failure: { error: unknown } | null }> {

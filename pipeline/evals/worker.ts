@@ -1,7 +1,9 @@
-// Carries out chunks of evals. In: tasks that name a chunk. Out: rows of scores, then the chunk marked done in the eval's record and the
-// next one put into the queue; after the last one the eval ends. Guarantees: at least once a chunk, and once a trace: what has a score
-// already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there. A chunk of an eval that was
-// cancelled is aborted within milliseconds, its calls of models too, and what it has judged is not stored.
+// Carries out chunks of evals. It takes tasks that name a chunk, stores rows of scores, marks the
+// chunk done in the eval's record, and enqueues the next one; after the last one it ends the eval.
+// Guarantees: a chunk runs at least once, and a trace is scored once, as one that has a score is
+// not judged again. Whatever step a worker dies after, the task is redelivered and continues from
+// there. A chunk of a cancelled eval is aborted within milliseconds with its calls of models, and
+// stores nothing.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { queueChunks } from '../../ops/exchange/eval_queue.ts';
 import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
@@ -12,14 +14,17 @@ import { finishedChunk, heardChunk, isThrough, stoppedChunk } from '../domain/ev
 import type { EvalFinisher } from './finish.ts';
 import { EvalFailed, type EvalRecords, keyOf } from './records.ts';
 
-/** How often the record says that somebody works on a chunk. */
+/** Interval at which the record is updated while a worker works on a chunk. */
 const HEARD_MS = 60_000;
 
 const ERROR_CHARS_MAX = 1000;
-/** How long a chunk is tried before its eval is given up. */
+/** Time for which a chunk is retried before its eval fails. */
 const PATIENCE_MS = 3_600_000;
 
-/** Scores a chunk and resolves when its rows are stored. @throws EvalFailed when the eval cannot go on; Error: to be tried again */
+/**
+ * Scores a chunk and resolves when its rows are stored.
+ * @throws EvalFailed when the eval cannot go on; Error when the chunk is to be retried
+ */
 export type ScoreChunk = (record: EvalRecord, chunk: number, signal: AbortSignal) => Promise<void>;
 
 export interface EvalWorkerOptions {
@@ -34,14 +39,17 @@ export interface EvalWorkerOptions {
 
 export class EvalWorker {
   readonly #options: EvalWorkerOptions;
-  /** Task ids in hand: a task that comes twice is done once. */
-  readonly #inHand = new Set<string>();
+  /** Ids of tasks under way: a task that is redelivered meanwhile runs once. */
+  readonly #underWay = new Set<string>();
 
   constructor(options: EvalWorkerOptions) {
     this.#options = options;
   }
 
-  /** Does one task. @throws Error when a store is away: to be tried again */
+  /**
+   * Carries out one task.
+   * @throws Error when a store is unavailable, and the task is to be retried
+   */
   async work({ org_id, eval_id, chunk }: JudgingTask, signal: AbortSignal): Promise<void> {
     const { records, finisher, log } = this.#options;
     const record = await records.read(evalKey(org_id, eval_id));
@@ -55,23 +63,28 @@ export class EvalWorker {
       return;
     }
     if (!record.progress.open.some((one) => one.chunk === chunk)) {
-      // Done before; whoever did it may have died before the next one was in the queue.
+      // The chunk was done before; the worker that did it may have died before it enqueued the next
+      // one.
       await queueChunks(log, record);
       if (isThrough(record)) await finisher.end(record);
       return;
     }
     const id = `${eval_id}.${String(chunk)}`;
-    if (this.#inHand.has(id)) return;
-    this.#inHand.add(id);
+    if (this.#underWay.has(id)) return;
+    this.#underWay.add(id);
     try {
-      // Where the eval cannot go on its other chunks are only let go.
+      // When the eval cannot go on, its other chunks are only released.
       await this.#done(record, chunk, record.error ?? (await this.#score(record, chunk, signal)));
     } finally {
-      this.#inHand.delete(id);
+      this.#underWay.delete(id);
     }
   }
 
-  /** Resolves with null when the chunk is scored, else with why the eval cannot go on. @throws Error: to be tried again */
+  /**
+   * Resolves with null when the chunk is scored, otherwise with the reason why the eval cannot go
+   * on.
+   * @throws Error when the chunk is to be retried
+   */
   async #score(record: EvalRecord, chunk: number, signal: AbortSignal): Promise<string | null> {
     const { records, score, now, onProblem } = this.#options;
     const ended = new AbortController();
@@ -80,7 +93,7 @@ export class EvalWorker {
     });
     const heard = setInterval(() => {
       this.#heard(record, chunk).catch((cause: unknown) => {
-        onProblem('an eval could not be told that it is being worked on', cause);
+        onProblem('the record of an eval could not be updated while it is worked on', cause);
       });
     }, HEARD_MS);
     try {
@@ -99,7 +112,10 @@ export class EvalWorker {
     }
   }
 
-  /** Marks a chunk done. Of a cancelled eval it closes the chunk and opens no other; the last one to close settles the eval. */
+  /**
+   * Marks a chunk done. For a cancelled eval it opens no further chunk, and the last chunk to close
+   * settles the eval.
+   */
   async #done(record: EvalRecord, chunk: number, why: string | null): Promise<void> {
     const { records, log, finisher, now } = this.#options;
     const known = { next_chunk: 0 };
@@ -134,7 +150,7 @@ export class EvalWorker {
   }
 }
 
-/** Why an eval ends, for people; null while another try may work. */
+/** Returns why an eval ends, in words for people; null while a retry may succeed. */
 function failureOf(error: unknown, triedMs: number): string | null {
   if (error instanceof EvalFailed) return error.message;
   if (triedMs <= PATIENCE_MS) return null;

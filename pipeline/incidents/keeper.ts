@@ -1,6 +1,7 @@
-// Opens, moves on and resolves incidents. In: clusters in which traces were counted, and the passing of time. Out: records in KV,
-// which are settled (shown and told) afterwards. Any number of workers do so at a time, and a step is taken by one of them: an
-// org has one open incident of a cluster at most.
+// Opens, advances and resolves incidents. It takes clusters with new traces, or the current time,
+// and writes records in KV, which the settler then shows and publishes. Guarantees: any number of
+// workers may do so at a time, and each step is taken by one of them; an organization has at most
+// one open incident of a cluster, and at most OPEN_PER_ORG_MAX open incidents.
 import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import {
@@ -17,13 +18,22 @@ import type { Touched } from './counter.ts';
 import type { IncidentRecords, StoredIncident } from './records.ts';
 import type { IncidentSettler } from './settler.ts';
 
-/** Incidents that an org can have open; beyond it none is opened until others are over. Keeps what every process holds small. */
+/**
+ * Maximum number of open incidents of an organization; at the bound, no further one is opened. It
+ * bounds what every process holds in memory.
+ */
 const OPEN_PER_ORG_MAX = 1000;
-/** Steps that a cluster takes at a time; traces of a long time that are counted at once may be several incidents one after the other. */
+/**
+ * Maximum number of steps of a cluster in one call: traces of a long time that are counted at once
+ * may form several incidents, one after the other.
+ */
 const ROUNDS_MAX = 50;
-/** last_ms of a record lags behind by less than this, so that a stream of failing traces is not a stream of writes. */
+/**
+ * Minimum advance of a record's last_ms, so that a stream of failing traces is not a stream of
+ * writes.
+ */
 const LAST_STEP_MS = 10_000;
-/** Names the actor of the audit records. */
+/** Name of the actor in audit records. */
 const BY = 'incidents';
 /** Later than any time. */
 const FOREVER_MS = 8_640_000_000_000_000;
@@ -33,13 +43,16 @@ export interface IncidentKeeperOptions {
   settler: Pick<IncidentSettler, 'settle' | 'settleKey'>;
   clickhouse: ClickHouse;
   logger: Logger;
-  /** Makes a mutation of the service's own, with its record in the audit log. @throws AuditUnavailable when nothing was tried */
+  /**
+   * Makes a mutation of the service's own, with its record in the audit log.
+   * @throws AuditUnavailable when nothing was tried
+   */
   record: (mutation: SystemMutation, mutate: () => Promise<Readonly<Record<string, unknown>> | null>) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** A cluster with its record, and where its traces are read from. */
+/** A cluster with its record, and the range from which its traces are read. */
 interface Case extends Touched {
   key: string;
   stored: StoredIncident | null;
@@ -56,14 +69,17 @@ const clusterKey = ({ org_id, cluster_id }: Pick<Touched, 'org_id' | 'cluster_id
 
 export class IncidentKeeper {
   readonly #options: IncidentKeeperOptions;
-  /** Orgs that have as many open as they can have: said once. */
+  /** Organizations at OPEN_PER_ORG_MAX, so that it is logged once. */
   readonly #full = new Set<string>();
 
   constructor(options: IncidentKeeperOptions) {
     this.#options = options;
   }
 
-  /** Opens and moves on the incidents of clusters in which traces were counted. @throws Error when a store is away: to be tried again */
+  /**
+   * Opens and advances the incidents of clusters with new traces.
+   * @throws Error when a store is unavailable, and the call is to be retried
+   */
   async advance(touched: readonly Touched[]): Promise<void> {
     const earliest = new Map<string, Touched>();
     for (const one of touched) {
@@ -74,7 +90,8 @@ export class IncidentKeeper {
     for (let at = 0; at < all.length; at += LOOKUP_MAX) {
       let left = all.slice(at, at + LOOKUP_MAX);
       for (let round = 0; left.length > 0; round++) {
-        if (round === ROUNDS_MAX) throw new Error(`${String(left.length)} clusters have more to come`);
+        if (round === ROUNDS_MAX)
+          throw new Error(`${String(left.length)} clusters have more incidents than one call handles`);
         left = await this.#round(left);
       }
     }
@@ -96,12 +113,13 @@ export class IncidentKeeper {
         if (resolved) over.push({ org_id: record.org_id, cluster_id: record.cluster_id, from_ms: until_ms + 1 });
       }
     }
-    // Traces that were counted after the look and before the end are none of it, and may be the next one.
+    // Traces that were counted after the look and before the end do not belong to the resolved
+    // incident, and may form the next one.
     await this.advance(over);
     return { open: open.length, resolved: over.length };
   }
 
-  /** False when something has happened to it since it was read. */
+  /** Returns false when the incident changed since it was read. */
   async #resolve(
     { org_id, cluster_id, incident_id }: IncidentRecord,
     traces: IncidentTraces,
@@ -117,7 +135,10 @@ export class IncidentKeeper {
     return true;
   }
 
-  /** Writes the end of an incident, with its record in the audit log. @returns false when another write came first */
+  /**
+   * Writes the end of an incident, with its record in the audit log.
+   * @returns false when another write came first
+   */
   async #close(key: string, closed: IncidentRecord, revision: number): Promise<boolean> {
     const { record, records } = this.#options;
     const { org_id, incident_id } = closed;
@@ -132,7 +153,10 @@ export class IncidentKeeper {
     return won;
   }
 
-  /** One step of each cluster. @returns those that may have another one to take */
+  /**
+   * Takes one step of each cluster.
+   * @returns the clusters that may have another step
+   */
   async #round(touched: readonly Touched[]): Promise<Touched[]> {
     const again: Touched[] = [];
     const cases: Case[] = [];
@@ -174,7 +198,10 @@ export class IncidentKeeper {
     return again;
   }
 
-  /** Where the traces of each case are read from: those before are known, or of the incident before. */
+  /**
+   * Finds the range from which the traces of each case are read: earlier ones are known, or belong
+   * to the incident before.
+   */
   async #place(cases: readonly Case[]): Promise<void> {
     const without = cases.filter(({ stored }) => stored === null);
     const floors = without.length === 0 ? [] : await readFloors(this.#options.clickhouse, pairsOf(without));
@@ -197,7 +224,7 @@ export class IncidentKeeper {
     for (const row of rows) {
       const own = times.get(clusterKey(row)) ?? [];
       own.push(...row.first_ms);
-      // Fewer than that many traces of a minute are all given.
+      // A minute with fewer traces than the bound lists them all.
       if (row.last_ms > (row.first_ms.at(-1) ?? 0)) own.push(row.last_ms);
       times.set(clusterKey(row), own);
     }
@@ -224,7 +251,7 @@ export class IncidentKeeper {
       if (!this.#full.has(org_id))
         logger.warn(
           { org_id, open_max: OPEN_PER_ORG_MAX },
-          'an org has as many open incidents as it can have; no more are opened',
+          'an organization has as many open incidents as it may have; no more are opened',
         );
       this.#full.add(org_id);
       return 'refused';
@@ -236,7 +263,11 @@ export class IncidentKeeper {
     return 'opened';
   }
 
-  /** @returns whether there may be another step: it is over, or somebody else was faster */
+  /**
+   * Advances an open incident.
+   * @returns true when there may be another step: the incident is over, or another worker was
+   * faster
+   */
   async #move({ key }: Case, { record, revision }: StoredIncident, times: readonly number[]): Promise<boolean> {
     const { from_ms, last_ms, ended } = progressOf(record, times);
     if (ended) {

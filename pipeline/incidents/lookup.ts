@@ -1,15 +1,22 @@
-// What failing traces failed of: their agent, root span and error, read where they have landed. In: ids of traces whose failure
-// was told. Out: what each is counted by. It writes nothing; a trace that is not there (any more) is left out.
+// Looks up why traces failed: their agent, root span and error, from the rows that have landed. It
+// takes ids of traces whose failure was published and returns the cluster of each. It writes
+// nothing, and leaves out traces that do not exist (any more).
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readBounds, readEndedTraces, readErrors, readResponses } from '../../sql/stores/incidents.ts';
 import { ERROR_CHARS_MAX } from '../domain/incidents/error_text.ts';
 import { clusterOf } from '../domain/incidents/incidents.ts';
 
-/** Characters of an error that are kept as they came. */
+/** Maximum number of characters of an error that are kept unchanged. */
 const SAMPLE_CHARS_MAX = 500;
-/** How long before their completion was told traces are looked for, in turn: most began then. The rest is located by its ids. */
+/**
+ * Ranges before the publication of their completion in which traces are searched, one after the
+ * other: most began then. The rest is found by id.
+ */
 const RECENT_MS = [10_000, 120_000] as const;
-/** Traces further apart than this are looked for by themselves: what is read is a stretch of time. */
+/**
+ * Traces further apart than this are searched separately, as a statement reads a whole stretch of
+ * time.
+ */
 const APART_MS = 600_000;
 
 export interface TraceRef {
@@ -17,8 +24,8 @@ export interface TraceRef {
   trace_id: string;
 }
 
-/** A trace whose failure was told. */
-export interface ToldFailure extends TraceRef {
+/** A trace whose failure was published. */
+export interface ReportedFailure extends TraceRef {
   /** Milliseconds since the epoch. */
   told_at: number;
 }
@@ -28,7 +35,7 @@ export interface Failure extends TraceRef {
   cluster_id: string;
   agent_id: string;
   root_span_name: string;
-  /** Without what differs each time. */
+  /** The error without its variable parts. */
   error: string;
   sample: string;
   started_ms: number;
@@ -37,7 +44,7 @@ export interface Failure extends TraceRef {
 
 type EndedTrace = Awaited<ReturnType<typeof readEndedTraces>>[number];
 
-/** Items that lie together in time. */
+/** Items that are close to each other in time. */
 interface Stretch<T> {
   from_ms: number;
   to_ms: number;
@@ -46,9 +53,13 @@ interface Stretch<T> {
 
 export const keyOf = ({ org_id, trace_id }: TraceRef): string => `${org_id} ${trace_id}`;
 
-/** Looks failing traces up. @param told at most LOOKUP_MAX @throws StoreUnavailable */
-export async function lookUpFailures(clickhouse: ClickHouse, told: readonly ToldFailure[]): Promise<Failure[]> {
-  const traces = (await findTraces(clickhouse, told)).filter(({ outcome }) => outcome !== 'success');
+/**
+ * Looks up failing traces.
+ * @param reported at most LOOKUP_MAX
+ * @throws StoreUnavailable
+ */
+export async function lookUpFailures(clickhouse: ClickHouse, reported: readonly ReportedFailure[]): Promise<Failure[]> {
+  const traces = (await findTraces(clickhouse, reported)).filter(({ outcome }) => outcome !== 'success');
   const found: Failure[] = [];
   for (const stretch of together(traces, ({ started_ms, ended_ms }) => [started_ms, ended_ms])) {
     const texts = await readTexts(clickhouse, stretch);
@@ -57,9 +68,11 @@ export async function lookUpFailures(clickhouse: ClickHouse, told: readonly Told
   return found;
 }
 
-/** Where traces have landed: the recent ones by the time at which they were told, the others by their ids. */
-async function findTraces(clickhouse: ClickHouse, told: readonly ToldFailure[]): Promise<EndedTrace[]> {
-  const left = new Map(told.map((failure) => [keyOf(failure), failure]));
+/**
+ * Finds where traces have landed: recent ones by the time of their publication, the others by id.
+ */
+async function findTraces(clickhouse: ClickHouse, reported: readonly ReportedFailure[]): Promise<EndedTrace[]> {
+  const left = new Map(reported.map((failure) => [keyOf(failure), failure]));
   const found: EndedTrace[] = [];
   const look = async (stretches: readonly Stretch<TraceRef>[]): Promise<void> => {
     for (const { from_ms, to_ms, items } of stretches) {
@@ -81,7 +94,7 @@ function idsOf(refs: readonly TraceRef[]): { orgs: string[]; traces: string[] } 
   return { orgs: refs.map(({ org_id }) => org_id), traces: refs.map(({ trace_id }) => trace_id) };
 }
 
-/** Stretches of time that hold all items. */
+/** Returns stretches of time that together hold all items. */
 function together<T>(items: readonly T[], boundsOf: (item: T) => readonly [from: number, to: number]): Stretch<T>[] {
   const stretches: Stretch<T>[] = [];
   for (const item of items.toSorted((a, b) => boundsOf(a)[0] - boundsOf(b)[0])) {
@@ -96,11 +109,17 @@ function together<T>(items: readonly T[], boundsOf: (item: T) => readonly [from:
   return stretches;
 }
 
-/** A trace's outcome is that of its worst span, so the span that says why has the same. */
+/**
+ * The outcome of a trace is that of its worst span, so the span that names the reason has the same
+ * outcome.
+ */
 const textKey = ({ org_id, trace_key, outcome }: Pick<EndedTrace, 'org_id' | 'trace_key' | 'outcome'>): string =>
   `${org_id} ${trace_key} ${outcome}`;
 
-/** What failing spans of the traces say, by textKey: what is named an error first, answers where nothing is. */
+/**
+ * Reads the texts of the traces' failing spans, by textKey: error fields first, responses where
+ * there is none.
+ */
 async function readTexts(
   clickhouse: ClickHouse,
   { from_ms, to_ms, items }: Stretch<EndedTrace>,

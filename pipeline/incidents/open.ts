@@ -1,6 +1,7 @@
-// Wires incidents into a worker: reads EVENTS for traces that failed, counts them, and keeps their incidents. All workers share
-// the reading; a message is acknowledged when what it tells is counted and its incidents have moved on, so it is done again after
-// a crash. While ClickHouse is away the messages wait in EVENTS.
+// Assembles the incidents of a worker: it reads EVENTS for traces that failed, counts them, and
+// keeps their incidents. All workers share the queue. Guarantees: a message is acknowledged when
+// its failures are counted and their incidents have advanced, so a crash repeats it. While
+// ClickHouse is unavailable, the messages wait in EVENTS.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
@@ -10,32 +11,40 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_STREAM } from '../../schemas/streams.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { createBurial } from '../queues/dead_items.ts';
-import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import { createDeadLetterStore } from '../queues/dead_letters.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../queues/batch_consumer.ts';
 import type { IncidentEvent } from '../domain/incidents/incident_record.ts';
 import type { Incidents } from '../jobs/incidents.ts';
 import { publishJobEvent } from '../jobs/job_event.ts';
 import { countFailures } from './counter.ts';
 import { IncidentKeeper } from './keeper.ts';
-import type { ToldFailure } from './lookup.ts';
+import type { ReportedFailure } from './lookup.ts';
 import { IncidentRecords } from './records.ts';
 import { IncidentSettler } from './settler.ts';
 
-/** Names the consumer of EVENTS, its dead letters and its metrics. */
+/** Name of the durable consumer of EVENTS, its dead letters and its metrics. */
 const QUEUE = 'incidents';
-/** Messages that are counted at once; each may tell of hundreds of traces. */
+/** Maximum number of messages counted at once; each may name hundreds of traces. */
 const BATCH_MAX = 32;
-/** A message is commonly some kilobytes; the bound holds were each as large as the stream takes. */
+/**
+ * Maximum bytes held, if each message were as large as the stream accepts; commonly they have some
+ * kilobytes.
+ */
 const HELD_BYTES_MAX = 256 * 1024 * 1024;
-/** Messages come with every landing of every worker; together they cost the store a tenth. */
+/**
+ * Messages arrive with every landing of every worker; counted together they cost the store a tenth.
+ */
 const GATHER_MS = 500;
-/** Counting is half a dozen statements, however few the traces: on a busy store it has a tenth of the time, so that landings have the rest. */
+/**
+ * Counting takes half a dozen statements however few the traces. On a busy store it gets a tenth of
+ * the time, so that landings have the rest.
+ */
 const REST = { times: 9, maxMs: 5000 };
-const UNFINISHED_MAX = 256;
+const ACK_PENDING_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
-/** What a worker had in hand that died is counted by another after this long. */
+/** Time after which another worker counts the messages of one that died. */
 const ACK_WAIT_MS = 10_000;
-/** How long a look at what is over waits until what was told before it is counted. */
+/** Longest wait until earlier events are counted, before quiet incidents are resolved. */
 const CATCH_UP_MS_MAX = 30_000;
 const LOOK_MS = 100;
 
@@ -48,14 +57,14 @@ export interface IncidentsOptions {
   /** Milliseconds since the epoch. */
   now: () => number;
   isLeader: () => boolean;
-  observe: WorkQueueOptions<unknown>['observe'];
-  /** An event of the catalog went out. */
+  observe: BatchConsumerOptions<unknown>['observe'];
+  /** Called for each platform event that was published. */
   onTold: (event: string) => void;
 }
 
 export interface IncidentsPart extends Incidents {
   start: () => void;
-  /** Resolves when what is in hand has ended. */
+  /** Resolves when the batch under way has ended. */
   stop: () => Promise<void>;
 }
 
@@ -73,26 +82,26 @@ export async function openIncidents({
     logger.warn({ err: cause }, problem);
   };
   const records = await IncidentRecords.open(log, onProblem);
-  const tell = async (event: IncidentEvent): Promise<void> => {
+  const publish = async (event: IncidentEvent): Promise<void> => {
     await publishJobEvent(log, event);
     onTold(event.event);
   };
-  const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, tell });
+  const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, publish });
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
   const record = recordSystemMutation.bind(null, audit);
   const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, record, now });
-  const queue = new WorkQueue<{ events: ServiceEvent[] }>({
+  const queue = new BatchConsumer<{ events: ServiceEvent[] }>({
     log,
     logger,
     queue: QUEUE,
     stream: EVENTS_STREAM,
     codec: serviceEventsCodec,
     handle: async (batch) => {
-      const told = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
-      if (told.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, told));
+      const reported = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
+      if (reported.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, reported));
     },
-    bury: createBurial(log, now),
+    deadLetter: createDeadLetterStore(log, now),
     observe,
     messagesMax: BATCH_MAX,
     bytesMax: HELD_BYTES_MAX,
@@ -100,7 +109,7 @@ export async function openIncidents({
     gatherMs: GATHER_MS,
     rest: REST,
     handlersMax: 1,
-    unfinishedMax: UNFINISHED_MAX,
+    ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,
     ackWaitMs: ACK_WAIT_MS,
     now,
@@ -125,18 +134,21 @@ export async function openIncidents({
   };
 }
 
-function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ToldFailure[] {
+function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ReportedFailure[] {
   if (event !== 'trace.completed') return [];
   let parsed: z.output<typeof completed>;
   try {
     parsed = completed.parse(JSON.parse(payload));
   } catch (cause) {
-    throw new NeverPossible('a trace.completed that is none', { cause });
+    throw new PermanentFailure('a trace.completed event with an invalid payload', { cause });
   }
   return parsed.outcome === 'success' ? [] : [{ org_id, trace_id: parsed.trace_id, told_at: created_at }];
 }
 
-/** Resolves with true when everything that EVENTS holds now has been counted, with false when that takes too long. */
+/**
+ * Resolves with true when everything that EVENTS holds now has been counted, or with false when
+ * that takes too long.
+ */
 async function caughtUp({ jsm }: Log, signal: AbortSignal): Promise<boolean> {
   const { state } = await jsm.streams.info(EVENTS_STREAM);
   const deadline = performance.now() + CATCH_UP_MS_MAX;

@@ -1,5 +1,6 @@
-// The records of incidents that are not over and told yet, in KV: watched, for what may be a moment old, and read anew for what
-// must not. Writes are CAS; one that lost says so.
+// Reads and writes the records of incidents that are not over and published yet, in KV: from the
+// watch where they may be a moment old, from the bucket where they must be current. Every write is
+// a CAS that returns false when another write came first.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { readEntry, watch } from '../../ops/platform/nats/watch.ts';
 import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
@@ -21,17 +22,20 @@ export class IncidentRecords {
     this.#log = log;
   }
 
-  /** Resolves when every record there is has been loaded. */
+  /** Resolves when every record has been loaded. */
   static async open(log: Log, onProblem: ReportProblem): Promise<IncidentRecords> {
     return new IncidentRecords(await watch(log, 'incidents', onProblem), log);
   }
 
-  /** What the watch has shown. */
+  /** Records as the watch has shown them. */
   all(): IncidentRecord[] {
     return [...this.#bucket.values()];
   }
 
-  /** What the watch has shown that is not settled: readers do not see its newest state, or nobody was told. */
+  /**
+   * Records that are not settled, as the watch has shown them: readers do not see their newest
+   * state, or it was not published.
+   */
   unsettled(): [key: string, stored: StoredIncident][] {
     return [...this.#bucket.entries()].flatMap(([key, { value, revision }]) =>
       value.settled < value.version ? [[key, { record: value, revision }] as [string, StoredIncident]] : [],
@@ -45,29 +49,40 @@ export class IncidentRecords {
     return count;
   }
 
-  /** Calls back when a record has come that is not settled. Returns what stops it. */
+  /**
+   * Calls back when a record arrives that is not settled. Returns a function that stops the calls.
+   */
   onUnsettled(listener: () => void): () => void {
     return this.#bucket.onChange((_key, held) => {
       if (held !== null && held.value.settled < held.value.version) listener();
     });
   }
 
-  /** What the bucket holds now. */
+  /** Resolves with the record in the bucket. */
   read(key: string): Promise<StoredIncident | null> {
     return readEntry(this.#log, 'incidents', key);
   }
 
-  /** @returns false when there is one already */
+  /**
+   * Creates a record.
+   * @returns false when one exists already
+   */
   create(key: string, record: IncidentRecord): Promise<boolean> {
     return won(this.#bucket.create(key, record));
   }
 
-  /** @returns false when another write came first */
+  /**
+   * Replaces a record.
+   * @returns false when another write came first
+   */
   write(key: string, record: IncidentRecord, revision: number): Promise<boolean> {
     return won(this.#bucket.update(key, record, revision));
   }
 
-  /** @returns false when another write came first */
+  /**
+   * Deletes a record.
+   * @returns false when another write came first
+   */
   remove(key: string, revision: number): Promise<boolean> {
     return won(this.#bucket.delete(key, revision));
   }

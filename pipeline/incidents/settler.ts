@@ -1,15 +1,19 @@
-// Shows and tells what has become of incidents. In: records whose newest state is not settled. Out: rows in ClickHouse, events,
-// and the note that this is done. The leader does so for all; whoever needs a record out of the way does so for that one.
-// Guarantees: what a crash leaves undone is done later; what is told twice has the same id; a row is there before it is told of.
+// Settles incidents: it shows their newest state as rows in ClickHouse, publishes their events, and
+// notes in the record that both are done. The leader settles all of them; another worker settles a
+// single one that is in its way. Guarantees: a later run does what a crash left undone; an event
+// that is published twice has the same id; the row exists before the event is published.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { writeIncidents } from '../../sql/stores/incidents.ts';
 import { createdEvent, type IncidentEvent, incidentRow, resolvedEvent } from '../domain/incidents/incident_record.ts';
 import type { IncidentRecords, StoredIncident } from './records.ts';
 
-/** How often the leader looks for what was left undone. */
+/** Interval at which the leader looks for what was left undone. */
 const INTERVAL_MS = 1000;
-/** Rows of one statement: hundreds of incidents may open at once, and a statement for each would keep the store from landings. */
+/**
+ * Maximum number of rows of one statement. Hundreds of incidents may open at once, and one
+ * statement for each would delay landings.
+ */
 const ROWS_MAX = 200;
 
 export interface IncidentSettlerOptions {
@@ -18,7 +22,7 @@ export interface IncidentSettlerOptions {
   logger: Logger;
   isLeader: () => boolean;
   /** Resolves when the event is stored in EVENTS. */
-  tell: (event: IncidentEvent) => Promise<void>;
+  publish: (event: IncidentEvent) => Promise<void>;
 }
 
 export class IncidentSettler {
@@ -26,14 +30,14 @@ export class IncidentSettler {
   #timer: NodeJS.Timeout | null = null;
   #stopListening: (() => void) | null = null;
   #settling: Promise<void> | null = null;
-  /** Something has come since the look under way began. */
+  /** True when a record changed after the look under way began. */
   #again = false;
 
   constructor(options: IncidentSettlerOptions) {
     this.#options = options;
   }
 
-  /** Begins to settle what changes, while this worker leads. */
+  /** Starts to settle records that change, while this worker leads. */
   start(): void {
     const soon = (): void => {
       this.#soon();
@@ -49,16 +53,19 @@ export class IncidentSettler {
     await this.#settling;
   }
 
-  /** Settles what the bucket holds at a key, where that is to be done. */
+  /** Settles the record at a key, if it is not settled. */
   async settleKey(key: string): Promise<void> {
     const stored = await this.#options.records.read(key);
     if (stored !== null && stored.record.settled < stored.record.version) await this.settle(key, stored);
   }
 
-  /** Settles a state; an incident that is over leaves the bucket. Where the record has moved on meanwhile, its next state is settled later. */
+  /**
+   * Settles a state; an incident that is over is deleted from the bucket. When the record changed
+   * meanwhile, its next state is settled later.
+   */
   async settle(key: string, stored: StoredIncident): Promise<void> {
     await this.#show([stored]);
-    await this.#tell(key, stored);
+    await this.#publish(key, stored);
   }
 
   async #show(incidents: readonly StoredIncident[]): Promise<void> {
@@ -68,16 +75,16 @@ export class IncidentSettler {
     );
   }
 
-  /** Tells what has become of an incident whose row is there, and notes that it is settled. */
-  async #tell(key: string, { record, revision }: StoredIncident): Promise<void> {
-    const { records, tell } = this.#options;
-    if (record.settled === 0) await tell(createdEvent(record));
+  /** Publishes the state of an incident whose row is stored, and notes that it is settled. */
+  async #publish(key: string, { record, revision }: StoredIncident): Promise<void> {
+    const { records, publish } = this.#options;
+    if (record.settled === 0) await publish(createdEvent(record));
     const resolved = resolvedEvent(record);
     if (resolved === null) {
       await records.write(key, { ...record, settled: record.version }, revision);
       return;
     }
-    await tell(resolved);
+    await publish(resolved);
     await records.remove(key, revision);
   }
 
@@ -98,9 +105,9 @@ export class IncidentSettler {
       const some = unsettled.slice(at, at + ROWS_MAX);
       try {
         await this.#show(some.map(([, stored]) => stored));
-        for (const [key, stored] of some) await this.#tell(key, stored);
+        for (const [key, stored] of some) await this.#publish(key, stored);
       } catch (error) {
-        logger.warn({ err: error, incidents: unsettled.length - at }, 'incidents could not be told; trying again');
+        logger.warn({ err: error, incidents: unsettled.length - at }, 'incidents could not be published; trying again');
         this.#again = false;
         return;
       }

@@ -3,7 +3,6 @@
 // organization's configuration; writes rows of the table anomalies and publishes one cost.anomaly
 // for each. Guarantees: the event is published before its row is written, under an id derived from
 // organization and day, so that a repeat after a crash has the same id and no event is lost.
-import { createHash } from 'node:crypto';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -13,6 +12,7 @@ import { dateOf, dayOf } from '../domain/time/days.ts';
 import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
 import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './job_event.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 export const ANOMALIES = 'anomalies';
 /** Only organizations with data within this many days are checked: the longest lookback. */
@@ -150,5 +150,3 @@ function eventOf(org_id: string, anomaly_id: string, day: number, anomaly: Found
     },
   };
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

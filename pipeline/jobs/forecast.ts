@@ -4,7 +4,7 @@
 // resource, and notes it in the organization's budget state. Guarantees: the event is published
 // before the note is written, under an id derived from its content, so that a repeat after a crash
 // has the same id. The forecast of costs needs no job: it is computed whenever it is read.
-import { createHash } from 'node:crypto';
+import { hex16 } from '../domain/traces/ids.ts';
 import { type BudgetRecord, type BudgetState, RESOURCES, type ResourceName } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -137,10 +137,7 @@ async function publishOnce(
   const periodStart = Date.parse(period_start);
   if (stateIn(states.get(orgKey(org_id)), periodStart)?.told.includes(key) === true) return false;
   const event = 'cost.forecast_breach';
-  const id = createHash('sha256')
-    .update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`)
-    .digest('hex')
-    .slice(0, 16);
+  const id = hex16(`${event}\n${org_id}\n${period_start}\n${breach.resource}`);
   await publish({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
   await states.change(orgKey(org_id), (state) =>
     toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),

@@ -4,7 +4,8 @@
 // whose worker died runs on another; of the slots missed while no worker was up, the newest runs; a
 // failed run is retried a few times.
 import type { NatsConnection } from '@nats-io/transport-node';
-import { answerJobCalls, type JobCall, type JobEnd, type TakenCall } from '../../ops/exchange/job_calls.ts';
+import { answerJobCalls, type JobCall, type TakenCall } from '../../ops/exchange/job_calls.ts';
+import type { JobEnd } from '../../schemas/signals/job_calls.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { describeFailure } from './failure.ts';
 import type { Job, JobContext, JobResult } from './job.ts';

@@ -1,19 +1,22 @@
-// The enabled judges of each organization, from the watched bucket of judges: sorted once for each change of an
-// organization's judges, and compiled once for each version. A judge that cannot be compiled is reported and left out,
-// so traces complete without it.
+// Holds the enabled judges of every organization in memory, from the watched bucket `judges`:
+// sorted once for each change of an organization's judges, and compiled once for each version. A
+// judge that cannot be compiled is reported and left out, so that traces complete without it.
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { OrgIndex, orgTokenOf } from '../../ops/platform/nats/org_index.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import { orgOfKey } from '../../schemas/records/org.ts';
-import { compileJudge, type OrgJudges, type RuleJudge } from './score.ts';
+import { compileJudge, type OrgJudges, type RuleJudge } from './rule_judges.ts';
 
 export interface Judges {
-  /** Returns an organization's enabled judges, and null where it has none: the same object until one of them changes. */
+  /**
+   * Returns the judges of an organization, or null when it has none: the same object until one of
+   * them changes.
+   */
   of: (org_id: string) => OrgJudges | null;
 }
 
-/** Follows the judges of a bucket that stays its caller's to close. */
+/** Follows the judges of a bucket, which the caller closes. */
 export function followJudges(
   bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange'>,
   onProblem: ReportProblem,

@@ -1,6 +1,7 @@
-// One live trace by one LLM judge. In: a task. Out: a row of scores, the breach where it is one, and how it ended. Guarantees: what has a row
-// is not judged again; the row is stored before the breach is told, and told again by whoever finds the row.
-import { createHash } from 'node:crypto';
+// Judges one live trace by one LLM judge. It takes a task and stores a row of scores, publishes the
+// breach if the score is one, and returns how the task ended. Guarantees: a trace that has a score
+// of the judge is not judged again; the score is stored before its breach is published, and a
+// repetition of the task publishes the breach again under the same id.
 import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -11,24 +12,28 @@ import type { ClickHouse } from '../../sql/client/client.ts';
 import { writeScores } from '../../sql/stores/judge_scores.ts';
 import { readLiveScore } from '../../sql/stores/judging.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
-import type { JudgeBook } from './judge_book.ts';
+import type { JudgeVersions } from './llm_judge_versions.ts';
 import type { LlmJudgement, LlmJudges } from './llm_judges.ts';
-import { readJudgedTraces } from './read_traces.ts';
+import { readJudgedTraces } from './stored_traces.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
-/** judged; failed: an error without a score; repeated: it had a row; and why there was nothing to do. */
+/**
+ * judged: a score was stored. failed: an error was stored. repeated: a score was stored before. The
+ * others say why there was nothing to judge.
+ */
 export type JudgementOutcome = 'judged' | 'failed' | 'repeated' | 'no_trace' | 'own_call' | 'quota';
 
-/** Nothing is wrong, but it is too early. */
+/** The trace has not landed yet; the task is to be retried. */
 export class NotYet extends Error {}
 
 export interface LiveJudgementOptions {
   log: Log;
   clickhouse: ClickHouse;
-  book: Pick<JudgeBook, 'version'>;
+  book: Pick<JudgeVersions, 'version'>;
   judges: Pick<LlmJudges, 'judge'> | null;
-  /** A trace that is not there for this long is gone. */
+  /** Age of a task after which a trace that is still missing counts as deleted, milliseconds. */
   missingMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -42,7 +47,10 @@ export class LiveJudgement {
     this.#options = options;
   }
 
-  /** @throws UpstreamFailed, StoreUnavailable, NotYet, Error: to be tried again */
+  /**
+   * Carries out a task.
+   * @throws UpstreamFailed, StoreUnavailable, NotYet or Error when the task is to be retried
+   */
   async carryOut(task: JudgingTask, newest: JudgeRecord, signal: AbortSignal): Promise<JudgementOutcome> {
     const { clickhouse, book, judges, now, missingMs } = this.#options;
     const { org_id, judge_id } = task;
@@ -55,8 +63,8 @@ export class LiveJudgement {
       { signal },
     );
     if (scored !== undefined) {
-      // Whoever scored may have died before the breach was told.
-      await this.#tell(judge, trace_id, scored.score);
+      // The worker that stored the score may have died before it published the breach.
+      await this.#publishBreach(judge, trace_id, scored.score);
       return 'repeated';
     }
     const [trace] = await readJudgedTraces(clickhouse, org_id, [trace_id], signal);
@@ -64,7 +72,7 @@ export class LiveJudgement {
       if (now() - task.created_at > missingMs) return 'no_trace';
       throw new NotYet('the trace has not landed');
     }
-    // A judge's own call: judging it would call again, and so on for ever.
+    // The trace is a judge's own call: judging it would lead to another call, without end.
     if (trace.attributes['judge_call'] === true) return 'own_call';
     let judgement: LlmJudgement;
     try {
@@ -74,11 +82,14 @@ export class LiveJudgement {
       throw error;
     }
     await this.#write(judge, trace, judgement);
-    await this.#tell(judge, trace_id, judgement.score);
+    await this.#publishBreach(judge, trace_id, judgement.score);
     return judgement.verdict === 'error' ? 'failed' : 'judged';
   }
 
-  /** Writes that a trace could not be judged. @throws StoreUnavailable */
+  /**
+   * Stores that the trace could not be judged.
+   * @throws StoreUnavailable
+   */
   async giveUp(task: JudgingTask, newest: JudgeRecord, reason: string, signal: AbortSignal): Promise<void> {
     const judge = await this.#options.book.version(newest, task.judge_version);
     const [trace] = await readJudgedTraces(this.#options.clickhouse, task.org_id, task.trace_ids.slice(0, 1), signal);
@@ -98,7 +109,7 @@ export class LiveJudgement {
     ]);
   }
 
-  async #tell(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
+  async #publishBreach(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
     const breach = score === null ? null : breachOf(judge, trace_id, score);
     if (breach === null) return;
     const { log, now, onTold } = this.#options;
@@ -116,5 +127,3 @@ export class LiveJudgement {
     onTold(event);
   }
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -1,7 +1,9 @@
-// Judges traces by models. In: a judge, what is judged, and for which eval. Out: a score with its verdict and reason, or an error
-// without a score. Guarantees: no more calls than the org's quota, counted before each; each answered call is a span (RecordedCalls);
-// the same judgement asked for again, after a crash, takes the answers that there are; what the org has redacted is in no reason.
-import { createHash, randomBytes } from 'node:crypto';
+// Judges traces by models. It takes a judge, a trace and the eval that the judgement is for, and
+// returns a score with its verdict and reason, or an error without a score. Guarantees: no more
+// calls than the organization's quota, each counted before it is made; each answered call is a span
+// (RecordedCalls); a judgement that is repeated after a crash reuses recorded answers; reasons are
+// redacted by the organization's policy. A judgement makes at most ASKS_MAX calls.
+import { randomBytes } from 'node:crypto';
 import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import { type JudgeRecord, type Verdict, verdictOf } from '../../schemas/records/judge.ts';
@@ -18,35 +20,41 @@ import {
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import type { PiiRedactor } from '../domain/pii/pii.ts';
 import { periodAt } from '../domain/budgets/period.ts';
-import type { RecordedAnswer, RecordedCalls } from './recorded_calls.ts';
+import type { RecordedAnswer, RecordedCalls } from './llm_recorded_calls.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 
-/** Of each try. */
+/** Timeout of each attempt of a call. */
 const CALL_TIMEOUT_MS = 60_000;
-/** An answer that cannot be used is asked for once more. */
+/**
+ * Maximum number of calls of one judgement: an answer that cannot be used is requested once more.
+ */
 const ASKS_MAX = 2;
 const NONCE_BYTES = 12;
-/** A quota that was found used up is looked at again after this. */
+/** Time for which a quota that was used up is taken as still used up. */
 const USED_UP_MS = 5000;
 
-/** What a judgement is for. */
+/** Purpose of a judgement. */
 export interface JudgeContext {
-  /** Empty for live traffic. */
+  /** Id of the eval; empty for live traces. */
   eval_id: string;
-  /** Place of the item in its dataset; 0 where there is none. */
+  /** Index of the item in its dataset; 0 when there is none. */
   item_index: number;
-  /** Of a dataset's item. */
+  /** Input and expected output of a dataset's item. */
   input?: unknown;
   expected?: unknown;
 }
 
 export interface LlmJudgement {
-  /** null where the judge failed; verdict is then error and the reason says why. */
+  /** null when the judge failed: verdict is then `error`, and the reason says why. */
   score: number | null;
   verdict: Verdict;
   reason: string;
-  /** The upstream would not take the call: others of the same model will fare no better. */
+  /**
+   * True when the upstream rejected the call: other calls of the same model will fail in the same
+   * way.
+   */
   refused?: boolean;
-  /** Of all answers it took. What they cost is in their spans. */
+  /** Tokens of all answers that the judgement took. Their cost is in their spans. */
   usage: { input_tokens: number; output_tokens: number };
 }
 
@@ -54,24 +62,32 @@ export interface LlmJudgesOptions {
   calls: Pick<RecordedCalls, 'call'>;
   quotas: Pick<JudgeQuotas, 'take' | 'giveBack'>;
   policyOf: (org_id: string) => Policy;
-  /** What an org has redacted; null for nothing. A model may say what it was shown, or what it makes up. */
+  /**
+   * Returns the redactor of an organization, or null when it redacts nothing. A model may repeat
+   * personal data from the trace, or make some up.
+   */
   redactorOf: (org_id: string) => PiiRedactor | null;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Of each try, milliseconds; CALL_TIMEOUT_MS unless given. */
+  /** Timeout of each attempt of a call, milliseconds; CALL_TIMEOUT_MS unless given. */
   timeoutMs?: number;
 }
 
 export class LlmJudges {
   readonly #options: LlmJudgesOptions;
-  /** Orgs whose quota was found used up: of how many calls, and until when that is believed. */
+  /**
+   * Organizations whose quota was used up: the quota, and the time until which that is believed.
+   */
   readonly #usedUp = new Map<string, { limit: number | null; until: number }>();
 
   constructor(options: LlmJudgesOptions) {
     this.#options = options;
   }
 
-  /** Whether an org's quota was used up a moment ago: nothing needs to be read for it. */
+  /**
+   * Returns true when the organization's quota was used up a moment ago, so that nothing needs to
+   * be read for its tasks.
+   */
   isUsedUp(org_id: string): boolean {
     const { policyOf, now } = this.#options;
     const found = this.#usedUp.get(org_id);
@@ -83,8 +99,8 @@ export class LlmJudges {
 
   /**
    * Judges a trace.
-   * @throws UpstreamFailed (unavailable only) when the upstream is to be tried later; JudgeQuotaExceeded before anything was asked;
-   *   Error when NATS does not answer; the signal's reason
+   * @throws UpstreamFailed (unavailable only) when the call is to be retried later;
+   * JudgeQuotaExceeded before any call; Error when NATS does not answer; the signal's reason
    */
   async judge(
     judge: JudgeRecord,
@@ -163,7 +179,8 @@ export class LlmJudges {
       trace_id: `trc_${hex16(key)}`,
       span_id: spanOf(ask),
       ...(ask === 0 ? {} : { parent_span_id: spanOf(0) }),
-      // What keep rules know it by: it is stored in full whatever is sampled.
+      // Keep rules of tail sampling recognize these attributes; the trace is stored in full
+      // whatever is sampled.
       attributes: {
         judge_call: true,
         event_type: 'judge',
@@ -198,5 +215,3 @@ function nonceFor(judged: JudgedTexts): string {
     if (isSafeNonce(judged, nonce)) return nonce;
   }
 }
-
-const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -7,7 +7,7 @@ import type { Span } from '../domain/traces/span.ts';
 import { foldTexts } from '../domain/text/text_refs.ts';
 import type { TraceState } from '../domain/traces/trace_state.ts';
 import type { LogPosition, Usage } from '../stage.ts';
-import type { Judgement } from '../judging/score.ts';
+import type { Judgement } from '../judging/rule_judges.ts';
 
 const DAY_MS = 86_400_000;
 const MICROS_PER_SECOND = 1_000_000n;

@@ -1,7 +1,8 @@
-// Puts letters into DEAD_LETTERS, which refuses when it is full. In: a letter with its body. Out: it is stored, as much of it as there is
-// room for: the whole body while the stream is less than half full, then its first part, at last none of it. So bodies of one org leave
-// room for the letters of all the others, and what a letter always tells is what died, why, and where the log has it.
-// Guarantees: it never waits for room. A letter for which there is none is its caller's to tell of.
+// Stores dead letters in the stream DEAD_LETTERS, which rejects messages when it is full. A letter
+// holds its whole body while the stream is less than half full, the first CUT_BODY_BYTES_MAX of it
+// up to nine tenths, and none of it above: the bodies of one organization leave room for the
+// letters of all others, and every letter says what died, why, and where the log holds it. Storing
+// never waits for room: without any, the caller receives NoRoomForLetter.
 import { headers } from '@nats-io/transport-node';
 import { isFull, isTooLarge } from '../../ops/platform/nats/refused.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -9,21 +10,23 @@ import { DEAD_LETTERS_STREAM, deadLetterSubject, MESSAGE_BYTES_MAX } from '../..
 import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
-/** How full the stream was is known for this long. */
-const LOOK_MS = 1000;
+/** Time for which the last known fill of the stream is used. */
+const FILL_AGE_MS_MAX = 1000;
 export const DETAIL_CHARS_MAX = 4000;
-/** What a message takes beside the detail and the names of a letter. */
+/** Largest body: 64 KiB of a message remain for the detail and the names of a letter. */
 export const WHOLE_BODY_BYTES_MAX = MESSAGE_BYTES_MAX - 64 * 1024;
-/** Of a body that is cut: nearly every event is smaller. */
+/** Bytes kept of a body that is cut; nearly every event is smaller. */
 export const CUT_BODY_BYTES_MAX = 64 * 1024;
-/** Parts of the stream from which on bodies are cut, and are left out. */
+/** Fills of the stream from which bodies are cut, and from which they are left out. */
 const CUT_FROM = 0.5;
 const BARE_FROM = 0.9;
 
-/** There is no room for it, not even without its body. */
+/** DEAD_LETTERS has no room for the letter, not even without its body. */
 export class NoRoomForLetter extends Error {}
 
-/** Bytes of a body that a letter takes along. @param fill part of the stream that is used */
+/**
+ * Returns how many bytes of its body a letter holds. @param fill used part of the stream, 0 to 1
+ */
 export function bodyBytesMax(fill: number): number {
   if (fill < CUT_FROM) return WHOLE_BODY_BYTES_MAX;
   return fill < BARE_FROM ? CUT_BODY_BYTES_MAX : 0;
@@ -32,7 +35,7 @@ export function bodyBytesMax(fill: number): number {
 export class DeadLetters {
   readonly #log: Log;
   #fill = Promise.resolve(0);
-  #lookedAt = -Infinity;
+  #filledAt = -Infinity;
 
   constructor(log: Log) {
     this.#log = log;
@@ -40,12 +43,14 @@ export class DeadLetters {
 
   /**
    * Resolves when the letter is stored.
-   * @param msgID the same for the same letter: within the stream's window a second one is not stored
-   * @throws NoRoomForLetter; Error when it was not confirmed in time, in which case it may or may not be stored
+   * @param msgID id of the letter: a second letter with it is not stored within the deduplication
+   * window of the stream
+   * @throws NoRoomForLetter; Error when the server did not confirm in time, in which case the
+   * letter may be stored or not
    */
   async put(letter: DeadLetter, msgID: string): Promise<void> {
     let cause: unknown;
-    const most = bodyBytesMax(await this.#look());
+    const most = bodyBytesMax(await this.#currentFill());
     for (const bytes of new Set([most, Math.min(most, CUT_BODY_BYTES_MAX), 0])) {
       try {
         await this.#publish(letter, bytes, msgID);
@@ -71,28 +76,58 @@ export class DeadLetters {
     });
   }
 
-  /** Part of the stream that is used, as far as is known: what it turns out not to take is offered again without its body. */
-  #look(): Promise<number> {
+  /**
+   * Resolves with the used part of the stream as last known; a letter that is rejected nevertheless
+   * is published with less of its body.
+   */
+  #currentFill(): Promise<number> {
     const now = performance.now();
-    if (now - this.#lookedAt >= LOOK_MS) {
-      this.#lookedAt = now;
-      this.#fill = this.#ask(this.#fill);
+    if (now - this.#filledAt >= FILL_AGE_MS_MAX) {
+      this.#filledAt = now;
+      this.#fill = this.#readFill(this.#fill);
     }
     return this.#fill;
   }
 
-  async #ask(before: Promise<number>): Promise<number> {
+  async #readFill(before: Promise<number>): Promise<number> {
     try {
       const { state, config } = await this.#log.jsm.streams.info(DEAD_LETTERS_STREAM);
       return config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     } catch {
-      // Not to be heard just now; the publish that follows says so, and is tried again.
+      // The server does not answer at the moment: the publish that follows fails with it, and its
+      // caller retries.
       return before;
     }
   }
 }
 
-/** A letter of a message that stands at no place of the ingest log: log_index -1 stands for a whole message. */
+/** Why a message left its queue without its work being done. */
+export type DeadMessageReason = 'unknown_schema' | 'unreadable_message' | 'refused' | 'expired';
+
+/** A message of a queue that can never be processed. */
+export interface DeadMessage {
+  /** Name of the queue: the stage of its dead letters. */
+  queue: string;
+  reason: DeadMessageReason;
+  detail: string;
+  seq: number;
+  data: Uint8Array;
+}
+
+/**
+ * Returns a function that stores a message of a queue as a dead letter. The function rejects when
+ * there is no room.
+ * @param now milliseconds since the epoch
+ */
+export function createDeadLetterStore(log: Log, now: () => number): (message: DeadMessage) => Promise<void> {
+  const letters = new DeadLetters(log);
+  return async ({ queue, reason, detail, seq, data }) => {
+    const letter = itemLetter({ stage: queue, reason, detail, log_seq: seq, died_at: now(), body: Buffer.from(data) });
+    await letters.put(letter, `dead:${queue}:${seq}`);
+  };
+}
+
+/** Returns the letter of a message as a whole: log_index is -1, and there is no partition. */
 export function itemLetter(
   item: Pick<DeadLetter, 'stage' | 'reason' | 'detail' | 'log_seq' | 'died_at' | 'body'>,
 ): DeadLetter {

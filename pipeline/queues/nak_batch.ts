@@ -1,31 +1,38 @@
-// Gives messages back to their queue, to come again later. All that come up meanwhile are given back together, every so often
-// and at whole multiples of the clock: each nak with a delay makes nats-server wait 10 ms more before it looks for what is
-// due, so a steady trickle of them, from whichever workers, would keep it from ever looking.
+// Negative acknowledgements with a delay, sent in batches. nats-server waits 10 ms longer before it
+// looks for due messages each time such a message arrives, so a steady trickle of them from all
+// workers would keep it from ever looking. Every worker therefore sends them together, at whole
+// multiples of EVERY_MS of the clock.
 import type { JsMsg } from '@nats-io/jetstream';
 
 const EVERY_MS = 250;
 
-interface Later {
+interface DelayedNak {
   message: JsMsg;
+  /** On the monotonic clock, milliseconds. */
   due_at: number;
-  onGiven: () => void;
+  onSent: () => void;
 }
 
 export class NakBatch {
   readonly #isClosed: () => boolean;
-  readonly #now: () => number;
-  #later: Later[] = [];
+  #delayed: DelayedNak[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param isClosed whether the connection is: on a closed one a nak would throw, and the messages come again by themselves */
-  constructor(isClosed: () => boolean, now: () => number) {
+  /**
+   * @param isClosed returns true once the connection is closed: sending would throw, and the server
+   * redelivers the messages anyway
+   */
+  constructor(isClosed: () => boolean) {
     this.#isClosed = isClosed;
-    this.#now = now;
   }
 
-  /** @param onGiven called when the message is out of our hands */
-  add(message: JsMsg, delayMs: number, onGiven: () => void): void {
-    this.#later.push({ message, due_at: this.#now() + delayMs, onGiven });
+  /**
+   * Adds a message to the next batch.
+   * @param delayMs milliseconds from now after which the server is to redeliver it
+   * @param onSent called once the negative acknowledgement has been sent
+   */
+  add(message: JsMsg, delayMs: number, onSent: () => void): void {
+    this.#delayed.push({ message, due_at: performance.now() + delayMs, onSent });
     this.#timer ??= setTimeout(
       () => {
         this.flush();
@@ -34,15 +41,21 @@ export class NakBatch {
     );
   }
 
-  /** Gives back all that is held, now. */
+  /** Returns a message to its queue at once: without a delay it costs the server nothing. */
+  now(message: JsMsg, onSent: () => void): void {
+    if (!this.#isClosed()) message.nak();
+    onSent();
+  }
+
+  /** Sends the batch now. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const now = this.#now();
-    for (const { message, due_at, onGiven } of this.#later.splice(0)) {
-      onGiven();
+    const now = performance.now();
+    for (const { message, due_at, onSent } of this.#delayed.splice(0)) {
+      onSent();
       if (this.#isClosed()) continue;
-      // The server takes whole milliseconds only: of others it makes none at all.
+      // The server ignores a delay that is not a whole number of milliseconds.
       if (due_at > now) message.nak(Math.ceil(due_at - now));
       else message.nak();
     }

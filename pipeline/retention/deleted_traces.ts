@@ -3,18 +3,17 @@
 // signal a worker drops its complete traces and reads them from the store when it needs them. The
 // signal is a plain NATS message: a worker that is not running has nothing in memory.
 import type { NatsConnection } from '@nats-io/transport-node';
-
-const SUBJECT = 'retention.deleted';
+import { TRACES_DELETED_SUBJECT } from '../../schemas/signals/retention.ts';
 
 /** Publishes the signal. Resolves when the NATS server has received it. */
 export async function announceDeletedTraces(nc: NatsConnection): Promise<void> {
-  nc.publish(SUBJECT);
+  nc.publish(TRACES_DELETED_SUBJECT);
   await nc.flush();
 }
 
 /** @param forget drops the complete traces of this worker's partitions from memory */
 export function onTracesDeleted(nc: NatsConnection, forget: () => void): void {
-  nc.subscribe(SUBJECT, {
+  nc.subscribe(TRACES_DELETED_SUBJECT, {
     callback: (error) => {
       if (error === null) forget();
     },

@@ -10,7 +10,7 @@ import type { Span } from '../domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
-import type { JudgedInputs } from '../judging/judged_inputs.ts';
+import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import type { StoredTrace } from './stored_trace.ts';
 import { type BookEvent, completed, started } from './trace_events.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';

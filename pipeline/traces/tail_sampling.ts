@@ -13,7 +13,7 @@
 // buffered again from the log. A trace with any row was decided, and its rows tell how.
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
-import { addEvent } from '../judging/judged_inputs.ts';
+import { addEvent } from '../judging/rule_inputs.ts';
 import { traceKey } from './open_traces.ts';
 import type { BookEvent } from './trace_events.ts';
 import type { PartitionState } from '../worker/partition_state.ts';

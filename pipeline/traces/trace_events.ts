@@ -1,6 +1,6 @@
 // The platform events of a trace: trace.started and trace.completed, with their payloads.
 import { durationMs, type TraceState } from '../domain/traces/trace_state.ts';
-import type { CompleteTrace } from '../judging/judged_inputs.ts';
+import type { CompleteTrace } from '../judging/rule_inputs.ts';
 
 /** A platform event about a trace. The trace book, judging and the PII samples make them. */
 export interface BookEvent {

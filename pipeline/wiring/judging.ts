@@ -6,12 +6,12 @@ import * as metrics from '../../ops/platform/metrics.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
-import { Cooldown } from '../judging/cooldown.ts';
+import { Cooldown } from '../judging/live_cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
-import { JudgeBook } from '../judging/judge_book.ts';
-import { LiveJudging, type LiveTimings } from '../judging/live.ts';
+import { JudgeVersions } from '../judging/llm_judge_versions.ts';
+import { LiveJudging, type LiveTimings } from '../judging/live_judging.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
-import { RecordedCalls } from '../judging/recorded_calls.ts';
+import { RecordedCalls } from '../judging/llm_recorded_calls.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import { countPublished, type WorkerParts } from './parts.ts';
@@ -62,7 +62,7 @@ export function startJudging(
     log,
     logger,
     clickhouse,
-    book: new JudgeBook(judgeRecords, log),
+    book: new JudgeVersions(judgeRecords, log),
     cooldown: new Cooldown(log),
     judges: models?.judges ?? null,
     now,

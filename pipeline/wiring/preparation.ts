@@ -3,9 +3,9 @@
 import { OrgTime } from '../../ops/platform/org_time.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
-import { ClickHouseJudgedStore } from '../judging/judged_store.ts';
-import { RecentJudgements } from '../judging/recent_judgements.ts';
-import { type ScoringDeps, scoreTraces } from '../judging/score_completed.ts';
+import { ClickHouseJudgedStore } from '../judging/rule_inputs_store.ts';
+import { LiveTaskThrottle } from '../judging/live_task_throttle.ts';
+import { type ScoringDeps, scoreTraces } from '../judging/rule_scores.ts';
 import { LIMITS } from '../limits.ts';
 import { IdWindow } from '../stages/id_window.ts';
 import { createTopology, type Topology } from '../topology.ts';
@@ -117,7 +117,7 @@ function openScoring({ platform, settings }: DataPlaneParts): ScoringDeps {
     },
     time: new OrgTime(),
     runner: patterns,
-    recentJudgements: new RecentJudgements(),
+    throttle: new LiveTaskThrottle(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };

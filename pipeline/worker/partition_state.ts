@@ -5,7 +5,7 @@
 import type { TraceBookLimits } from '../traces/open_traces.ts';
 import { TraceBook } from '../traces/open_traces.ts';
 import type { StoredTrace } from '../traces/stored_trace.ts';
-import type { JudgedInputs } from '../judging/judged_inputs.ts';
+import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import { TraceFilter } from '../traces/trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';

@@ -16,7 +16,7 @@ import { type Changes, type CountedUsage, countUsage } from '../landing/usage_ro
 import { keepForced } from '../traces/forced_traces.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/lander.ts';
 import type { LogMessage } from './log_reader.ts';
-import { judgeCompleted, type Judging, type JudgingOf } from '../judging/completed_traces.ts';
+import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageRunner } from '../flow.ts';
 import type { StageObserver } from './stage_runner.ts';

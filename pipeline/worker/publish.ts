@@ -21,6 +21,7 @@ import {
   type ServiceEvent,
 } from '../../schemas/codec.ts';
 import { pieces } from '../domain/text/pieces.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 import { DeadLetters, itemLetter, NoRoomForLetter } from '../queues/dead_letters.ts';
@@ -52,7 +53,7 @@ const eventBytes = ({ event_id, event, org_id, payload }: ServiceEvent): number 
  */
 export function serviceEventId({ event, org_id, trace_id, subject }: BookEvent): string {
   const parts = [event, org_id, trace_id, ...(subject === undefined ? [] : [subject])];
-  return `evt_${createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16)}`;
+  return `evt_${hex16(parts.join('\n'))}`;
 }
 
 export interface PublisherOptions {

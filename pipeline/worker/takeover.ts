@@ -2,7 +2,7 @@
 // from the store, and adds their state to the worker, which reads the log from their checkpoints
 // on.
 import type { Fences } from '../landing/fences.ts';
-import { JudgedInputs } from '../judging/judged_inputs.ts';
+import { JudgedInputs } from '../judging/rule_inputs.ts';
 import { LIMITS } from '../limits.ts';
 import type { Ownership } from './ownership.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';

@@ -1,22 +1,22 @@
-// The event catalog: every platform event that an endpoint can subscribe to, with the shape of what is delivered. The one
-// place that says so: subscriptions are checked against it and the OpenAPI document is made from it.
+// The event catalog: every platform event that an endpoint can subscribe to, with the shape of its
+// payload. Subscriptions are checked against it, and the OpenAPI document is generated from it.
 import { z } from 'zod';
 import { auditActor, auditTarget } from '../records/audit.ts';
 
 const time = z.iso.datetime();
 const severity = z.enum(['info', 'warning', 'critical']);
 const outcome = z.enum(['success', 'error', 'timeout']);
-const limit = z.number().nullable().describe('null where none is set');
+const limit = z.number().nullable().describe('null when none is set');
 const tokens = z.int().min(0);
 
-/** What is delivered: the name, and the fields of this kind. */
+/** Returns the payload of an event: its name and its own fields. */
 const payload = <Name extends string, Shape extends z.ZodRawShape>(event: Name, shape: Shape) =>
   z.object({ event: z.literal(event), ...shape });
 
 const audited = <Name extends string>(event: Name) =>
   payload(event, {
     org_id: z.string(),
-    audit_id: z.string().describe('Of the record in the audit log'),
+    audit_id: z.string().describe('Id of the record in the audit log'),
     actor: auditActor,
     target: auditTarget,
     changes: z.record(z.string(), z.unknown()),
@@ -31,13 +31,13 @@ const incident = {
   first_trace_at: time,
 };
 
-/** By name: when it fires, and what is delivered. */
+/** Events by name: when each fires, and its payload. */
 export const EVENT_CATALOG = {
   'trace.started': {
-    fires: 'The first event of a new trace has come',
+    fires: 'The first event of a new trace arrived',
     payload: payload('trace.started', {
       trace_id: z.string(),
-      agent_id: z.string().nullable().describe('null where the first event names none'),
+      agent_id: z.string().nullable().describe('null when the first event names none'),
       started_at: time,
       org_id: z.string(),
     }),
@@ -56,7 +56,7 @@ export const EVENT_CATALOG = {
   },
   'judge.threshold_breach': {
     fires:
-      'A score of live traffic lies under threshold.warn of its judge (under threshold.pass where no warn is set); evals tell none',
+      'A live score is below threshold.warn of its judge (below threshold.pass when no warn is set). Scores of evals do not fire it.',
     payload: payload('judge.threshold_breach', {
       judge_id: z.string(),
       trace_id: z.string(),
@@ -66,7 +66,7 @@ export const EVENT_CATALOG = {
     }),
   },
   'judge.regression': {
-    fires: 'The mean score of an eval has dropped against the run before it',
+    fires: 'The mean score of an eval dropped below that of the previous run',
     payload: payload('judge.regression', {
       judge_id: z.string(),
       previous_mean: z.number(),
@@ -76,10 +76,10 @@ export const EVENT_CATALOG = {
     }),
   },
   'cost.threshold_breach': {
-    fires: 'A budget crosses a configured threshold, or a soft limit at which none is configured',
+    fires: 'Use of a budget crossed a configured threshold, or a soft limit at which none is configured',
     payload: payload('cost.threshold_breach', {
       resource: z.string(),
-      percent: z.number().describe('The configured one, or where the soft limit stands'),
+      percent: z.number().describe('The configured threshold, or the percentage at which the soft limit stands'),
       used: z.number(),
       soft_limit: limit,
       hard_limit: limit,
@@ -87,11 +87,12 @@ export const EVENT_CATALOG = {
     }),
   },
   'budget.threshold_breach': {
-    fires: 'With cost.threshold_breach, as the webhook channel of budget alerts tells it',
+    fires:
+      'Use of a budget crossed a threshold; sent together with cost.threshold_breach on the webhook channel of budget alerts',
     payload: payload('budget.threshold_breach', {
       org_id: z.string(),
       resource: z.string(),
-      percent: z.number().describe('The configured one, or where the soft limit stands'),
+      percent: z.number().describe('The configured threshold, or the percentage at which the soft limit stands'),
       used: z.number(),
       soft_limit: limit,
       hard_limit: limit,
@@ -101,7 +102,7 @@ export const EVENT_CATALOG = {
     }),
   },
   'cost.anomaly': {
-    fires: "A day's cost is an outlier",
+    fires: 'The cost of a day is an outlier',
     payload: payload('cost.anomaly', {
       z: z.number(),
       expected_usd: z.number(),
@@ -110,13 +111,14 @@ export const EVENT_CATALOG = {
     }),
   },
   'cost.forecast_breach': {
-    fires: 'A resource is forecast to reach its hard limit before its period ends; once a period and resource',
+    fires:
+      'A resource is forecast to reach its hard limit before its period ends; fires once for each period and resource',
     payload: payload('cost.forecast_breach', {
       org_id: z.string(),
       resource: z.string(),
       predicted: z.number(),
       threshold: z.number().describe('The hard limit'),
-      date: z.iso.date().describe('When it is reached'),
+      date: z.iso.date().describe('Date on which the hard limit is forecast to be reached'),
       severity,
     }),
   },
@@ -127,7 +129,7 @@ export const EVENT_CATALOG = {
       resource: z.string(),
       used: z.number(),
       hard_limit: z.number(),
-      agent_id: z.string().optional().describe("Where the limit is an agent's own"),
+      agent_id: z.string().optional().describe('Agent whose own limit it is; absent for a limit of the organization'),
       period_start: time,
     }),
   },
@@ -136,7 +138,7 @@ export const EVENT_CATALOG = {
     payload: payload('incident.created', incident),
   },
   'incident.resolved': {
-    fires: 'An incident was resolved, by itself or by hand',
+    fires: 'An incident was resolved, automatically or by a person',
     payload: payload('incident.resolved', {
       ...incident,
       resolved_at: time,
@@ -152,33 +154,36 @@ export const EVENT_CATALOG = {
     }),
   },
   'agent.deprecated': {
-    fires: 'Drift detection has given an agent up',
+    fires: 'Drift detection archived an agent',
     payload: payload('agent.deprecated', { agent_id: z.string(), drift_type: z.string(), reason: z.string() }),
   },
   'pii.match': {
-    fires: 'Personal data was redacted; one redaction in 1000 is told',
+    fires: 'Personal data was redacted; fires for one redaction in 1000',
     payload: payload('pii.match', {
       org_id: z.string(),
       trace_id: z.string(),
       span_id: z.string(),
-      kinds: z.array(z.string()).describe('Kinds that were found, or labels of own patterns; never what was found'),
+      kinds: z.array(z.string()).describe('Kinds of personal data, or labels of own patterns; never the data itself'),
     }),
   },
-  'audit.api_key.create': { fires: 'An API key was made', payload: audited('audit.api_key.create') },
+  'audit.api_key.create': { fires: 'An API key was created', payload: audited('audit.api_key.create') },
   'audit.api_key.revoke': { fires: 'An API key was revoked', payload: audited('audit.api_key.revoke') },
   'audit.member.invite': { fires: 'A member was invited', payload: audited('audit.member.invite') },
   'audit.member.remove': { fires: 'A member was removed', payload: audited('audit.member.remove') },
 } as const satisfies Record<string, { fires: string; payload: z.ZodType }>;
 export type EventName = keyof typeof EVENT_CATALOG;
 
-/** Sent on request to one endpoint, whatever it subscribes to; nothing subscribes to it. */
+/**
+ * Name of the event that is sent on request to one endpoint, whatever it subscribes to. No endpoint
+ * can subscribe to it.
+ */
 export const TEST_EVENT = 'webhook.test' as const;
 export const testPayload = payload(TEST_EVENT, { org_id: z.string(), webhook_id: z.string(), sent_at: time });
 
 /** Other spellings that a subscription may use. */
 const ALIASES: Readonly<Record<string, EventName>> = { cost_anomaly: 'cost.anomaly' };
 
-/** The event of this name, by whichever of its spellings; null for none. */
+/** Returns the event of a name in any of its spellings; null when there is none. */
 export function eventNamed(name: string): EventName | null {
   if (Object.hasOwn(EVENT_CATALOG, name)) return name as EventName;
   return Object.hasOwn(ALIASES, name) ? (ALIASES[name] ?? null) : null;

@@ -1,4 +1,5 @@
-// The shape of one app event: what a browser or a mobile app reports of a user's session. Every other field is allowed.
+// The shape of one app event: what a browser or a mobile app reports of a user's session. Other
+// fields are allowed.
 import { z } from 'zod';
 import { eventFields, name, NAME_LENGTH_MAX, optionalTime, outcome } from './fields.ts';
 

@@ -1,9 +1,12 @@
-// The shape of one chain event: a run of a LangChain-style chain or agent, its model call as an LLMResult and its tool
-// calls as intermediate steps. Strict on the types of what the contract names, open to every other field.
+// The shape of one chain event: a run of a LangChain-style chain or agent, its model call as an
+// LLMResult and its tool calls as intermediate steps. The types of the fields named here are
+// checked; other fields are allowed.
 import { z } from 'zod';
 import { checkModelCall, modelCallFields, name, tokenCount } from './fields.ts';
 
-/** A serialised message is an object; LangChain also takes a string, or a pair of role and text. */
+/**
+ * A serialized message is an object; LangChain also accepts a string, or a pair of role and text.
+ */
 const message = z.union([z.looseObject({}), z.string(), z.tuple([z.string(), z.string()])], {
   error: 'takes a message: an object, a string, or a pair of role and text',
 });

@@ -1,5 +1,6 @@
-// The shape of one chatcompletion event: a call of an OpenAI-style chat completions API, request and response as the
-// vendor's SDK has them. Strict on the types of what the contract names, open to every other field.
+// The shape of one chatcompletion event: a call of an OpenAI-style chat completions API, with
+// request and response as the vendor's SDK has them. The types of the fields named here are
+// checked; other fields are allowed.
 import { z } from 'zod';
 import { checkModelCall, modelCallFields, name, tokenCount } from './fields.ts';
 

@@ -1,5 +1,5 @@
-// The shape of one custom event: a free-form step of an agent, named by name or event_type. Its attributes may make it a
-// tool or a model call. Every other field is allowed.
+// The shape of one custom event: a free-form step of an agent, named by name or event_type. Its
+// attributes may make it a tool call or a model call. Other fields are allowed.
 import { z } from 'zod';
 import { eventFields, name, outcome } from './fields.ts';
 

@@ -1,11 +1,12 @@
-// Fields that every ingest format has, and the bounds that keep whatever is accepted within what the store can hold.
-// Bounds are ours, not the vendors': a value past them is no telemetry but a mistake, and is refused where it is sent.
+// Fields that every ingest format has, with bounds that keep accepted values within what the store
+// can hold. The bounds are the service's own, not the vendors': a value outside them is a mistake,
+// and its request is rejected.
 import { z } from 'zod';
 import { DURATION_MAX_MS, isoMillis } from './times.ts';
 
-/** Any number of tokens that an event names: four of them added up still fit UInt32. */
+/** Maximum of any number of tokens in an event: the sum of four still fits UInt32. */
 export const TOKENS_MAX = 1_000_000_000;
-/** cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
+/** Maximum cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
 const COST_MAX_USD = 999_999;
 /** sandbox_seconds of one event. */
 const SANDBOX_MAX_SECONDS = 1_000_000_000;
@@ -25,7 +26,7 @@ const time = z.string().refine((text) => !Number.isNaN(isoMillis(text)), {
   error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
 });
 
-/** A name: of a model, an event, a chain. */
+/** Name of a model, an event or a chain. */
 export const name = z.string().min(1).max(NAME_LENGTH_MAX);
 export const outcome = z.enum(['success', 'error', 'timeout']);
 export const tokenCount = z.int().min(0).max(TOKENS_MAX).nullish();
@@ -33,7 +34,8 @@ export const optionalTime = time.nullish();
 const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
 
 const amount = (max: number) => {
-  // On each check too: a union gives the words of the option whose type is right.
+  // The message stands on each check too: for a union, zod reports the error of the option whose
+  // type matches.
   const error = `takes a number from 0 to ${String(max)}`;
   return z.union(
     [
@@ -47,28 +49,33 @@ const amount = (max: number) => {
   );
 };
 
-/** What money and budgets are computed from. */
+/** Amounts that costs and budgets are computed from. */
 const amounts = { cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() };
 
-/** Free-form; only the amounts are checked. */
+/** Free-form object; only its amounts are checked. */
 export const attributes = z.looseObject(amounts).nullish();
 
-/** What all shapes take besides their own fields. null counts as absent, as SDKs send it for what they leave out. */
+/**
+ * Fields that all shapes accept besides their own. null counts as absent, as SDKs send it for
+ * fields that they leave out.
+ */
 export const eventFields = {
   trace_id: optionalId,
   parent_span_id: optionalId,
   span_id: optionalId,
   tags: z.array(z.string().max(TAG_LENGTH_MAX)).max(TAGS_MAX).nullish(),
   attributes,
-  // Fields beside the known ones join the attributes, so an amount counts there too.
-  cost_usd: amounts.cost_usd.describe('The same as attributes.cost_usd, which goes ahead of it'),
-  sandbox_seconds: amounts.sandbox_seconds.describe('The same as attributes.sandbox_seconds, which goes ahead of it'),
+  // Fields that are not known join the attributes, so an amount counts there too.
+  cost_usd: amounts.cost_usd.describe('The same as attributes.cost_usd, and takes precedence over it'),
+  sandbox_seconds: amounts.sandbox_seconds.describe(
+    'The same as attributes.sandbox_seconds, and takes precedence over it',
+  ),
   started_at: optionalTime,
   ended_at: optionalTime,
   duration_ms: optionalDuration,
 };
 
-/** What a model call has: an outcome, and a duration unless both of its times say it. */
+/** Fields of a model call. Its duration may follow from its two times. */
 export const modelCallFields = { ...eventFields, outcome };
 
 interface ModelCall {
@@ -84,7 +91,10 @@ interface Issues {
   issues: { code: 'custom'; path: string[]; message: string; input: unknown }[];
 }
 
-/** The rules of a model call over several fields: it has a duration, and an answer unless it failed. */
+/**
+ * Checks the rules of a model call over several fields: it has a duration, and a response unless it
+ * failed.
+ */
 export function checkModelCall(context: { value: ModelCall; issues: unknown[] }): void {
   const { value, issues } = context as Issues;
   if (value.duration_ms == null && (value.started_at == null || value.ended_at == null)) {

@@ -1,6 +1,7 @@
-// The five ingest formats: which events a request body holds, and whether an event has its format's shape.
-// In: parsed JSON. Out: the events as they were parsed (nothing copied, mapped or reordered, so that ids can be taken from
-// them), or a refusal that names the field.
+// The ingest formats: which events a request body holds, and whether an event has its format's
+// shape. The functions take parsed JSON and return the events as they were parsed, or a refusal
+// that names the field. Nothing is copied, mapped or reordered, so that ids can be derived from the
+// events.
 import type { z } from 'zod';
 import { appEvent } from './app.ts';
 import { chainEvent } from './chain.ts';
@@ -11,7 +12,10 @@ import type { Refusal } from './refusal.ts';
 
 export type IngestFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app';
 
-/** The schema of one event of each format; what /openapi.json shows and what a refusal is explained from. */
+/**
+ * Schemas of one event of each format: /openapi.json shows them, and refusals are explained by
+ * them.
+ */
 export const EVENT_SCHEMAS = {
   chatcompletion: chatcompletionEvent,
   messages: messagesEvent,
@@ -20,10 +24,10 @@ export const EVENT_SCHEMAS = {
   app: appEvent,
 } as const satisfies Record<IngestFormat, z.ZodType>;
 
-/** Most events one request may carry (backfill). */
+/** Maximum number of events of one request. */
 export const BATCH_EVENTS_MAX = 1000;
 
-/** An event that has the shape of its format. */
+/** An event of the shape of its format. */
 export type EventOf<F extends IngestFormat> = z.infer<(typeof EVENT_SCHEMAS)[F]>;
 
 export function isIngestFormat(text: string): text is IngestFormat {
@@ -31,8 +35,9 @@ export function isIngestFormat(text: string): text is IngestFormat {
 }
 
 /**
- * The events of a request body. custom and app take {events: […]} of 1 to 1000; custom also a single event object; the
- * others are one event. The events themselves are not checked.
+ * Returns the events of a request body. custom and app accept {events: […]} of 1 to 1000; custom
+ * also accepts a single event object; the other formats are one event. The events themselves are
+ * not checked.
  */
 export function splitBody(
   format: IngestFormat,
@@ -56,7 +61,7 @@ export function splitBody(
   return { ok: true, events, batch: true };
 }
 
-/** Checks the shape of one event. The value given back is the very object that was checked. */
+/** Checks the shape of one event, and returns the very object that was checked. */
 export function checkEvent<F extends IngestFormat>(
   format: F,
   value: unknown,
@@ -67,7 +72,7 @@ export function checkEvent<F extends IngestFormat>(
 }
 
 function explain(issue: z.core.$ZodIssue | undefined): Refusal {
-  if (issue === undefined) return { ok: false, path: '', message: 'is no event of this format' };
+  if (issue === undefined) return { ok: false, path: '', message: 'is not an event of this format' };
   let path = '';
   for (const key of issue.path)
     path += typeof key === 'number' ? `[${String(key)}]` : (path === '' ? '' : '.') + String(key);

@@ -1,5 +1,5 @@
-// The shape of one call that went through the gateway and is no chat completion: a response or embeddings, request and answer as the
-// vendor has them. The gateway writes it; no ingest path takes it.
+// The shape of one gateway call that is not a chat completion: a response or embeddings, with
+// request and answer as the vendor has them. Only the gateway writes it; no ingest path accepts it.
 import { z } from 'zod';
 import { checkModelCall, modelCallFields, name } from './fields.ts';
 

@@ -1,6 +1,6 @@
-// What the checks of an event say when they refuse it. Types only.
+// The result of a check that rejects an event. Types only.
 
-/** What is wrong, and where: path like `response.usage.prompt_tokens`, empty for the whole value. */
+/** Problem and place: a path like `response.usage.prompt_tokens`, empty for the whole value. */
 export interface Refusal {
   ok: false;
   path: string;

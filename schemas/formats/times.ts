@@ -1,17 +1,19 @@
-// ISO 8601 times of ingest events, and the rules that tie an event's times together.
-// In: texts and milliseconds. Out: milliseconds since the epoch, or the refusal to show. Pure; the clock is an argument.
+// Parses ISO 8601 times of ingest events and checks the rules that tie an event's times together.
+// The functions take texts and milliseconds, and return milliseconds since the epoch, or a refusal.
+// Pure: the clock is an argument.
 import type { Refusal } from './refusal.ts';
 
-/** How far an event's times may lie ahead of our clock: room for a sender whose clock runs fast. */
+/** Maximum distance of an event's times into the future, for a sender whose clock is fast. */
 const AHEAD_MAX_MS = 5 * 60 * 1000;
-/** The longest duration an event may name, about 31 years: started_at = received - duration stays after 1970. */
+/** Longest duration of an event, about 31 years: received - duration stays after 1970. */
 export const DURATION_MAX_MS = 1_000_000_000_000;
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:(Z|z)|([+-])(\d\d):?(\d\d))?$/;
 
 /**
- * Milliseconds since the epoch of an ISO 8601 date and time; NaN for anything else, a day that does not exist included.
- * Without an offset it is UTC; digits below the millisecond are cut.
+ * Returns the milliseconds since the epoch of an ISO 8601 date and time; NaN for anything else,
+ * including a day that does not exist. Without an offset the time is UTC; digits below the
+ * millisecond are dropped.
  */
 export function isoMillis(text: string): number {
   const part = ISO.exec(text);
@@ -27,17 +29,26 @@ export function isoMillis(text: string): number {
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000 + millis - offset;
 }
 
-/** Start and end of an event in milliseconds, and whether a start or an end was named by the event. */
+/**
+ * Start and end of an event in milliseconds since the epoch, and whether the event names one of
+ * them.
+ */
 export interface EventTimes {
   started_at: number;
   ended_at: number;
 }
 
-/** Every format of a model call names the model in its request; what else is called so is an attribute of an app or custom event. */
+/**
+ * Returns true for the request of a model call: every format of a model call names the model in it.
+ * Other events may have an attribute `request`.
+ */
 const isModelCall = (request: unknown): boolean =>
   typeof request === 'object' && request !== null && typeof (request as Record<string, unknown>)['model'] === 'string';
 
-/** The start that an event names: started_at, or the timestamp of an app or custom event (a model call has none). */
+/**
+ * Returns the start that an event names: started_at, or the timestamp of an app or custom event. A
+ * model call has no timestamp.
+ */
 function namedStart(event: Readonly<Record<string, unknown>>): { name: 'started_at' | 'timestamp'; at: number } | null {
   const start = event['started_at'];
   if (typeof start === 'string') return { name: 'started_at', at: isoMillis(start) };
@@ -48,8 +59,8 @@ function namedStart(event: Readonly<Record<string, unknown>>): { name: 'started_
 }
 
 /**
- * An event's times: as given; one that is missing follows from duration_ms and the other; without either, the end is the
- * time received. Expects an event that passed checkEvent.
+ * Returns an event's times as given. A missing one follows from duration_ms and the other; without
+ * either, the end is the time received. Expects an event that passed checkEvent.
  */
 export function eventTimes(
   event: Readonly<Record<string, unknown>>,
@@ -66,8 +77,9 @@ export function eventTimes(
 }
 
 /**
- * Checks what needs a clock: no time of an event is later than now + 5 minutes or before 1970, and it ends after it starts.
- * `value` has passed checkEvent.
+ * Checks what needs a clock: no time of an event is before 1970 or more than 5 minutes after now,
+ * and the end is not before the start.
+ * @param value has passed checkEvent
  */
 export function checkTimes(value: Readonly<Record<string, unknown>>, nowMs: number): { ok: true } | Refusal {
   const start = namedStart(value);
@@ -82,8 +94,8 @@ export function checkTimes(value: Readonly<Record<string, unknown>>, nowMs: numb
 }
 
 /**
- * The duration an event names, in whole milliseconds: duration_ms, else attributes.duration_ms (app events; a browser's
- * fractions are rounded), else 0.
+ * Returns the duration that an event names, in whole milliseconds: duration_ms, else
+ * attributes.duration_ms (app events; the fractions of browsers are rounded), else 0.
  */
 export function eventDuration(event: Readonly<Record<string, unknown>>): number {
   const own = event['duration_ms'];

@@ -1,9 +1,9 @@
-// The messages of OTLP/HTTP as they are on the wire: decoders of what exporters send, encoders of what they are answered.
-// In: protobuf bytes. Out: plain records with camelCase names, as protobufjs gives them. Maps nothing.
+// Protobuf messages of OTLP/HTTP: decoders of what exporters send, and encoders of the answers.
+// Decoders return plain records with camelCase names, as protobufjs does, and map nothing.
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
-/** 64 bits as protobufjs has them. */
+/** A 64-bit integer as protobufjs returns it. */
 export interface Bits64 {
   low: number;
   high: number;
@@ -19,7 +19,7 @@ export interface WireValue {
   bytesValue?: Uint8Array;
 }
 
-/** Of what has no value set, value is null. */
+/** An attribute; value is null when none is set. */
 export interface WireKeyValue {
   key: string;
   value: WireValue | null;
@@ -94,17 +94,20 @@ const RESPONSE = otlp('opentelemetry.proto.ExportTraceServiceResponse');
 const STATUS = rpc('google.rpc.Status');
 const ERROR_INFO = rpc('google.rpc.ErrorInfo');
 
-/** Field of an ExportTraceServiceRequest. */
+/** Number of the field resource_spans of an ExportTraceServiceRequest. */
 export const RESOURCE_SPANS_FIELD = 1;
-/** Field of a ResourceSpans. */
+/** Number of the field scope_spans of a ResourceSpans. */
 export const SCOPE_SPANS_FIELD = 2;
-/** Field of a ScopeSpans. */
+/** Number of the field spans of a ScopeSpans. */
 export const SPANS_FIELD = 2;
 const WIRE_TYPE_BITS = 3;
 const WIRE_TYPE = 7;
 const LENGTH_DELIMITED = 2;
 
-/** Each message of a repeated field, as its bytes, when it is asked for. @throws Error where the bytes are no message */
+/**
+ * Yields the bytes of each message of a repeated field, lazily.
+ * @throws Error when the bytes are not a message
+ */
 export function* fieldBytes(bytes: Uint8Array, field: number): Generator<Uint8Array> {
   const wanted = (field << WIRE_TYPE_BITS) | LENGTH_DELIMITED;
   const reader = protobuf.Reader.create(bytes);
@@ -115,9 +118,12 @@ export function* fieldBytes(bytes: Uint8Array, field: number): Generator<Uint8Ar
   }
 }
 
-/** Whether a message has more fields than `max`, repeated ones counted each. @throws Error where the bytes are no message */
+/**
+ * Returns true when a message has more fields than `max`; each element of a repeated field counts.
+ * @throws Error when the bytes are not a message
+ */
 export function hasMoreFields(bytes: Uint8Array, max: number): boolean {
-  // A field takes two bytes.
+  // A field has at least two bytes.
   if (bytes.length <= max * 2) return false;
   const reader = protobuf.Reader.create(bytes);
   let fields = 0;
@@ -133,29 +139,41 @@ function skip(reader: protobuf.Reader, tag: number): void {
   reader.skipType(tag & WIRE_TYPE);
 }
 
-/** @throws Error when the bytes are no such message */
+/**
+ * Decodes a ResourceSpans.
+ * @throws Error when the bytes are not such a message
+ */
 export function decodeResourceSpans(bytes: Uint8Array): WireResourceSpans {
   return RESOURCE_SPANS.decode(bytes) as unknown as WireResourceSpans;
 }
 
-/** @throws Error when the bytes are no such message */
+/**
+ * Decodes a ScopeSpans.
+ * @throws Error when the bytes are not such a message
+ */
 export function decodeScopeSpans(bytes: Uint8Array): WireScopeSpans {
   return SCOPE_SPANS.decode(bytes) as unknown as WireScopeSpans;
 }
 
-/** What is wrong with a message that is one, but not one that can be read; null where the bytes are none. */
+/**
+ * Returns what is wrong with bytes that are a message but cannot be decoded; null when the bytes
+ * are not a message.
+ */
 export function flawOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (error.message === 'max depth exceeded') return 'is nested too deep';
   return 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'holds text that is not UTF-8' : null;
 }
 
-/** @throws Error when the bytes are no span */
+/**
+ * Decodes a Span.
+ * @throws Error when the bytes are not a span
+ */
 export function decodeSpan(bytes: Uint8Array): WireSpan {
   return SPAN.decode(bytes) as unknown as WireSpan;
 }
 
-/** The answer to an export; null where every span was taken. */
+/** Encodes the answer to an export; null when every span was accepted. */
 export function encodeResponse(partialSuccess: PartialSuccess | null): Uint8Array {
   return RESPONSE.encode(RESPONSE.fromObject(partialSuccess === null ? {} : { partialSuccess })).finish();
 }

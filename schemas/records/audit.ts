@@ -1,4 +1,5 @@
-// Shapes of the audit trail: what crosses from the process that changes something to the one that writes it down.
+// Shapes of the audit trail: what the process that makes a change sends to the one that stores its
+// record.
 import { z } from 'zod';
 
 export const auditActor = z.object({ type: z.enum(['user', 'api_key', 'operator', 'system']), id: z.string() });

@@ -1,10 +1,10 @@
-// An org's budget as it stands in KV: limits, agents' own limits, alerts. Read by the API (to refuse) and by the pipeline
-// (to tell). What was used is not here: it is the sum of what landed.
+// Budget of an organization in KV: limits, limits of single agents, alerts. The API reads it to
+// reject, the pipeline to notify. Use is not part of it: that is the sum of what has landed.
 import { z } from 'zod';
 
-/** Limits beyond this are no limits. */
+/** Largest limit. */
 const LIMIT_MAX = 1e15;
-/** Agents with a limit of their own, of one org. */
+/** Maximum number of agents of one organization with a limit of their own. */
 export const AGENT_LIMITS_MAX = 2000;
 const THRESHOLDS_MAX = 50;
 
@@ -37,12 +37,14 @@ export const alertConfig = z.object({
 });
 export type AlertConfig = z.infer<typeof alertConfig>;
 
-/** How deliveries name the alert webhook of an org. */
+/** Id of an organization's alert webhook in deliveries. */
 export const ALERT_TARGET_ID = 'budget_alerts';
-/** What the secret of an org's alert webhook is sealed for. */
+/** Returns the sealing context of the secret of an organization's alert webhook. */
 export const alertSealContext = (org_id: string): string => `budget_alerts\n${org_id}`;
 
-/** How an agent is named in records: an id as it is may be __proto__, which no record can hold. */
+/**
+ * Returns the name of an agent in records: an id alone may be __proto__, which no record can hold.
+ */
 export const agentScope = (agent_id: string): string => `agent:${agent_id}`;
 
 export const budgetRecord = z.object({
@@ -50,22 +52,34 @@ export const budgetRecord = z.object({
   tokens: limits,
   storage_mb: limits,
   sandbox_seconds: limits,
-  /** By agentScope: limits on tokens that take the place of the org's for the agent's events. */
+  /**
+   * Token limits of single agents by agentScope, which replace the organization's for the agent's
+   * events.
+   */
   agents: z.record(z.string(), limits),
   alerts: alertConfig.nullable(),
   updated_at: z.iso.datetime(),
 });
 export type BudgetRecord = z.infer<typeof budgetRecord>;
 
-/** What has come of an org's budget in one period: written once each, so that nothing is told twice. */
+/**
+ * What was sent for a budget in one period. Each entry is written once, so that nothing is sent
+ * twice.
+ */
 export const periodState = z.object({
-  /** By resource, or agentScope for an agent's own limit: when its hard limit was first seen reached, and the org's cost then. */
+  /**
+   * When each hard limit was first seen reached, and the organization's cost then, by resource, or
+   * by agentScope for an agent's own limit.
+   */
   crossings: z.record(z.string(), z.object({ at: z.iso.datetime(), cost_usd: z.string(), hard_limit: z.number() })),
-  /** Keys of the alerts that were told. */
+  /** Keys of the alerts that were sent. */
   told: z.array(z.string()),
 });
 export type PeriodState = z.infer<typeof periodState>;
 
-/** Periods are known by their start: a job may look at another one than today's, and a policy may choose a longer one. */
+/**
+ * States by the start of their period: a job may examine another period than today's, and a policy
+ * may choose a longer one.
+ */
 export const budgetState = z.object({ org_id: z.string(), periods: z.record(z.iso.datetime(), periodState) });
 export type BudgetState = z.infer<typeof budgetState>;

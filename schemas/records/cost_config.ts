@@ -1,7 +1,8 @@
-// How an org's costs are watched, as stored in KV by org and as answered. Written by the API, read by the scheduled jobs.
+// Settings of anomaly detection in an organization's costs, as stored in KV and as answered. The
+// API writes them; scheduled jobs read them.
 import { z } from 'zod';
 
-/** A z-score says no more beyond this, so no threshold lies beyond it either. */
+/** Largest threshold: a z-score above it says nothing more. */
 export const Z_MAX = 99;
 const LOOKBACK_DAYS = [7, 365] as const;
 
@@ -10,18 +11,18 @@ const fields = {
     .number()
     .gt(0)
     .max(Z_MAX)
-    .describe('From which distance, in sample standard deviations, a day is an anomaly'),
+    .describe('Distance from the mean, in sample standard deviations, from which a day is an anomaly'),
   lookback_days: z
     .int()
     .min(LOOKBACK_DAYS[0])
     .max(LOOKBACK_DAYS[1])
-    .describe('Days before a day that it is compared with'),
+    .describe('Number of days before a day that it is compared with'),
 };
 
 export const anomalyConfig = z.object(fields).meta({ id: 'AnomalyConfig' });
 export type AnomalyConfig = z.infer<typeof anomalyConfig>;
 
-/** What holds for an org that has set nothing. */
+/** Settings of an organization that has set none. */
 export const DEFAULT_ANOMALY_CONFIG: AnomalyConfig = Object.freeze({ z_threshold: 3, lookback_days: 30 });
 
 /** Fields to change. */
@@ -32,15 +33,18 @@ export const anomalyConfigChange = z
   });
 export type AnomalyConfigChange = z.infer<typeof anomalyConfigChange>;
 
-/** Fields that a later release added have their default in what was stored before. */
+/** Records stored before a release added a field take its default. */
 const stored = anomalyConfig.partial();
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseAnomalyConfig(text: string): AnomalyConfig {
   return changedAnomalyConfig(DEFAULT_ANOMALY_CONFIG, stored.parse(JSON.parse(text)));
 }
 
-/** The config with the change made. */
+/** Returns the settings with a change applied. */
 export function changedAnomalyConfig(before: AnomalyConfig, change: AnomalyConfigChange): AnomalyConfig {
   return {
     z_threshold: change.z_threshold ?? before.z_threshold,

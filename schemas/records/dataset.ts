@@ -1,6 +1,6 @@
-// Datasets as stored in KV: a record that every process holds, and the items in parts that are read one by one. A (name, version)
-// is written once and never changes until it is deleted: the id follows from it. After a deletion the same (name, version) can be made
-// again, with the same id and any items.
+// Datasets in KV: a record, which every process holds, and the items in parts, which are read one
+// by one. A (name, version) never changes until it is deleted, and the id follows from it. After a
+// deletion, the same (name, version) can be created again with the same id and any items.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
@@ -21,37 +21,54 @@ export const datasetRecord = z.object({
   digest: z.string(),
   /** Index of the first item of each part. */
   parts: z.array(z.int().min(0)),
-  /** Of all items, as they lie in the parts. 0 where the dataset was stored before its bytes were counted. */
+  /**
+   * Bytes of all items as stored in the parts; 0 for a dataset stored before its bytes were
+   * counted.
+   */
   bytes: z.int().min(0).default(0),
   created_at: z.iso.datetime(),
-  /** Names the parts of this very creation, so that deleting one never meets another; absent from older records, whose digest names them. */
+  /**
+   * Names the parts of this creation, so that deleting it cannot touch another's. Absent from older
+   * records, whose digest names the parts.
+   */
   parts_id: z.string().optional(),
   /**
-   * Set while the dataset is being deleted; readers see no dataset then. checking: it comes back if a running eval uses it. purging: its
-   * items are being deleted, and any process may finish that.
+   * Set while the dataset is being deleted: readers do not see it then. checking: it is restored if
+   * a running eval uses it. purging: its items are being deleted, and any process may finish that.
    */
   deleting: z.enum(['checking', 'purging']).optional(),
 });
 export type DatasetRecord = z.infer<typeof datasetRecord>;
 
 export const datasetKey = (org_id: string, dataset_id: string): string => `${orgKey(org_id)}.${dataset_id}`;
-/** Key of a part in dataset_items. Two datasets that are made at once under one name and version have different ones. */
+/**
+ * Returns the key of a part in dataset_items. Two datasets created at once under one name and
+ * version have different keys.
+ */
 export const datasetPartKey = (
   { org_id, dataset_id, digest, parts_id }: Pick<DatasetRecord, 'org_id' | 'dataset_id' | 'digest' | 'parts_id'>,
   part: number,
 ): string => `${datasetKey(org_id, dataset_id)}.${parts_id ?? digest.slice(0, 32)}.${String(part)}`;
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseDataset(text: string): DatasetRecord {
   return datasetRecord.parse(JSON.parse(text));
 }
 
-/** @throws ZodError when the text is no part; SyntaxError when it is no JSON */
+/**
+ * Parses a stored part.
+ * @throws ZodError or SyntaxError when the text is not a part
+ */
 export function parseDatasetPart(text: string): DatasetItem[] {
   return z.array(datasetItem).parse(JSON.parse(text));
 }
 
-/** Which parts hold the items from `from` up to, without, `to`. */
+/**
+ * Returns the indexes of the parts that hold the items from `from` up to, but not including, `to`.
+ */
 export function partsOf(parts: readonly number[], from: number, to: number): number[] {
   return from >= to
     ? []

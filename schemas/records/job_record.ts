@@ -1,21 +1,21 @@
-// Long work that was asked for (a restore, an erasure): what was asked, how far it is, what came of it. One record in KV by org
-// and id, written with CAS by whoever runs it. Times are ISO 8601.
+// Records of long jobs (a restore, an erasure) in KV: the request, the progress and the result, by
+// organization and id. The worker that runs a job writes its record with CAS. Times are ISO 8601.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
 export const JOB_STATUSES = ['queued', 'running', 'complete', 'failed'] as const;
 
-/** What is shown of a job. */
+/** The fields of a job that the API shows. */
 export const jobView = z
   .object({
     job_id: z.string(),
-    kind: z.string().describe('What is done: restore, …'),
+    kind: z.string().describe('Kind of the job: restore, …'),
     status: z.enum(JOB_STATUSES),
     progress: z
       .object({ done: z.int().min(0), total: z.int().min(0) })
-      .describe('In units of the work; total 0 while it is not known'),
-    result: z.record(z.string(), z.unknown()).nullable().describe('What was done; null until it is complete'),
-    error: z.string().nullable().describe('Why it failed'),
+      .describe('Progress in units of the work; total is 0 while it is not known'),
+    result: z.record(z.string(), z.unknown()).nullable().describe('What the job did; null until it is complete'),
+    error: z.string().nullable().describe('Why the job failed'),
     created_at: z.iso.datetime(),
     started_at: z.iso.datetime().nullable(),
     ended_at: z.iso.datetime().nullable(),
@@ -25,25 +25,28 @@ export type JobView = z.infer<typeof jobView>;
 
 export const longJob = jobView.extend({
   org_id: z.string(),
-  /** As the kind takes them. */
+  /** Arguments, of the shape of the kind. */
   args: z.unknown(),
-  /** Worker that runs it now; empty for nobody. */
+  /** Id of the worker that runs it now; empty when none does. */
   holder: z.string(),
   /** Grows with every sign of life of the holder. */
   beats: z.int().min(0),
-  /** Times that it was begun, or gone on with. */
+  /** Number of times that the job was started or resumed. */
   tries: z.int().min(0),
 });
 export type LongJob = z.infer<typeof longJob>;
 
 export const longJobKey = (org_id: string, job_id: string): string => `${orgKey(org_id)}.${job_id}`;
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseLongJob(text: string): LongJob {
   return longJob.parse(JSON.parse(text));
 }
 
-/** A job as it begins. */
+/** Returns the record of a new job. */
 export function newLongJob(given: Pick<LongJob, 'job_id' | 'org_id' | 'kind' | 'args' | 'created_at'>): LongJob {
   return {
     ...given,
@@ -59,12 +62,15 @@ export function newLongJob(given: Pick<LongJob, 'job_id' | 'org_id' | 'kind' | '
   };
 }
 
-/** Restoring from cold storage: the kind, and what is asked for. Days are whole numbers since 1970-01-01 (UTC), both included. */
+/**
+ * Restoring from cold storage: kind and arguments. Days are whole numbers since 1970-01-01 (UTC),
+ * both included.
+ */
 export const RESTORE = 'restore';
 export const restoreArgs = z.object({
   since_day: z.int().nullable(),
   until_day: z.int().nullable(),
-  /** null: every trace of the days. */
+  /** null restores every trace of the days. */
   trace_ids: z.array(z.string()).nullable(),
 });
 export type RestoreArgs = z.infer<typeof restoreArgs>;

@@ -1,5 +1,5 @@
-// Judges as stored in KV: one record for each version of a judge of an org, so that old scores keep what gave them. Read by the
-// API, by the stage that scores and by whoever runs LLM judges. In: the text of a value. Out: the record.
+// Judges in KV: one record for each version of a judge, so that old scores keep the judge that gave
+// them. The API, rule scoring and LLM judging read them.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
@@ -20,10 +20,13 @@ export const RULE_TYPES = [
 ] as const;
 export type RuleType = (typeof RULE_TYPES)[number];
 
-/** What a deterministic judge asks of a trace; which parameters there are depends on the type. */
+/** Rule of a deterministic judge; its parameters depend on its type. */
 export const judgeRule = z.object({
   type: z.enum(RULE_TYPES),
-  /** Of a trace: prompt, response, name, model, outcome, agent_id, source_format, tags, duration_ms, cost_usd, attributes.<key>. */
+  /**
+   * Fields of a trace: prompt, response, name, model, outcome, agent_id, source_format, tags,
+   * duration_ms, cost_usd, attributes.<key>.
+   */
   fields: z.array(z.string()),
   pattern: z.string().optional(),
   value: z.string().optional(),
@@ -39,7 +42,7 @@ export type JudgeRubric = z.infer<typeof judgeRubric>;
 export const judgeThreshold = z.object({ pass: z.number(), warn: z.number().optional() });
 export type JudgeThreshold = z.infer<typeof judgeThreshold>;
 
-/** Which traces are judged when they are complete; an empty or absent list takes all. */
+/** Scope: which complete traces are judged. An empty or absent list matches all. */
 export const judgeScope = z.object({
   source_format: z.array(z.string()).optional(),
   agent_id: z.array(z.string()).optional(),
@@ -60,49 +63,60 @@ export const judgeRecord = z.object({
   rubric: judgeRubric.nullable(),
   threshold: judgeThreshold,
   scope: judgeScope,
-  /** Of LLM judges: at most one live judgement of an agent's traces in this time. */
+  /** LLM judges only: within this time, at most one of an agent's live traces is judged. */
   cooldown_seconds: z.int().min(0),
   enabled: z.boolean(),
-  /** Of version 1. */
+  /** Creation of version 1. */
   created_at: z.iso.datetime(),
-  /** Of this version. */
+  /** Creation of this version. */
   updated_at: z.iso.datetime(),
 });
 export type JudgeRecord = z.infer<typeof judgeRecord>;
 
-/** Key of the newest version of a judge. */
+/** Returns the key of the newest version of a judge. */
 export const judgeKey = (org_id: string, judge_id: string): string => `${orgKey(org_id)}.${judge_id}`;
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseJudge(text: string): JudgeRecord {
   return judgeRecord.parse(JSON.parse(text));
 }
 
 export type Verdict = 'pass' | 'warn' | 'fail' | 'error';
 
-/** pass from threshold.pass on, warn from threshold.warn on, else fail. */
+/**
+ * Returns `pass` from threshold.pass upwards, `warn` from threshold.warn upwards, otherwise `fail`.
+ */
 export function verdictOf(score: number, { pass, warn }: JudgeThreshold): Exclude<Verdict, 'error'> {
   if (score >= pass) return 'pass';
   return warn !== undefined && score >= warn ? 'warn' : 'fail';
 }
 
-/** The limit under which a score is a breach: threshold.warn, or threshold.pass where no warn is set. */
+/**
+ * Returns the limit below which a score is a breach: threshold.warn, or threshold.pass when no warn
+ * is set.
+ */
 export function breachLimit({ pass, warn }: JudgeThreshold): number {
   return warn ?? pass;
 }
 
-/** What judge.threshold_breach says of a judgement. */
+/** Payload of judge.threshold_breach for a judgement. */
 export interface Breach {
   event: 'judge.threshold_breach';
   judge_id: string;
   trace_id: string;
   score: number;
-  /** The limit under which it lies. */
+  /** The limit that the score is below. */
   threshold: number;
   severity: 'critical';
 }
 
-/** The breach that a score is; null for none. Whatever lies under the limit has failed, so that the severity is always critical. */
+/**
+ * Returns the breach that a score is, or null. Every score below the limit has failed, so the
+ * severity is always critical.
+ */
 export function breachOf(
   { judge_id, threshold }: Pick<JudgeRecord, 'judge_id' | 'threshold'>,
   trace_id: string,
@@ -114,6 +128,6 @@ export function breachOf(
     : null;
 }
 
-/** Key of an older version of a judge, in judge_versions. */
+/** Returns the key of an older version of a judge, in judge_versions. */
 export const judgeVersionKey = (org_id: string, judge_id: string, version: number): string =>
   `${judgeKey(org_id, judge_id)}.${String(version)}`;

@@ -1,19 +1,22 @@
-// An org as it is stored in KV: one record holds the org, its members, their invites and its transfer of ownership, so that
-// every rule over them (one owner at least, a transfer that changes two members) is one CAS write.
-// In: the text of a value. Out: the record, with at least one active owner; what was written before there were members has
-// its owner as the only one.
+// Record of an organization in KV: it holds the organization, its members, their invites and its
+// transfer of ownership, so that every rule over them (at least one owner, a transfer that changes
+// two members) is one CAS write. A parsed record has at least one active owner; in a record from
+// before members existed, the owner is the only one.
 import { z } from 'zod';
 
-/** Members an org can have, invited ones too; keeps the record well below the largest message. */
+/**
+ * Maximum number of members of an organization, invited ones included; it keeps the record well
+ * below the largest message.
+ */
 export const MEMBERS_MAX = 2000;
-/** How long an invite or a transfer can be accepted. */
+/** Time within which an invite or a transfer can be accepted. */
 export const ACCEPT_MS_MAX = 24 * 3_600_000;
 
 export const memberRole = z.enum(['viewer', 'member', 'admin', 'owner']);
 export type MemberRole = z.infer<typeof memberRole>;
 
 export const memberRecord = z.object({
-  /** The token's sub; of an invited member a made-up usr_… until the invite is accepted. */
+  /** The token's sub; for an invited member, a generated usr_… until the invite is accepted. */
   user_id: z.string(),
   email: z.string(),
   role: memberRole,
@@ -24,8 +27,9 @@ export const memberRecord = z.object({
   invite_token_hash: z.string().nullable(),
   invite_expires_at: z.iso.datetime().nullable(),
   /**
-   * The member who invited, or the member behind the key that did: an open invite ends when they may no longer invite to its role.
-   * Left out where nobody's leaving ends the invite, and of members who were never invited.
+   * The member who invited, or the member behind the key that did: an open invite ends when that
+   * member may no longer invite to its role. Absent when no member's leaving ends the invite, and
+   * for members who were never invited.
    */
   invited_by: z.object({ user_id: z.string(), member_since: z.string() }).optional(),
 });
@@ -33,7 +37,10 @@ export type MemberRecord = z.infer<typeof memberRecord>;
 
 export const transferRecord = z.object({
   transfer_id: z.string(),
-  /** expired is not stored: a pending one whose time is over is expired. cancelled: one of the two can no longer take part. */
+  /**
+   * `expired` is not stored: a pending transfer whose time is over is expired. cancelled: one of
+   * the two can no longer take part.
+   */
   status: z.enum(['pending', 'effective', 'cancelled']),
   from_user_id: z.string(),
   new_owner_user_id: z.string(),
@@ -50,13 +57,13 @@ export const planName = z.enum(['free', 'starter', 'pro', 'enterprise']);
 const perMinute = z.int().min(1).max(100_000_000);
 export const orgRateLimits = z
   .object({ ingest_per_minute: perMinute, api_per_minute: perMinute, burst: perMinute })
-  .describe('Limits of an enterprise org; null: unlimited');
+  .describe('Limits of an enterprise organization; null: unlimited');
 
 export const overageBudget = z
   .number()
   .min(0)
   .max(1_000_000_000)
-  .describe('What use past a hard limit may cost before ingest answers 402; null: it answers 429 at once');
+  .describe('Cost that use beyond a hard limit may reach before ingest answers 402; null: ingest answers 429 at once');
 
 const stored = z.object({
   org_id: z.string(),
@@ -70,12 +77,12 @@ const stored = z.object({
     .array(memberRecord)
     .max(MEMBERS_MAX)
     .refine((members) => members.some(isActiveOwner), { error: 'an org has an owner' }),
-  /** The last one that was asked for. */
+  /** The transfer that was requested last. */
   transfer: transferRecord.nullable(),
 });
 export type OrgRecord = z.infer<typeof stored>;
 
-/** Records of the time before members: the owner is a field. */
+/** Records from before members existed: the owner is a field. */
 const withOwnerField = stored
   .omit({ members: true, transfer: true })
   .extend({ owner: z.object({ user_id: z.string(), email: z.string() }) })
@@ -87,12 +94,18 @@ const withOwnerField = stored
 
 const either = z.union([stored, withOwnerField]);
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseOrg(text: string): OrgRecord {
   return either.parse(JSON.parse(text));
 }
 
-/** Someone who belongs to the org without having been invited. `at`: ISO 8601. */
+/**
+ * Returns a member who belongs to the organization without an invite.
+ * @param at ISO 8601
+ */
 export function activeMember(who: { user_id: string; email: string }, role: MemberRole, at: string): MemberRecord {
   const { user_id, email } = who;
   return {
@@ -107,7 +120,9 @@ export function activeMember(who: { user_id: string; email: string }, role: Memb
   };
 }
 
-/** Returns what tells one membership of a person from a later one: the time at which it began. */
+/**
+ * Returns the start of a membership, which distinguishes it from a later one of the same person.
+ */
 export function memberSince({ joined_at, invited_at }: MemberRecord): string {
   return joined_at ?? invited_at;
 }
@@ -116,14 +131,17 @@ export function isActiveOwner({ role, status }: MemberRecord): boolean {
   return role === 'owner' && status === 'active';
 }
 
-/** The org's owner; the first where it has several. */
+/** Returns the organization's owner; the first when it has several. */
 export function ownerOf(org: Pick<OrgRecord, 'org_id' | 'members'>): MemberRecord {
   const owner = org.members.find(isActiveOwner);
   if (owner === undefined) throw new Error(`the org ${org.org_id} has no owner`);
   return owner;
 }
 
-/** Key of what a bucket holds by org. Keys take no dot at the ends or twice in a row; org ids may. `=` is in no org id. */
+/**
+ * Returns the key of an organization in a bucket. Keys allow no dot at the ends or twice in a row,
+ * while organization ids do; no organization id contains `=`.
+ */
 export const orgKey = (org_id: string): string => org_id.replaceAll('.', '=2E');
-/** The org of such a key. */
+/** Returns the organization of such a key. */
 export const orgOfKey = (key: string): string => key.replaceAll('=2E', '.');

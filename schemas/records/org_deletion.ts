@@ -1,12 +1,16 @@
-// The deletion of an organization as stored in KV: while it runs, the record closes the organization in every process; afterwards it is
-// what the service keeps of it: that it was deleted, when, by whom and by which job.
+// Deletion of an organization in KV. While it runs, the record closes the organization in every
+// process. Afterwards it is all that the service keeps: that the organization was deleted, when, by
+// whom and by which job.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
 /** Kind of the job that erases an organization. */
 export const DELETE_ORG = 'delete_org';
 
-/** In the place of an org in records of jobs that are the operator's. No org id holds `=`. */
+/**
+ * Stands for the organization in the records of the operator's jobs. No organization id contains
+ * `=`.
+ */
 export const OPERATOR_JOBS = '=operator';
 
 export const deleteOrgArgs = z.object({ org_id: z.string() });
@@ -14,11 +18,14 @@ export type DeleteOrgArgs = z.infer<typeof deleteOrgArgs>;
 
 export const orgDeletion = z.object({
   org_id: z.string(),
-  /** The job that carries it out. Another one takes its place when it has failed and the deletion is asked for again. */
+  /**
+   * The job that carries it out. When it failed and the deletion is requested again, another job
+   * replaces it.
+   */
   job_id: z.string(),
   state: z.enum(['running', 'complete']),
   asked_at: z.iso.datetime(),
-  /** Who asked for it, as in the audit log. */
+  /** Who requested it, as in the audit log. */
   asked_by: z.string(),
   request_id: z.string(),
   /** null while it runs. */
@@ -28,7 +35,10 @@ export type OrgDeletion = z.infer<typeof orgDeletion>;
 
 export const orgDeletionKey = (org_id: string): string => orgKey(org_id);
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseOrgDeletion(text: string): OrgDeletion {
   return orgDeletion.parse(JSON.parse(text));
 }

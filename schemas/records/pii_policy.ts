@@ -1,5 +1,5 @@
-// What an org has replaced in its telemetry before it is stored, as kept in KV by org and as answered. Written by the API, read by
-// the pipeline and by exports. In: the text of a value. Out: the record.
+// Policy by which an organization's telemetry is redacted before it is stored, as stored in KV and
+// as answered. The API writes it; the pipeline and exports read it.
 import { z } from 'zod';
 
 export const PII_KINDS = ['email', 'phone', 'card', 'ip', 'ssn'] as const;
@@ -12,7 +12,7 @@ const customPattern = z.strictObject({
   label: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'takes 1 to 32 letters, digits, _ and -' })
-    .describe('What stands in the place of a find, in brackets'),
+    .describe('Text that replaces a match, in brackets'),
   pattern: z
     .string()
     .min(1)
@@ -29,11 +29,11 @@ const fields = {
     .array(z.enum(PII_KINDS))
     .max(50)
     .transform((kinds) => PII_KINDS.filter((kind) => kinds.includes(kind)))
-    .describe('What is looked for'),
+    .describe('Kinds of personal data that are redacted'),
   custom: z
     .array(customPattern)
     .max(CUSTOM_PATTERNS_MAX)
-    .describe('What is looked for besides, each with a label of its own'),
+    .describe('Further patterns that are redacted, each with a label of its own'),
   mode: z
     .enum(['redact', 'hash'])
     .describe(
@@ -44,7 +44,10 @@ const fields = {
 export const piiPolicy = z.object(fields).meta({ id: 'PiiPolicy' });
 export type PiiPolicy = z.infer<typeof piiPolicy>;
 
-/** What holds for an org that has set nothing; an export that is to be anonymised looks for all kinds. */
+/**
+ * Policy of an organization that has set none. An export that is to be anonymized redacts all
+ * kinds.
+ */
 export const DEFAULT_PII_POLICY: PiiPolicy = Object.freeze({
   enabled: false,
   kinds: [...PII_KINDS],
@@ -52,7 +55,7 @@ export const DEFAULT_PII_POLICY: PiiPolicy = Object.freeze({
   mode: 'redact',
 });
 
-/** Fields to change; null sets the default again. */
+/** Fields to change; null resets a field to its default. */
 export const piiPolicyChange = z.strictObject({
   enabled: fields.enabled.nullish(),
   kinds: fields.kinds.nullish(),
@@ -62,20 +65,26 @@ export const piiPolicyChange = z.strictObject({
 export type PiiPolicyChange = z.output<typeof piiPolicyChange>;
 
 const piiRecord = piiPolicy.extend({
-  /** Key of the org's hashes, sealed for the org; made when hashes are first asked for, and kept from then on. */
+  /**
+   * Key of the organization's hashes, sealed; created when hashes are first requested, and kept
+   * from then on.
+   */
   hash_key: z.string().nullable(),
 });
 export type PiiRecord = z.infer<typeof piiRecord>;
 
-/** What hash_key is sealed for: it opens nowhere else. */
+/** Returns the sealing context of hash_key: it opens in no other. */
 export const hashKeyContext = (org_id: string): string => `pii hash key of ${org_id}`;
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parsePiiRecord(text: string): PiiRecord {
   return piiRecord.parse(JSON.parse(text));
 }
 
-/** The policy with the change made. */
+/** Returns the policy with a change applied. */
 export function changedPiiPolicy(before: PiiPolicy, change: PiiPolicyChange): PiiPolicy {
   const next = <K extends keyof PiiPolicy>(name: K): PiiPolicy[K] => {
     const given = change[name] as PiiPolicy[K] | null | undefined;

@@ -1,47 +1,47 @@
-// An org's own settings of how its telemetry is treated, as stored in KV by org and as answered. Read by the API and by the
-// pipeline. In: the text of a value. Out: every field, with the default where none was set.
+// An organization's settings for its telemetry, as stored in KV and as answered. A parsed record
+// has every field, with its default where none was set.
 import { z } from 'zod';
 
 export const VALUE_OF_OUTCOMES_CHARS_MAX = 1000;
 
 const fields = {
-  period: z.enum(['month', 'fiscal_year']).describe('Over which budgets count'),
+  period: z.enum(['month', 'fiscal_year']).describe('Length of the period that budgets count over'),
   fiscal_year_start_month: z.int().min(1).max(12).describe('First month of a fiscal year; 1 is January'),
   max_prompt_tokens: z
     .int()
     .min(1)
     .max(100_000_000)
     .nullable()
-    .describe('Longer prompts are cut when they are stored; null: none is'),
+    .describe('Longer prompts are cut when they are stored; null: none is cut'),
   value_of_outcomes: z
     .string()
     .trim()
     .min(1)
     .max(VALUE_OF_OUTCOMES_CHARS_MAX)
     .nullable()
-    .describe('What outcomes are worth in USD: arithmetic over their names, such as tickets * 12.5 + leads * 40'),
+    .describe('Value of outcomes in USD: arithmetic over their names, such as tickets * 12.5 + leads * 40'),
   compare_threshold_percent: z
     .number()
     .min(0)
     .max(1_000_000)
-    .describe('Beyond which change a comparison of traces says that they differ'),
+    .describe('Change above which a comparison of traces reports a difference'),
   regression_drop: z
     .number()
     .min(0)
     .max(1_000_000)
-    .describe('From which drop of the mean score on an eval counts as a regression'),
+    .describe('Drop of the mean score from which an eval counts as a regression'),
   judge_quota_calls: z
     .int()
     .min(0)
     .max(1_000_000_000)
     .nullable()
-    .describe('Calls of LLM judges in a period; null: as many as it takes'),
+    .describe('Maximum number of calls of LLM judges in a period; null: unlimited'),
 };
 
 export const policy = z.object(fields);
 export type Policy = z.infer<typeof policy>;
 
-/** What holds for an org that has set nothing. */
+/** Settings of an organization that has set none. */
 export const DEFAULT_POLICY: Policy = Object.freeze({
   period: 'month',
   fiscal_year_start_month: 1,
@@ -52,7 +52,7 @@ export const DEFAULT_POLICY: Policy = Object.freeze({
   judge_quota_calls: null,
 });
 
-/** Fields to change; null sets the default again. */
+/** Fields to change; null resets a field to its default. */
 export const policyChange = z.strictObject({
   period: fields.period.nullish(),
   fiscal_year_start_month: fields.fiscal_year_start_month.nullish(),
@@ -64,15 +64,18 @@ export const policyChange = z.strictObject({
 });
 export type PolicyChange = z.infer<typeof policyChange>;
 
-/** Fields that a later release added have their default in what was stored before. */
+/** Records stored before a release added a field take its default. */
 const stored = policy.partial();
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parsePolicy(text: string): Policy {
   return { ...DEFAULT_POLICY, ...definedOf(stored.parse(JSON.parse(text))) };
 }
 
-/** The policy with the change made. */
+/** Returns the settings with a change applied. */
 export function changedPolicy(before: Policy, change: PolicyChange): Policy {
   const given = definedOf(change);
   const reset = Object.entries(given)

@@ -1,11 +1,15 @@
-// An org's own prices of models, as stored in KV by org and as answered. Written by the API, read by the pipeline for every
-// event that comes in. In: the text of a value, or a request. Out: prices within bounds, no two of them for the same days.
+// An organization's own prices of models, as stored in KV and as answered. The API writes them; the
+// pipeline reads them for every event. Parsed prices are within bounds, and no two of a model begin
+// on the same day.
 import { z } from 'zod';
 
 const PRICES_MAX = 1000;
 const MODEL_LENGTH_MAX = 256;
 const USD_PER_MTOK_MAX = 1_000_000;
-/** Further digits would be rounded where a price is used: 1e-12 USD is the unit of all money. */
+/**
+ * Maximum number of decimals of a price: more would be rounded in use, as 1e-12 USD is the unit of
+ * all money.
+ */
 const DECIMALS_MAX = 12;
 const FIRST_DAY = '1970-01-01';
 
@@ -18,20 +22,22 @@ const usdPerMtok = z
   });
 
 const orgPrice = z.object({
-  model: z.string().trim().min(1).max(MODEL_LENGTH_MAX).describe('Name as requests have it, whatever the case'),
+  model: z.string().trim().min(1).max(MODEL_LENGTH_MAX).describe('Name of the model as requests have it, in any case'),
   input_usd_per_mtok: usdPerMtok.describe('USD per million input tokens'),
   output_usd_per_mtok: usdPerMtok.describe('USD per million output tokens'),
   cached_input_usd_per_mtok: usdPerMtok
     .optional()
-    .describe('USD per million input tokens that the provider had cached; the input price where it is left out'),
+    .describe('USD per million input tokens that the provider had cached; the input price when left out'),
   from: z.iso
     .date()
     .refine((date) => date >= FIRST_DAY, { error: `takes a date from ${FIRST_DAY} on` })
     .optional()
-    .describe('First day (UTC) of calls that cost this; left out: since ever. Of several the latest one holds'),
+    .describe(
+      'First day (UTC) of the calls that this price applies to; without it, all days. Of several prices the latest applies',
+    ),
 });
 
-/** What is asked for and answered. */
+/** Body of requests and answers. */
 export const prices = z
   .object({ prices: z.array(orgPrice).max(PRICES_MAX) })
   .superRefine(({ prices: list }, ctx) => {
@@ -50,10 +56,13 @@ export const prices = z
   .meta({ id: 'Prices' });
 export type Prices = z.infer<typeof prices>;
 
-/** What holds for an org that has set nothing. */
+/** Prices of an organization that has set none. */
 export const NO_PRICES: Prices = Object.freeze({ prices: [] });
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parsePrices(text: string): Prices {
   return prices.parse(JSON.parse(text));
 }

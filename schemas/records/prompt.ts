@@ -1,14 +1,14 @@
-// Prompt templates of an org, as stored in KV: one record for each version of a prompt, never changed once written. Read by the
-// API, and by whoever runs a prompt over a dataset or a trace. In: the text of a value. Out: the record.
+// Prompt templates of an organization in KV: one record for each version of a prompt, which never
+// changes. The API reads them, and the workers that run a prompt over a dataset or a trace.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
-/** Bytes of one template as JSON. */
+/** Maximum bytes of one template as JSON. */
 export const TEMPLATE_BYTES_MAX = 64 * 1024;
 const MESSAGES_MAX = 100;
 const MODEL_CHARS_MAX = 256;
 
-/** Names have no @: name@version says which version is meant. */
+/** Names contain no @: name@version names a version. */
 export const promptName = z
   .string()
   .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . : / -' });
@@ -35,7 +35,7 @@ export const promptRecord = z.object({
   name: promptName,
   version: promptVersion,
   template: promptTemplate,
-  /** The model it is meant for; null leaves that to whoever runs it. */
+  /** Model that the prompt is meant for; null leaves the choice to the caller. */
   model: promptModel.nullable(),
   created_at: z.iso.datetime(),
 });
@@ -43,16 +43,19 @@ export type PromptRecord = z.infer<typeof promptRecord>;
 
 const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 
-/** Key of one version. Names are encoded: KV keys take few characters. */
+/** Returns the key of one version. Names are encoded, as KV keys allow few characters. */
 export const promptKey = (org_id: string, name: string, version: string): string =>
   `${orgKey(org_id)}.${encoded(name)}.${encoded(version)}`;
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parsePrompt(text: string): PromptRecord {
   return promptRecord.parse(JSON.parse(text));
 }
 
-/** Takes name@version apart; a bare name means its newest version. */
+/** Splits name@version; a name alone means its newest version. */
 export function parsePromptRef(ref: string): { name: string; version: string | null } {
   const at = ref.lastIndexOf('@');
   return at === -1 ? { name: ref, version: null } : { name: ref.slice(0, at), version: ref.slice(at + 1) };

@@ -1,15 +1,15 @@
-// What KV holds of repricing: the plan that is being carried out. Whoever begins writes a run of his own first, so that whoever
-// had it before can begin nothing any more.
+// Record of repricing in KV: the plan that is being carried out. A worker that takes over writes a
+// run of its own first, so that the previous worker can start nothing any more.
 import { z } from 'zod';
 
 export const repricingRecord = z.object({
-  /** Null while nothing is under way. */
+  /** null while no plan is under way. */
   plan_id: z.string().nullable(),
   run: z.string(),
 });
 export type RepricingRecord = z.infer<typeof repricingRecord>;
 
-/** What a worker is asked for. Times are milliseconds since the epoch; `until` is the first instant that is out. */
+/** Arguments of the job. Times are milliseconds since the epoch; `until` is exclusive. */
 export const repriceArgs = z.object({
   org_id: z.string(),
   since: z.int(),
@@ -18,5 +18,5 @@ export const repriceArgs = z.object({
 });
 export type RepriceArgs = z.infer<typeof repriceArgs>;
 
-/** The job that reprices. */
+/** Kind of the job. */
 export const REPRICE = 'reprice';

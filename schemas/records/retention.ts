@@ -1,8 +1,8 @@
-// How long each org's data is kept, as stored in KV by org and as answered. Read by the API and by the pipeline.
-// In: the text of a value, or fields to change. Out: every field, with the default where none was set; days in an order that holds.
+// Retention policy of an organization: how long its data is kept, as stored in KV and as answered.
+// A parsed record has every field, with its default where none was set.
 import { z } from 'zod';
 
-/** A hundred years: more than what the store can name as a day is of no meaning. */
+/** A hundred years: the store's dates do not reach further. */
 export const RETENTION_DAYS_MAX = 36_500;
 
 const days = z
@@ -12,14 +12,18 @@ const days = z
 const deleteAfter = days.nullable();
 
 const telemetryEvents = z.object({
-  full_prompt_response_days: days.describe('After this, prompt and response go to cold storage; the row is kept'),
-  metadata_only_days: days.describe(
-    'After this, attributes are dropped as well; tokens, cost and judge scores are kept',
+  full_prompt_response_days: days.describe(
+    'Days after which prompt and response move to cold storage; the row is kept',
   ),
-  delete_after_days: deleteAfter.describe('After this, spans, traces, texts and cold storage are deleted; null: never'),
+  metadata_only_days: days.describe(
+    'Days after which attributes are dropped as well; tokens, cost and judge scores are kept',
+  ),
+  delete_after_days: deleteAfter.describe(
+    'Days after which spans, traces, texts and cold storage are deleted; null: never',
+  ),
 });
 const deletion = (what: string) =>
-  z.object({ delete_after_days: deleteAfter.describe(`After this, ${what} are deleted; null: never`) });
+  z.object({ delete_after_days: deleteAfter.describe(`Days after which ${what} are deleted; null: never`) });
 
 export const retentionPolicy = z
   .object({
@@ -27,7 +31,7 @@ export const retentionPolicy = z
     judge_scores: deletion('judge scores'),
     usage_events: z.object({
       delete_after_days: deleteAfter.describe(
-        "After this, usage and costs are deleted, those of the budget's current period only once it is over; null: never",
+        "Days after which usage and costs are deleted, those of the budget's current period only once it is over; null: never",
       ),
     }),
     audit_log: deletion('records of the audit log'),
@@ -35,7 +39,7 @@ export const retentionPolicy = z
   .meta({ id: 'RetentionPolicy' });
 export type RetentionPolicy = z.infer<typeof retentionPolicy>;
 
-/** What holds for an org that has set nothing. */
+/** Policy of an organization that has set none. */
 export const DEFAULT_RETENTION: RetentionPolicy = Object.freeze({
   telemetry_events: { full_prompt_response_days: 30, metadata_only_days: 365, delete_after_days: null },
   judge_scores: { delete_after_days: null },
@@ -45,7 +49,9 @@ export const DEFAULT_RETENTION: RetentionPolicy = Object.freeze({
 
 const deletionChange = z.strictObject({ delete_after_days: days.nullish().describe('null: never') });
 
-/** Fields to change. null is never for delete_after_days, and the default again for the others. */
+/**
+ * Fields to change. null means never for delete_after_days, and resets the others to their default.
+ */
 export const retentionChange = z.strictObject({
   telemetry_events: z
     .strictObject({
@@ -67,7 +73,10 @@ const stored = z.object({
   audit_log: z.object({ delete_after_days: deleteAfter }).partial().optional(),
 });
 
-/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+/**
+ * Parses a stored record.
+ * @throws ZodError or SyntaxError when the text is not such a record
+ */
 export function parseRetention(text: string): RetentionPolicy {
   const { telemetry_events, judge_scores, usage_events, audit_log } = stored.parse(JSON.parse(text));
   return retentionPolicy.parse({
@@ -78,7 +87,9 @@ export function parseRetention(text: string): RetentionPolicy {
   });
 }
 
-/** The policy with the change made; what it says has still to be checked, see retentionProblem. */
+/**
+ * Returns the policy with a change applied. The result is still to be checked by retentionProblem.
+ */
 export function changedRetention(before: RetentionPolicy, change: RetentionChange): RetentionPolicy {
   const { telemetry_events: given = {} } = change;
   const { telemetry_events: old } = before;
@@ -101,7 +112,9 @@ export function changedRetention(before: RetentionPolicy, change: RetentionChang
   };
 }
 
-/** What is wrong with a policy, naming the field; null when delete ≥ metadata ≥ full holds. */
+/**
+ * Returns what is wrong with a policy, naming the field; null when delete ≥ metadata ≥ full holds.
+ */
 export function retentionProblem({ telemetry_events }: RetentionPolicy): string | null {
   const {
     full_prompt_response_days: full,

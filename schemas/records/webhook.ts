@@ -1,16 +1,17 @@
-// Shapes of webhook records in KV: endpoints, which the API writes and every worker reads, and events that were given up.
+// Records of webhooks in KV: endpoints, which the API writes and every worker reads, and deliveries
+// that were dead-lettered.
 import { z } from 'zod';
 import type { EventName } from '../events/catalog.ts';
 import { eventNamed } from '../events/catalog.ts';
 
-/** Secrets that sign at a time: the newest, and those that are on their way out. */
+/** Maximum number of valid secrets: the newest, and those that are being rotated out. */
 export const LIVE_SECRETS_MAX = 3;
 
 export const webhookSecret = z.object({
-  /** Sealed for the org and the endpoint, see ops/platform/sealing.ts. */
+  /** The secret, sealed for the organization and the endpoint; see ops/platform/sealing.ts. */
   sealed: z.string(),
   created_at: z.iso.datetime(),
-  /** Signs until then; null for the newest one. */
+  /** Time up to which the secret signs; null for the newest one. */
   expires_at: z.iso.datetime().nullable(),
 });
 export type WebhookSecret = z.infer<typeof webhookSecret>;
@@ -23,12 +24,12 @@ export const webhookRecord = z.object({
   description: z.string(),
   enabled: z.boolean(),
   created_at: z.iso.datetime(),
-  /** The newest first. */
+  /** Secrets, newest first. */
   secrets: z.array(webhookSecret).min(1).max(LIVE_SECRETS_MAX),
 });
 export type WebhookRecord = z.infer<typeof webhookRecord>;
 
-/** What a secret of an endpoint is sealed for; it opens nowhere else. */
+/** Returns the sealing context of a secret of an endpoint: it opens in no other. */
 export const webhookSealContext = (org_id: string, webhook_id: string): string => `webhook\n${org_id}\n${webhook_id}`;
 
 /**
@@ -44,7 +45,7 @@ export const deadDelivery = z.object({
   org_id: z.string(),
   target_kind: z.enum(['endpoint', 'alert']),
   target_id: z.string(),
-  /** To the byte what was sent and will be sent again. */
+  /** The body, byte for byte as it was sent and will be sent again. */
   body: z.string(),
   /** Milliseconds since the epoch. */
   created_at: z.int(),
@@ -56,8 +57,8 @@ export const deadDelivery = z.object({
 });
 export type DeadDelivery = z.infer<typeof deadDelivery>;
 
-/** An id as one token of a subject or key: org ids may hold dots. */
+/** Returns an id as one token of a subject or key: organization ids may contain dots. */
 export const tokenOf = (id: string): string => id.replaceAll('.', '=2E');
 
-/** Key of an endpoint in its bucket. */
+/** Returns the key of an endpoint in its bucket. */
 export const webhookKey = (org_id: string, webhook_id: string): string => `${tokenOf(org_id)}.${webhook_id}`;

@@ -10,7 +10,7 @@ import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { openEvals } from '../../pipeline/evals/open.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { LlmJudges } from '../../pipeline/judging/llm_judges.ts';
-import { RecordedCalls } from '../../pipeline/judging/recorded_calls.ts';
+import { RecordedCalls } from '../../pipeline/judging/llm_recorded_calls.ts';
 import { openPolicies } from '../../pipeline/settings/org_policies.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
 

@@ -9,7 +9,7 @@ import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../schemas/streams.ts';
 import type { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
-import type { LiveTimings } from '../../pipeline/judging/live.ts';
+import type { LiveTimings } from '../../pipeline/judging/live_judging.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
 import {
   FINGERPRINT_HEADER,

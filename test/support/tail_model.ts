@@ -3,7 +3,7 @@
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import type { LandingRow, LandingUnit } from '../../pipeline/landing/lander.ts';
-import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/judged_inputs.ts';
+import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';

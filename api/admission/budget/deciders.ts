@@ -13,14 +13,23 @@
 // ANSWER_MS. Then the process asks the next one; after DECIDERS_MAX it decides by what it knows
 // itself. No request is rejected for lack of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { AskedUse, Reservation as UseReservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import {
+  budgetAnswersShape,
+  budgetAnswerSubject,
+  type BudgetQuestion,
+  budgetQuestionShape,
+  budgetQuestionSubject,
+  questionSerial,
+} from '../../../schemas/signals/budget_questions.ts';
+import type { UseRow } from '../../../schemas/signals/reservations.ts';
 import { STATUS_OF, type ErrorCode } from '../../http/errors.ts';
 import { errorOf, type Reject, reject } from '../decision.ts';
 import type { BudgetDecision } from './gate.ts';
 import { ITEMS_MAX, type ReservationSharing } from './sharing.ts';
-import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
+import { rowOf, useOf } from './use_rows.ts';
 
 /**
  * Maximum time that a request waits until the organization's use is known; then it is rejected and
@@ -28,8 +37,6 @@ import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
  */
 const KNOWN_MS = 400;
 
-const ASK_SUBJECT = 'usage.ask';
-const ANSWER_SUBJECT = 'usage.answer';
 /**
  * A decider that has not answered after this long is considered paused. DECIDERS_MAX times this is
  * well within the 900 ms of ingest.
@@ -39,22 +46,8 @@ export const DECIDERS_MAX = 2;
 /** Maximum number of open questions; beyond it the process decides by what it knows. */
 const ASKING_MAX = 10_000;
 
-/**
- * For each question: number, organization, whether the asking process knows what the organization
- * has used, uses.
- */
-const question = z.object({
-  asker: z.string(),
-  asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
-});
-const rejection = z.object({
-  code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
-  detail: z.string(),
-  headers: z.record(z.string(), z.string()),
-});
-/** Answers in the order of the questions. unknown: the process cannot decide. */
-const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), rejection]));
-type Answer = z.infer<typeof answer>[number];
+const answersShape = budgetAnswersShape(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]);
+type Answer = z.infer<typeof answersShape>[number];
 
 type Sharing = Pick<
   ReservationSharing,
@@ -133,10 +126,10 @@ export class BudgetDeciders {
       };
     };
     this.#unsubscribe = [
-      hear(`${ASK_SUBJECT}.${sharing.id}`, (received) => {
+      hear(budgetQuestionSubject(sharing.id), (received) => {
         this.#asked(received);
       }),
-      hear(`${ANSWER_SUBJECT}.${sharing.id}.*`, (received) => {
+      hear(budgetAnswerSubject(sharing.id, '*'), (received) => {
         this.#answered(received);
       }),
     ];
@@ -255,22 +248,22 @@ export class BudgetDeciders {
       asker: sharing.id,
       asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]),
     });
-    nc.publish(`${ASK_SUBJECT}.${decider}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
+    nc.publish(budgetQuestionSubject(decider), text, { reply: budgetAnswerSubject(sharing.id, serial) });
   }
 
   /** Answers questions of a process, which may be this one. */
   #asked(received: Msg): void {
     const { nc, sharing, onProblem } = this.#deps;
-    let asked: z.infer<typeof question>;
+    let asked: BudgetQuestion;
     try {
-      asked = question.parse(JSON.parse(received.string()));
+      asked = budgetQuestionShape.parse(JSON.parse(received.string()));
     } catch (cause) {
       onProblem('a question to this decider cannot be parsed', cause);
       return;
     }
     const reply = received.reply ?? '';
     if (asked.asker === sharing.id) {
-      this.#end(serialOf(reply), (batch) => batch.map((asking) => this.#decideOwn(asking)));
+      this.#end(questionSerial(reply), (batch) => batch.map((asking) => this.#decideOwn(asking)));
     } else {
       const answers = asked.asks.map(([id, org_id, known, rows]) =>
         this.#canDecide(org_id, known) ? this.#decideFor(asked.asker, id, org_id, rows) : 'unknown',
@@ -316,7 +309,7 @@ export class BudgetDeciders {
 
   #answered(received: Msg): void {
     const { sharing, onProblem } = this.#deps;
-    const serial = serialOf(received.subject);
+    const serial = questionSerial(received.subject);
     this.#end(serial, ({ length }, decider) => {
       const unknown = (): Answer[] => Array.from({ length }, () => 'unknown');
       // The server reports that nobody subscribes to the subject.
@@ -325,7 +318,7 @@ export class BudgetDeciders {
         return unknown();
       }
       try {
-        return answer.parse(JSON.parse(received.string()));
+        return answersShape.parse(JSON.parse(received.string()));
       } catch (cause) {
         onProblem('an answer of a decider cannot be parsed', cause);
         return unknown();
@@ -373,8 +366,6 @@ export class BudgetDeciders {
     }
   }
 }
-
-const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
 
 const NOT_KNOWN = reject(
   'upstream_unavailable',

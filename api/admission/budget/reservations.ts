@@ -3,7 +3,7 @@
 // announced. Takes the begin and the end of reservations; returns the ones due for another
 // announcement, the longest unannounced first. The bounds on requests bound their number. Reads no
 // clock.
-import type { UseRow } from './use_rows.ts';
+import type { UseRow } from '../../../schemas/signals/reservations.ts';
 
 /**
  * Milliseconds after which an open reservation is announced again, as far as REANNOUNCED_MAX

@@ -6,22 +6,23 @@
 // into one; the landing makes up for a lost message.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { addUsed, isNothing, nothingUsed, type Used } from '../../../pipeline/domain/budgets/budget.ts';
 import { burstOf, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import {
+  type Reservations,
+  reservationsShape,
+  reservationsSubject,
+  reservingProcess,
+  type UseRow,
+} from '../../../schemas/signals/reservations.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
 import { type Announcement, OpenReservations } from './reservations.ts';
 import { PEER_EXPIRY_MS, Peers } from './peers.ts';
-import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
+import { rowOf, useOf } from './use_rows.ts';
 
-/**
- * The last token of the subject is the sender's id, so that a process recognizes its own messages
- * without parsing them.
- */
-const SUBJECT = 'usage.let_in';
 /**
  * Minimum milliseconds between messages of a process; what is admitted meanwhile shares a message.
  */
@@ -49,25 +50,7 @@ const OPEN_MAX = 100_000;
  */
 const READY_MS = 2000;
 
-const count = z.number();
-/**
- * Number, organization and uses of begun reservations; number and positions of confirmed ones;
- * numbers of cancelled ones.
- */
-const message = z.object({
-  /** Number of the message; first in the text, where the sender reads it from its echo. */
-  n: count.default(0),
-  ready: z.boolean().default(false),
-  /** True in the last message of a process that stops. */
-  gone: z.boolean().default(false),
-  begun: z.array(z.tuple([count, z.string(), z.array(useRow)])),
-  confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
-  cancelled: z.array(count),
-  /** Organization, period, scope, limit, pico-USD. */
-  crossed: z.array(z.tuple([z.string(), count, z.string(), count, z.string().regex(/^-?\d+$/)])).default([]),
-});
-type Message = z.infer<typeof message>;
-type Announcements = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
+type Announcements = Pick<Reservations, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
 
 const noAnnouncements = (): Announcements => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
 const N_AT = '{"n":'.length;
@@ -90,7 +73,7 @@ interface Open {
 export class ReservationSharing {
   readonly id: string = randomUUID();
   readonly #deps: SharingDeps;
-  readonly #own = `${SUBJECT}.${this.id}`;
+  readonly #own = reservationsSubject(this.id);
   readonly #peers = new Peers(this.id);
   readonly #echo = new Echo();
   /** Use that is reserved or asked for in this process and has not ended, by organization. */
@@ -122,7 +105,7 @@ export class ReservationSharing {
 
   constructor(deps: SharingDeps) {
     this.#deps = deps;
-    const heard = deps.nc.subscribe(`${SUBJECT}.*`, {
+    const heard = deps.nc.subscribe(reservationsSubject('*'), {
       callback: (error, received) => {
         if (error === null) this.#received(received);
       },
@@ -301,7 +284,7 @@ export class ReservationSharing {
 
   #received(received: Msg): void {
     if (received.subject !== this.#own) {
-      this.#hear(received.subject.slice(SUBJECT.length + 1), received.string());
+      this.#hear(reservingProcess(received.subject), received.string());
       return;
     }
     this.#echo.heard(
@@ -313,9 +296,9 @@ export class ReservationSharing {
   }
 
   #hear(sender: string, text: string): void {
-    let heard: Message;
+    let heard: Reservations;
     try {
-      heard = message.parse(JSON.parse(text));
+      heard = reservationsShape.parse(JSON.parse(text));
     } catch (cause) {
       this.#deps.onProblem('a reservation announced by another process cannot be parsed', cause);
       return;

@@ -2,7 +2,7 @@
 // which no sum of the store includes yet. The process knows it once it has counted the log
 // (backlog.ts) or once all of that log has landed, whichever comes first. Takes the end of the
 // count and reports of landings; returns since when the process knows.
-import type { Landing } from '../../../ops/exchange/landing_reports.ts';
+import type { Landing } from '../../../schemas/signals/landing_reports.ts';
 
 /**
  * For this long after its start, a process admits nothing for an organization with a hard limit

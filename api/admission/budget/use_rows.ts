@@ -1,11 +1,6 @@
 // The format in which API processes send each other the use of events.
-import { z } from 'zod';
 import type { AskedUse } from '../../../pipeline/domain/budgets/usage_ledger.ts';
-
-const count = z.number();
-/** Agent, partition, hour, tokens, bytes, microseconds of sandboxes, pico-USD. */
-export const useRow = z.tuple([z.string(), count, count, count, count, count, z.string().regex(/^-?\d+$/)]);
-export type UseRow = z.infer<typeof useRow>;
+import type { UseRow } from '../../../schemas/signals/reservations.ts';
 
 export const rowOf = ({
   agent_id,

@@ -10,17 +10,19 @@
 // debt. Over any time longer than the debt the total is that of one process.
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
+import {
+  LIMIT_STATE_SUBJECT,
+  type LimitRow,
+  limitStateShape,
+  SPENT_TENANTS_MAX,
+  spentShape,
+  spentSubject,
+  STATE_TENANTS_MAX,
+  TENANT_LENGTH_MAX,
+} from '../../../schemas/signals/rate_limits.ts';
 import { fullBucket, refill, take } from './bucket.ts';
 import type { Spent, TenantLimits } from './tenant_limits.ts';
-
-/**
- * The last token of the subject is the sender's id, so that a process recognizes its own messages
- * without parsing them.
- */
-const SPENT_SUBJECT = 'limits.spent';
-const STATE_SUBJECT = 'limits.state';
 
 /**
  * Messages that a process may send at once, so that the others hear of a burst while it lasts, and
@@ -31,37 +33,12 @@ const MESSAGES_PER_MINUTE = 6000;
 /** Milliseconds between messages beyond these bounds; grants in between share a message. */
 const PACED_MS = 5;
 /**
- * Maximum number of tenants in one message; the next message takes the rest. Below 1 MiB with the
- * longest names.
- */
-const SPENT_TENANTS_MAX = 1000;
-/**
- * Maximum number of tenants in the state that a starting process receives. Below 4 MiB with the
- * longest names.
- */
-const STATE_TENANTS_MAX = 5000;
-/**
- * Grants of a tenant with a longer name are not shared: its limits apply to each process by itself.
- * Only a person can have such a name.
- */
-const TENANT_LENGTH_MAX = 256;
-/**
  * How long a starting process waits for the state of the others. A process that is alone does not
  * wait.
  */
 const STATE_WAIT_MS = 250;
 /** Milliseconds between sweeps of full buckets. */
 const SWEEP_MS = 30_000;
-
-const kind = z.enum(['ingest', 'api', 'app']);
-const tenant = z.string().min(1).max(TENANT_LENGTH_MAX);
-/**
- * Kind, tenant, and tokens granted or units missing. Rows rather than objects: field names would be
- * most of a message.
- */
-const row = z.tuple([kind, tenant, z.int().min(1)]);
-const spentShape = z.array(row).max(SPENT_TENANTS_MAX);
-const stateShape = z.array(row).max(STATE_TENANTS_MAX);
 
 export interface SharingDeps {
   nc: NatsConnection;
@@ -85,8 +62,8 @@ export interface LimitsSharing {
  */
 export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Promise<LimitsSharing> {
   const { nc, tracked, onProblem } = deps;
-  const own = `${SPENT_SUBJECT}.${randomUUID()}`;
-  const rowsOf = (message: Msg, shape: typeof spentShape): Row[] => {
+  const own = spentSubject(randomUUID());
+  const rowsOf = (message: Msg, shape: typeof spentShape): LimitRow[] => {
     try {
       return shape.parse(JSON.parse(message.string()));
     } catch (cause) {
@@ -94,22 +71,25 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
       return [];
     }
   };
-  const heard = nc.subscribe(`${SPENT_SUBJECT}.*`, {
+  const heard = nc.subscribe(spentSubject('*'), {
     callback: (error, message) => {
       if (error !== null || message.subject === own) return;
       limits.debit(rowsOf(message, spentShape).map(([kind, tenant, tokens]) => ({ kind, tenant, tokens })));
     },
   });
   const adopt = (message: Msg) => {
-    limits.adopt(rowsOf(message, stateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
+    limits.adopt(rowsOf(message, limitStateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
   };
   const stateText = () =>
-    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): Row => [kind, tenant, units]));
+    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): LimitRow => [kind, tenant, units]));
   // The request carries the state of this process: when two processes come back at once, the first
   // would not find the second yet.
   const askOthers = async () => {
     try {
-      const replies = await nc.requestMany(STATE_SUBJECT, stateText(), { strategy: 'timer', maxWait: STATE_WAIT_MS });
+      const replies = await nc.requestMany(LIMIT_STATE_SUBJECT, stateText(), {
+        strategy: 'timer',
+        maxWait: STATE_WAIT_MS,
+      });
       for await (const message of replies) adopt(message);
     } catch {
       // No process answers, or the connection is down again. Reports from now on are received all
@@ -119,7 +99,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   await askOthers();
   // Answering starts after asking, so that NATS tells a process that is alone at once that nobody
   // answers.
-  const asked = nc.subscribe(STATE_SUBJECT, {
+  const asked = nc.subscribe(LIMIT_STATE_SUBJECT, {
     callback: (error, message) => {
       if (error !== null) return;
       adopt(message);
@@ -154,9 +134,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   };
 }
 
-type Row = z.infer<typeof row>;
-
-const rowsText = (rows: readonly Row[]): string =>
+const rowsText = (rows: readonly LimitRow[]): string =>
   JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));
 
 /** Sends the grants of this process at the pace of the bounds above. */

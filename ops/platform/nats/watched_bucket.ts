@@ -295,7 +295,10 @@ export class WatchedBucket<T> {
     try {
       value = this.#options.parse(entry.string());
     } catch (cause) {
-      this.#options.onProblem(`bucket ${this.#options.name}: a stored value could not be parsed and is left out`, cause);
+      this.#options.onProblem(
+        `bucket ${this.#options.name}: a stored value could not be parsed and is left out`,
+        cause,
+      );
       return;
     }
     // An entry read during a load may be old; any other entry was written just now.

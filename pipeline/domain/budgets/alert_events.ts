@@ -1,7 +1,7 @@
 // Builds the platform events and the mail of a budget alert. Pure: ids and texts follow from the
 // alert alone, so an alert that is sent twice after a crash has the same ids and receivers can drop
 // the duplicate.
-import { createHash } from 'node:crypto';
+import { hex16 } from '../traces/ids.ts';
 import type { DueAlert } from './alerts.ts';
 
 export interface AlertPlace {
@@ -23,7 +23,7 @@ export interface AlertEvent {
 
 /** 16 hex digits that identify an alert: a hash of organization, period and key. */
 const hexOf = (place: AlertPlace, key: string, of: string): string =>
-  createHash('sha256').update(`${place.org_id}\n${place.period_start}\n${key}\n${of}`).digest('hex').slice(0, 16);
+  hex16(`${place.org_id}\n${place.period_start}\n${key}\n${of}`);
 
 /**
  * Returns the events of an alert. A threshold and a crossed soft limit have two event names each. A

@@ -1,7 +1,7 @@
 // Decides when failing traces form an incident. In: the times of the failing traces of one cluster.
 // Out: when an incident began, how long it has lasted, and when it ended. Pure: the same traces
 // give the same incident, in any order and however often they are evaluated.
-import { hash } from 'node:crypto';
+import { hex16 } from '../traces/ids.ts';
 import { normalizeError } from './error_text.ts';
 
 /** Failing traces within WINDOW_MS that open an incident. */
@@ -16,9 +16,7 @@ export const CRITICAL_TRACES = 50;
 export const SEVERITIES = ['warning', 'critical'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-const HEX_LENGTH = 16;
-const hex16 = (parts: readonly (string | number)[]): string =>
-  hash('sha256', JSON.stringify(parts), 'hex').slice(0, HEX_LENGTH);
+const hexOf = (parts: readonly (string | number)[]): string => hex16(JSON.stringify(parts));
 
 export function severityOf(traces: number): Severity {
   return traces >= CRITICAL_TRACES ? 'critical' : 'warning';
@@ -38,7 +36,7 @@ export interface Cluster {
  */
 export function clusterOf(agent_id: string, root_span_name: string, error_text: string): Cluster {
   const error = normalizeError(error_text);
-  return { cluster_id: `clu_${hex16([agent_id, root_span_name, error])}`, error };
+  return { cluster_id: `clu_${hexOf([agent_id, root_span_name, error])}`, error };
 }
 
 /**
@@ -46,12 +44,12 @@ export function clusterOf(agent_id: string, root_span_name: string, error_text: 
  * trace.
  */
 export function incidentIdOf(org_id: string, cluster_id: string, from_ms: number): string {
-  return `inc_${hex16([org_id, cluster_id, from_ms])}`;
+  return `inc_${hexOf([org_id, cluster_id, from_ms])}`;
 }
 
 /** Returns the event's id, which is identical each time the event is sent. */
 export function incidentEventId(event: 'incident.created' | 'incident.resolved', incident_id: string): string {
-  return `evt_${hex16([event, incident_id])}`;
+  return `evt_${hexOf([event, incident_id])}`;
 }
 
 /** The time range in which an incident's traces failed so far, milliseconds. */

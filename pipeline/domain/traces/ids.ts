@@ -8,7 +8,7 @@ import type { SourceFormat } from '../../../schemas/codec.ts';
 const HEX_LENGTH = 16;
 
 /** Returns the first 16 hex characters of SHA-256 over the UTF-8 bytes of a text. */
-function hex16(text: string): string {
+export function hex16(text: string): string {
   return hash('sha256', text, 'hex').slice(0, HEX_LENGTH);
 }
 

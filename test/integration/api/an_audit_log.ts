@@ -6,7 +6,7 @@ import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { AUDIT_STREAM, EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { createAuditLander } from '../../../pipeline/delivery/audit_lander.ts';
-import type { WorkQueue } from '../../../pipeline/queues/work_queue.ts';
+import type { BatchConsumer } from '../../../pipeline/queues/batch_consumer.ts';
 import { type AuditEntry, FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';
@@ -25,7 +25,7 @@ export let api: TestApi;
 /** The same service three minutes later: longer than any request takes. */
 export let later: TestApi;
 export let log: Log;
-export let lander: WorkQueue<AuditEntry>;
+export let lander: BatchConsumer<AuditEntry>;
 
 export interface Shown {
   audit_id: string;
@@ -43,7 +43,7 @@ export const connect = async (): Promise<Log> =>
     logBytesMax: 64 * 1024 * 1024,
   });
 
-export const startLander = (on: Log, onLanded: (rows: number) => void = () => undefined): WorkQueue<AuditEntry> => {
+export const startLander = (on: Log, onLanded: (rows: number) => void = () => undefined): BatchConsumer<AuditEntry> => {
   const queue = createAuditLander({
     log: on,
     logger: createLogger('audit-test', 'silent'),

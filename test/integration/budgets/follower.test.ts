@@ -2,7 +2,8 @@
 // without living to tell, are made up for by a read, and nothing is given back before it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
-import { type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import { tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import type { Landing } from '../../../schemas/signals/landing_reports.ts';
 import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';

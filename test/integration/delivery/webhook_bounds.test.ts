@@ -11,7 +11,7 @@ import {
   webhookSubject,
 } from '../../../schemas/streams.ts';
 import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
-import { createBurial } from '../../../pipeline/queues/dead_items.ts';
+import { createDeadLetterStore } from '../../../pipeline/queues/dead_letters.ts';
 import { BACKLOG, type BacklogBounds, WebhookBacklog } from '../../../pipeline/delivery/webhook_backlog.ts';
 import { WebhookFanout } from '../../../pipeline/delivery/webhook_fanout.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -41,7 +41,7 @@ afterAll(async () => {
 async function startFanout(
   subscribers: Readonly<Record<string, readonly string[]>>,
   bounds: Partial<BacklogBounds>,
-  bury: ReturnType<typeof createBurial> = createBurial(log, now),
+  deadLetter: ReturnType<typeof createDeadLetterStore> = createDeadLetterStore(log, now),
 ) {
   const backlog = new WebhookBacklog(log, logger, { ...BACKLOG, ...bounds });
   await backlog.poll();
@@ -53,7 +53,7 @@ async function startFanout(
     targets,
     backlog,
     deadLetters,
-    bury,
+    deadLetter,
     now,
     observe: () => undefined,
   });

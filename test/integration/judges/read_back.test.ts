@@ -1,7 +1,7 @@
 // What judges look at, read back from the real engine: the same as was gathered in memory, wherever the texts lie.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { addToDraft, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
-import { ClickHouseJudgedStore, placeKeyOf } from '../../../pipeline/judging/judged_store.ts';
+import { ClickHouseJudgedStore, placeKeyOf } from '../../../pipeline/judging/rule_inputs_store.ts';
 import { scoresLine } from '../../../pipeline/landing/row_encoders.ts';
 import { JUDGE_SCORES, landingStatement } from '../../../sql/stores/landing_tables.ts';
 import { aSpan } from '../../support/spans.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { auditRow } from '../../../pipeline/delivery/audit_lander.ts';
-import { retryDelayMs } from '../../../pipeline/queues/work_queue.ts';
+import { retryDelayMs } from '../../../pipeline/queues/backoff.ts';
 import { auditEntryCodec, type AuditEntry, UnknownSchemaError } from '../../../schemas/codec.ts';
 
 describe('the wait before the next try', () => {

@@ -2,7 +2,8 @@
 // count them correctly.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
-import { hearLanded, type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import { hearLanded, tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import type { Landing } from '../../../schemas/signals/landing_reports.ts';
 import { type Accounts, UsageReports } from '../../../pipeline/budgets/feed.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import type { CountedUsage } from '../../../pipeline/landing/usage_rows.ts';

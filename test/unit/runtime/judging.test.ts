@@ -2,14 +2,14 @@
 // verdicts, and organizations whose judges have used up their time.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
-import { RecentJudgements } from '../../../pipeline/judging/recent_judgements.ts';
-import { JudgedInputs } from '../../../pipeline/judging/judged_inputs.ts';
-import type { JudgedStore, StoredRef } from '../../../pipeline/judging/judged_store.ts';
+import { LiveTaskThrottle } from '../../../pipeline/judging/live_task_throttle.ts';
+import { JudgedInputs } from '../../../pipeline/judging/rule_inputs.ts';
+import type { JudgedStore, StoredRef } from '../../../pipeline/judging/rule_inputs_store.ts';
 import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
 import { OrgTime } from '../../../ops/platform/org_time.ts';
-import { scoreTraces, type ScoringDeps } from '../../../pipeline/judging/score_completed.ts';
+import { scoreTraces, type ScoringDeps } from '../../../pipeline/judging/rule_scores.ts';
 import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
-import { compileJudge, type Judgement } from '../../../pipeline/judging/score.ts';
+import { compileJudge, type Judgement } from '../../../pipeline/judging/rule_judges.ts';
 import { judgeKey, type JudgeRecord } from '../../../schemas/records/judge.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
@@ -78,7 +78,7 @@ const deps = (
   store,
   time: new OrgTime(),
   runner,
-  recentJudgements: new RecentJudgements(),
+  throttle: new LiveTaskThrottle(),
   now: () => 0,
   yield: () => Promise.resolve(),
   ...over,

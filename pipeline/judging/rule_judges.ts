@@ -1,6 +1,7 @@
-// Scores of deterministic judges. In: a complete trace as judges see it, and the judges of its org. Out: one judgement by each judge
-// in whose scope it is. It runs at the completion of a trace, not on events. A judge neither waits nor throws; what would take long is
-// given back, to be run where a deadline ends it.
+// Scores complete traces by deterministic judges. It takes a trace as judges see it and the judges
+// of its organization, and returns one judgement for each judge in whose scope it is. Guarantees: a
+// judge neither waits nor throws. A rule that would take long is returned as Costly, to run in a
+// thread with a deadline.
 import type { Breach, JudgeRecord, JudgeRule, Verdict } from '../../schemas/records/judge.ts';
 import { breachOf, verdictOf } from '../../schemas/records/judge.ts';
 import { compileRule, inScope, readsTexts, type RuleScorer, textsOfRule } from '../domain/judging/rules.ts';
@@ -11,15 +12,18 @@ import type { RuleResult } from '../domain/patterns/jobs.ts';
 export interface RuleJudge {
   readonly record: JudgeRecord;
   readonly rule: JudgeRule;
-  /** @throws RuleError for a rule that cannot be used */
+  /**
+   * Returns the compiled rule.
+   * @throws RuleError when the rule cannot be used
+   */
   readonly scorer: () => RuleScorer;
-  /** Whether compiling it alone may hold up this thread. */
+  /** True when compiling the rule alone may block this thread for long. */
   readonly isLarge: boolean;
-  /** Whether it looks at what a trace that sampling thinned does not have. */
+  /** True when the rule reads texts, which a trace that sampling thinned does not have. */
   readonly reads_texts: boolean;
 }
 
-/** The enabled judges of an org, as they stand when a batch begins. */
+/** The enabled judges of an organization at the start of a batch. */
 export interface OrgJudges {
   readonly rules: readonly RuleJudge[];
   readonly llm: readonly JudgeRecord[];
@@ -29,15 +33,15 @@ export interface Judgement {
   judge_id: string;
   judge_version: number;
   judge_name: string;
-  /** null where the judge did not come to one. */
+  /** null when the judge has no result. */
   score: number | null;
   verdict: Verdict;
   reason: string;
 }
 
 /**
- * Makes a judge ready. Its rule is compiled when it is first asked, in the time of its org: a rule that cannot be used gives the
- * verdict error to each of its traces.
+ * Prepares a judge. Its rule is compiled at its first use, in the time budget of its organization;
+ * a rule that cannot be used gives each trace the verdict `error`.
  */
 export function compileJudge(record: JudgeRecord): RuleJudge {
   const { rule } = record;
@@ -52,14 +56,23 @@ export function compileJudge(record: JudgeRecord): RuleJudge {
   };
 }
 
-/** Characters of a schema that is compiled and run in this thread: some milliseconds. A larger one takes up to a third of a second. */
+/**
+ * Maximum characters of a schema that is compiled and run in this thread, in some milliseconds. A
+ * larger one takes up to a third of a second.
+ */
 const SCHEMA_IN_PLACE_CHARS_MAX = 2048;
 
-/** A trace that judging itself has made is judged by nobody: its root says judge_call. */
+/**
+ * Returns true for a trace that judging itself made: nothing judges it. Its root has the attribute
+ * judge_call.
+ */
 export const isJudgeCall = ({ attributes }: Pick<JudgedTrace, 'attributes'>): boolean =>
   attributes['judge_call'] === true;
 
-/** Judges in whose scope a trace is. `thinned`: its texts are not at hand, so that those who read them say nothing. */
+/**
+ * Returns the judges in whose scope a trace is.
+ * @param thinned true when the trace has no texts, which leaves out the judges that read them
+ */
 export function judgesFor(judges: OrgJudges, trace: JudgedTrace, thinned: boolean): OrgJudges {
   const inScopeOf = ({ scope }: JudgeRecord): boolean => inScope(scope, trace);
   return {
@@ -68,14 +81,15 @@ export function judgesFor(judges: OrgJudges, trace: JudgedTrace, thinned: boolea
   };
 }
 
-/** What a judge is to be asked elsewhere: its rule takes more than it may in place. */
+/** A rule that takes more steps than it may in this thread, with the texts to run it on. */
 export interface Costly {
   texts: readonly string[];
 }
 
 /**
- * Judges a trace in place where its rule takes no more than `pay` allows.
- * @param pay takes steps from what the trace's rules may take in place; false where they are more
+ * Judges a trace in this thread where the rule takes no more steps than `pay` allows.
+ * @param pay takes steps from those that the trace's rules have in this thread; returns false when
+ * there are not enough
  */
 export function judge(judge: RuleJudge, trace: JudgedTrace, pay: (steps: number) => boolean): Judgement | Costly {
   const { rule, scorer, isLarge } = judge;
@@ -86,12 +100,13 @@ export function judge(judge: RuleJudge, trace: JudgedTrace, pay: (steps: number)
     if (!pay(steps(texts))) return { texts };
     return judgementOf(judge, texts.length === 0 ? scorer()(trace) : ofTexts(texts));
   } catch (error) {
-    // The rule cannot be used, or a scorer is not as total as it is to be: the trace is complete all the same.
+    // The rule cannot be used, or a scorer threw in spite of its contract: the trace completes all
+    // the same.
     return notJudged(judge, error instanceof Error ? error.message : String(error));
   }
 }
 
-/** The judgement that a rule's result is. */
+/** Returns the judgement for the result of a rule. */
 export function judgementOf(judge: RuleJudge, result: RuleResult): Judgement {
   if ('error' in result) return notJudged(judge, result.error);
   const { record } = judge;
@@ -103,14 +118,19 @@ export function judgementOf(judge: RuleJudge, result: RuleResult): Judgement {
   };
 }
 
-/** The judgement of a judge that was not asked, for a reason that lies with its org. */
+/**
+ * Returns the judgement of a judge that did not run, for a reason that lies with its organization.
+ */
 export function notJudged({ record }: RuleJudge, reason: string): Judgement {
   return { ...named(record), score: null, verdict: 'error', reason };
 }
 
 const named = ({ judge_id, version, name }: JudgeRecord) => ({ judge_id, judge_version: version, judge_name: name });
 
-/** The breaches that judgements of a trace are, by what holds for their judges now. */
+/**
+ * Returns the breaches among the judgements of a trace, by the thresholds that their judges have
+ * now.
+ */
 export function breachesOf(rules: readonly RuleJudge[], trace_id: string, judgements: readonly Judgement[]): Breach[] {
   const records = new Map(rules.map(({ record }) => [record.judge_id, record]));
   return judgements.flatMap(({ judge_id, score }) => {
@@ -119,7 +139,9 @@ export function breachesOf(rules: readonly RuleJudge[], trace_id: string, judgem
   });
 }
 
-/** Scores by name, as trace.completed tells them. Of two judges of one name the one that was made last is told. */
+/**
+ * Returns scores by name, as in trace.completed. Of two judges with one name, the newer one counts.
+ */
 export function scoresByName(judgements: readonly Judgement[]): Record<string, number> {
   return Object.fromEntries(
     judgements.flatMap(({ judge_name, score }) => (score === null ? [] : [[judge_name, score]])),

@@ -1,31 +1,32 @@
-// What judges will see of the open traces of one partition, gathered from the events that pass: only of orgs that have judges, and
-// within a bound in bytes. What is not held is read back from the store when the trace is complete: `stored_through` says up to
-// which message.
+// Gathers what judges need of the open traces of one partition from the events that pass, for
+// organizations with judges, within a bound in bytes. What is not held is read back from the store
+// when the trace is complete: `stored_through` says up to which message. Only what has landed is
+// ever dropped.
 import { addToDraft, draftBytes, emptyDraft, type JudgedDraft } from '../domain/judging/judged_draft.ts';
 import type { TraceState } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent } from '../stage.ts';
 
-/** What a trace's judges have to look at, as far as it is in memory. */
+/** The part of a trace's judged input that is in memory. */
 export interface JudgedInput {
-  /** Of the messages after stored_through; null where none came. */
+  /** Input from the messages after stored_through; null when there were none. */
   draft: JudgedDraft | null;
-  /** What came up to this message lies in the store; 0 for nothing. */
+  /** log_seq of the newest message whose input must be read from the store; 0 for none. */
   stored_through: number;
 }
 
-/** A trace that is complete and may be judged. */
+/** A complete trace that may be judged. */
 export interface CompleteTrace extends JudgedInput {
   state: TraceState;
   /** log_seq of its newest message. */
   version: number;
-  /** Taken over from a former owner, who may have judged it already. */
+  /** True when the trace was taken over from a former owner, which may have judged it already. */
   restored: boolean;
 }
 
 interface Held {
   draft: JudgedDraft;
   stored_through: number;
-  /** Newest message in the draft, and how many spans the trace had with it. */
+  /** log_seq of the newest message in the draft, and the number of the trace's spans with it. */
   version: number;
   spans: number;
   bytes: number;
@@ -37,7 +38,7 @@ export class JudgedInputs {
   readonly #held = new Map<string, Held>();
   #bytes = 0;
 
-  /** @param wants whether an org has judges now */
+  /** @param wants returns true while an organization has judges */
   constructor(wants: (org_id: string) => boolean, bytesMax: number) {
     this.#wants = wants;
     this.#bytesMax = bytesMax;
@@ -48,13 +49,15 @@ export class JudgedInputs {
   }
 
   /**
-   * Takes an event of an open trace in.
-   * @param before the trace as it stood before the event: its newest message, 0 for none, and its spans
+   * Adds an event of an open trace.
+   * @param before the trace before the event: log_seq of its newest message, 0 for none, and its
+   * number of spans
    */
   add(key: string, before: { version: number; spans: number }, event: MeteredEvent): void {
     if (!this.#wants(event.org_id)) return;
     let held = this.#held.get(key);
-    // Events that went by while the org had no judges are in the store: they came with an earlier batch.
+    // Events that passed while the organization had no judges are in the store: they came with an
+    // earlier batch.
     if (held?.spans !== before.spans) {
       if (held !== undefined) this.#bytes -= held.bytes;
       held = { draft: emptyDraft(), stored_through: before.version, version: 0, spans: before.spans, bytes: 0 };
@@ -68,7 +71,9 @@ export class JudgedInputs {
     held.bytes = bytes;
   }
 
-  /** Lets go of a trace that is complete. @returns null when it is judged by nobody */
+  /**
+   * Removes a complete trace and returns its input, or null when the organization has no judges.
+   */
   take(key: string, org_id: string, version: number): JudgedInput | null {
     const held = this.#held.get(key);
     if (held !== undefined) {
@@ -82,9 +87,10 @@ export class JudgedInputs {
   }
 
   /**
-   * Back within the bound, oldest first: what lies in the store can be forgotten here.
+   * Drops the oldest traces until the bound holds; only those whose events have landed can be
+   * dropped.
    * @param landedThrough log_seq
-   * @param isHeld whether tail sampling holds a trace: it has nothing in the store
+   * @param isHeld returns true for a trace that tail sampling holds: the store has nothing of it
    */
   trim(landedThrough: number, isHeld: (key: string) => boolean = () => false): void {
     if (this.#bytes <= this.#bytesMax) return;
@@ -97,7 +103,7 @@ export class JudgedInputs {
   }
 }
 
-/** Adds an event's spans to what judges will see. */
+/** Adds an event's spans to a draft. */
 export function addEvent(draft: JudgedDraft, event: MeteredEvent): void {
   for (const [sub, span] of event.spans.entries()) {
     const { started_at, ended_at, kind, model, source_format, prompt, response, attributes } = span;

@@ -1,5 +1,6 @@
-// Reads back what judges look at, where a worker does not hold it: the leading spans of traces with their texts, and the scores that
-// rules gave already. A few statements for a few traces each; only the texts that are needed leave the store.
+// Reads back what judges need of traces that a worker does not hold: the leading spans with their
+// texts, and the scores that rules gave before. Statements are bounded by READ_TRACES_MAX traces,
+// and only the texts that are needed leave the store.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import {
   readLiveAttributes,
@@ -10,22 +11,22 @@ import {
 } from '../../sql/stores/live_judging.ts';
 import type { DraftSpan, SpanPlace } from '../domain/judging/judged_draft.ts';
 import { unfoldTexts } from '../domain/text/text_refs.ts';
-import type { Judgement } from './score.ts';
+import type { Judgement } from './rule_judges.ts';
 
-/** Traces of one statement: their texts are in memory together. */
+/** Maximum number of traces of one statement: their texts are in memory together. */
 export const READ_TRACES_MAX = 50;
 
-/** A trace of the partition that is asked for. Times are milliseconds since the epoch. */
+/** A trace of the partition to read. Times are milliseconds since the epoch. */
 export interface StoredRef {
   org_id: string;
   trace_id: string;
-  /** Spans of messages up to this one. */
+  /** log_seq of the newest message whose spans are read. */
   through: number;
   started_at: number;
   ended_at: number;
 }
 
-/** A span whose texts are asked for. */
+/** A span whose texts are read. */
 export interface PlaceRef {
   org_id: string;
   trace_id: string;
@@ -42,13 +43,13 @@ export const traceKeyOf = ({ org_id, trace_id }: { org_id: string; trace_id: str
   `${org_id} ${trace_id}`;
 export const placeKeyOf = (place: SpanPlace): string => place.join(':');
 
-/** What the pipeline asks of the store to judge a trace. All of one partition. */
+/** Reads of the store that judging needs, each within one partition. */
 export interface JudgedStore {
-  /** Spans of the given traces, by trace; at most READ_TRACES_MAX traces. */
+  /** Resolves with the spans of at most READ_TRACES_MAX traces, by trace. */
   spans(partition: number, refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>>;
-  /** Texts and attributes of spans, by place. */
+  /** Resolves with the texts and attributes of spans, by place. */
   texts(partition: number, refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>>;
-  /** What rules have said of the given traces, by trace. */
+  /** Resolves with the judgements that rules made of the traces, by trace. */
   judgements(partition: number, refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>>;
 }
 

@@ -1,7 +1,8 @@
-// Judges the traces that a batch completes. In: traces with what memory holds of them. Out: for each what its judges say, as rows of
-// judge_scores, as scores for trace.completed, as breaches to tell and as tasks for LLM judges. It writes nothing.
-// A trace that was taken over may have been judged by its former owner: what that one said stands, so that nothing is scored twice.
-import { createHash } from 'node:crypto';
+// Judges the traces that a batch completes. It takes traces with what memory holds of them, and
+// returns what their judges say of each: rows of judge_scores, scores for trace.completed, breaches
+// to publish, and tasks for LLM judges. It writes nothing. Guarantees: the judgements of a former
+// owner of the partition stand, so that no trace is scored twice. Judging yields to timers every
+// TURN_MS, and an organization whose judges use too much of the worker's time gets errors instead.
 import type { JudgingTask } from '../../schemas/codec.ts';
 import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type JudgedDraft,
 } from '../domain/judging/judged_draft.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 import { type Runner, type RuleOnTexts, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
 import {
   breachesOf,
@@ -25,9 +27,9 @@ import {
   type Judgement,
   type OrgJudges,
   type RuleJudge,
-} from './score.ts';
-import type { RecentJudgements } from './recent_judgements.ts';
-import type { CompleteTrace } from './judged_inputs.ts';
+} from './rule_judges.ts';
+import type { LiveTaskThrottle } from './live_task_throttle.ts';
+import type { CompleteTrace } from './rule_inputs.ts';
 import {
   placeKeyOf,
   READ_TRACES_MAX,
@@ -36,38 +38,38 @@ import {
   type PlaceRef,
   type StoredRef,
   type StoredTexts,
-} from './judged_store.ts';
+} from './rule_inputs_store.ts';
 import type { OrgTime } from '../../ops/platform/org_time.ts';
 
-/** Judging gives timers their turn after this long. */
+/** Longest time without a turn for timers. */
 const TURN_MS = 20;
 const SPENT = 'the judges of the org took too long before';
 
 export interface ScoringDeps {
   judgesOf(org_id: string): OrgJudges | null;
-  /** Waits while the store is away. */
+  /** Reads wait while the store is unavailable. */
   store: JudgedStore;
-  /** What the judges of each org have taken of this worker's time. */
+  /** Time of this worker that the judges of each organization have used. */
   time: OrgTime;
-  /** Where rules run that would take long here. */
+  /** Runs rules that would take long in this thread. */
   runner: Runner;
-  recentJudgements: RecentJudgements;
+  throttle: LiveTaskThrottle;
   now(): number;
   yield(): Promise<void>;
 }
 
-/** What became of a trace. */
+/** A judged trace. */
 export interface ScoredTrace {
   trace: CompleteTrace;
-  /** All that rules have said of it, in the order of the judges. */
+  /** All scores of rules, in the order of the judges. */
   scores: Record<string, number>;
-  /** Those that are not in the store yet. */
+  /** Judgements that are not in the store yet. */
   fresh: Judgement[];
   breaches: Breach[];
   tasks: JudgingTask[];
 }
 
-/** Judges complete traces of one partition; those that nobody judges are left out. */
+/** Judges complete traces of one partition, and leaves out those that no judge is for. */
 export async function scoreTraces(
   deps: ScoringDeps,
   partition: number,
@@ -93,7 +95,7 @@ export async function scoreTraces(
   return scored;
 }
 
-/** What the judges of a trace look at, and what they have said already. */
+/** What the judges of a trace see, and what they said before. */
 interface Input {
   judged: JudgedTrace;
   known: readonly Judgement[];
@@ -106,7 +108,8 @@ async function scoreOne(
   { judged, known }: Input,
 ): Promise<ScoredTrace> {
   const { org_id, trace_id } = judged;
-  // What is read back of a trace that sampling thinned has no texts: to judge it by them would be to judge nothing.
+  // Of a trace that sampling thinned, the store has no texts: rules that read texts would judge
+  // nothing.
   const { rules, llm } = judgesFor(judges, judged, trace.stored_through > 0 && !trace.state.sampled);
   const said = new Map(known.map((judgement) => [judgement.judge_id, judgement]));
   const fresh: Judgement[] = [];
@@ -123,7 +126,7 @@ async function scoreOne(
     const judgement = deps.time.isSpent(org_id, began) ? notJudged(rule, SPENT) : judge(rule, judged, pay);
     if ('texts' in judgement)
       costly.push({ judge: rule, rule: rule.rule, texts: judgement.texts, place: fresh.length });
-    // Keeps the place of a judge that is asked elsewhere.
+    // Keeps the place of a rule that runs elsewhere.
     fresh.push('texts' in judgement ? notJudged(rule, '') : judgement);
     const now = performance.now();
     if (now - began < TURN_MS) continue;
@@ -145,20 +148,22 @@ async function scoreOne(
     fresh,
     breaches: breachesOf(rules, trace_id, all),
     tasks: llm
-      .filter((record) => deps.recentJudgements.pass(record, judged.agent_id, deps.now()))
+      .filter((record) => deps.throttle.admits(record, judged.agent_id, deps.now()))
       .map((record) => taskOf(record, judged, deps.now())),
   };
 }
 
-/** The same id however often a trace is completed: it is judged once. */
+/**
+ * Returns the task of a trace and an LLM judge. Its id is the same however often the trace
+ * completes, so it is judged once.
+ */
 function taskOf(
   { judge_id, version }: JudgeRecord,
   { org_id, trace_id, agent_id }: JudgedTrace,
   now: number,
 ): JudgingTask {
-  const hex = createHash('sha256').update(`live\n${org_id}\n${judge_id}\n${trace_id}`).digest('hex').slice(0, 16);
   return {
-    task_id: `task_${hex}`,
+    task_id: `task_${hex16(`live\n${org_id}\n${judge_id}\n${trace_id}`)}`,
     kind: 'live',
     org_id,
     judge_id,

@@ -1,5 +1,6 @@
-// Reads traces as judges see them. In: an org and ids. Out: one JudgedTrace for each that the store has; one that is missing is
-// simply not there. Whole texts: whoever sends them on cuts them. Bounded: traces and bytes of a group, statements by the stretches of time.
+// Reads stored traces as judges see them. It takes an organization and trace ids, and returns one
+// JudgedTrace for each trace that the store has; missing ones are left out. Texts are whole.
+// Bounds: traces of a call, bytes of a group, and the stretch of time that one statement covers.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import {
   type JudgedHead,
@@ -13,11 +14,13 @@ import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import type { TraceOutcome } from '../domain/traces/span.ts';
 import { unfoldTexts } from '../domain/text/text_refs.ts';
 
-/** Traces of one call: their ids fit into the parameters of a statement. */
+/** Maximum number of traces of one call: their ids fit into the parameters of a statement. */
 export const JUDGED_TRACES_MAX = 200;
-/** Texts and attributes of one group, unless a single trace has more. */
+/** Maximum bytes of texts and attributes of one group, unless a single trace has more. */
 const GROUP_BYTES_MAX = 32 * 1024 * 1024;
-/** Traces further apart than this are read by themselves: what is read is a stretch of time. */
+/**
+ * Traces further apart than this are read separately, as a statement reads a whole stretch of time.
+ */
 const APART_MS = 600_000;
 
 type Bounds = Awaited<ReturnType<typeof readJudgedBounds>>[number];
@@ -30,11 +33,11 @@ interface Stretch {
 
 interface Found {
   head: JudgedHead;
-  /** undefined where no span has a text. */
+  /** undefined when no span has a text. */
   source: JudgedSource | undefined;
 }
 
-/** Where a span's texts are. */
+/** Location of a span's texts. */
 interface Place {
   at: string;
   seq: string;
@@ -48,9 +51,10 @@ interface Texts {
 }
 
 /**
- * Traces in groups of a bounded size, for lists whose texts together might not fit.
+ * Yields traces in groups of bounded size, for lists whose texts together might not fit into
+ * memory.
  * @param trace_ids at most JUDGED_TRACES_MAX
- * @throws StoreUnavailable when the store is away
+ * @throws StoreUnavailable
  */
 export async function* judgedTraceGroups(
   clickhouse: ClickHouse,
@@ -76,7 +80,7 @@ export async function* judgedTraceGroups(
   }
 }
 
-/** The traces of judgedTraceGroups, all at once. */
+/** Resolves with the traces of judgedTraceGroups, all at once. */
 export async function readJudgedTraces(
   clickhouse: ClickHouse,
   org_id: string,
@@ -120,7 +124,10 @@ function bounded(found: readonly Found[]): Found[][] {
   return groups;
 }
 
-/** The places that a trace's texts are read from: of its prompt, its response, and the attributes that may refer to texts. */
+/**
+ * Returns the places that a trace's texts are read from: its prompt, its response, and attributes
+ * that may refer to texts.
+ */
 function placesOf({ head, source }: Found): Place[] {
   if (source === undefined) return [];
   const places: Place[] = [];
@@ -163,7 +170,7 @@ async function textsOf(
     clickhouse,
     {
       org_id,
-      // As a list takes them: the store writes a zone that it does not read there.
+      // The store writes times with a zone that it does not accept in a list parameter.
       times: [...new Set(places.map(({ at }) => at.replace('Z', '')))],
       seqs: places.map(({ seq }) => seq),
       indexes: places.map(({ index }) => index),

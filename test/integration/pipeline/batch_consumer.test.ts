@@ -1,17 +1,13 @@
-// The consumer of work queues against a real nats-server: what is done once, what is tried again, what is buried, and what
-// happens when the server, the consumer or a worker goes away in the middle.
+// The batch consumer against a real nats-server: what it does once, retries and dead-letters, and
+// what happens when the server, the durable consumer or a worker goes away.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM } from '../../../schemas/streams.ts';
-import { createBurial } from '../../../pipeline/queues/dead_items.ts';
-import {
-  NeverPossible,
-  type QueueItem,
-  WorkQueue,
-  type WorkQueueOptions,
-} from '../../../pipeline/queues/work_queue.ts';
+import { createDeadLetterStore } from '../../../pipeline/queues/dead_letters.ts';
+import { BatchConsumer, type BatchConsumerOptions, PermanentFailure } from '../../../pipeline/queues/batch_consumer.ts';
+import type { Delivery } from '../../../pipeline/queues/queue_consumer.ts';
 import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -29,7 +25,7 @@ const numbers: Codec<number> = {
 
 let nats: TestNats;
 let log: Log;
-const running: WorkQueue<number>[] = [];
+const running: BatchConsumer<number>[] = [];
 
 beforeAll(async () => {
   nats = await startTestNats();
@@ -52,24 +48,24 @@ async function connect(): Promise<Log> {
 }
 
 function start(
-  handle: WorkQueueOptions<number>['handle'],
-  over: Partial<WorkQueueOptions<number>> = {},
-): WorkQueue<number> {
-  const queue = new WorkQueue({
+  handle: BatchConsumerOptions<number>['handle'],
+  over: Partial<BatchConsumerOptions<number>> = {},
+): BatchConsumer<number> {
+  const queue = new BatchConsumer({
     log,
     logger: createLogger('queue-test', 'silent'),
     queue: 'test',
     stream: AUDIT_STREAM,
     codec: numbers,
     handle,
-    bury: createBurial(log, Date.now),
+    deadLetter: createDeadLetterStore(log, Date.now),
     observe: () => undefined,
     messagesMax: 100,
     bytesMax: 64 * 1024 * 1024,
     batchMax: 10,
     gatherMs: 0,
     handlersMax: 1,
-    unfinishedMax: 1000,
+    ackPendingMax: 1000,
     retry: { firstMs: 20, maxMs: 100 },
     now: Date.now,
     ...over,
@@ -86,7 +82,7 @@ const left = async (): Promise<number> => (await log.jsm.streams.info(AUDIT_STRE
 const emptied = () => eventually(async () => (await left()) === 0, { withinMs: 20_000, what: 'an empty queue' });
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
-const valuesOf = (batch: readonly QueueItem<number>[]): number[] => batch.map(({ value }) => value);
+const valuesOf = (batch: readonly Delivery<number>[]): number[] => batch.map(({ value }) => value);
 
 describe('a work queue', () => {
   it('a work queue gives every message to exactly one worker, in bounded batches, and drops it when it is done', async () => {
@@ -106,8 +102,8 @@ describe('a work queue', () => {
 
   it('a work queue buffers no more than its bound, whatever waits', async () => {
     const gate = Promise.withResolvers<undefined>();
-    await put(60);
-    // Messages of this stream are at most 64 KiB each, so 8 of them fit.
+    // Messages of the largest size that the stream accepts: 8 of them fit.
+    for (const n of range(60)) await log.js.publish(AUDIT_SUBJECT, String(n).padStart(64 * 1024, '0'));
     start(() => gate.promise, { bytesMax: 8 * 64 * 1024 });
     const info = () => log.jsm.consumers.info(AUDIT_STREAM, 'test');
     await eventually(async () => (await info()).num_ack_pending === 8);
@@ -163,7 +159,7 @@ describe('a work queue', () => {
     await put(7, 7);
     start(
       (batch) => {
-        if (batch.some(({ value }) => value === 4)) return Promise.reject(new NeverPossible('four is refused'));
+        if (batch.some(({ value }) => value === 4)) return Promise.reject(new PermanentFailure('four is refused'));
         done.push(...valuesOf(batch));
         return Promise.resolve();
       },

@@ -1,11 +1,12 @@
-// Where judging meets a batch: of the events that the books tell, the traces that are complete and judged by somebody get their
-// scores. Their rows join the batch's rows, so that they land before anything is told; breaches and tasks are told with its events.
+// Adds the scores of rules to a batch: of the completion events in the batch, the traces that have
+// judges are judged. Guarantees: rows of scores join the rows of the batch, so that they land
+// before any event is published. Breaches and tasks are published together with the batch's events.
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { scoresLine } from '../landing/row_encoders.ts';
-import type { CompleteTrace } from './judged_inputs.ts';
+import type { CompleteTrace } from './rule_inputs.ts';
 import type { LandingUnit } from '../landing/lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
-import type { ScoredTrace } from './score_completed.ts';
+import type { ScoredTrace } from './rule_scores.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
 import type { BookEvent } from '../traces/trace_events.ts';
 
@@ -13,7 +14,7 @@ export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) =>
 
 type Placed<T> = T & { partition: number };
 
-/** What a batch's complete traces lead to beside their rows. */
+/** Results of a batch's complete traces beside their rows. */
 export interface Judging {
   events: Placed<BookEvent>[];
   tasks: Placed<{ task: JudgingTask }>[];
@@ -26,19 +27,21 @@ export interface JudgeCompletedDeps {
 }
 
 /**
- * @param told events of the books, in their order; those that complete a trace get their scores
- * @param rows gets the rows of scores
- * @param landed resolves when the batches before have landed: only then can be read back what memory does not hold
+ * Judges the complete traces of a batch.
+ * @param events events of the open traces, in order; those that complete a trace get its scores
+ * @param rows receives the rows of scores
+ * @param landed resolves when the earlier batches have landed: only then can what memory does not
+ * hold be read back
  */
 export async function judgeCompleted(
   deps: JudgeCompletedDeps,
   states: ReadonlyMap<number, PartitionState>,
-  told: readonly Placed<BookEvent>[],
+  events: readonly Placed<BookEvent>[],
   rows: Pick<LandingUnit, 'judge_scores'>,
   landed: () => Promise<void>,
 ): Promise<Judging> {
-  const complete = told.filter(({ complete: trace }) => trace !== undefined);
-  if (complete.length === 0) return { events: [...told], tasks: [] };
+  const complete = events.filter(({ complete: trace }) => trace !== undefined);
+  if (complete.length === 0) return { events: [...events], tasks: [] };
   if (complete.some(({ complete: trace }) => (trace?.stored_through ?? 0) > 0)) await landed();
   const began = performance.now();
   const scored = new Map<CompleteTrace, ScoredTrace>();
@@ -52,7 +55,7 @@ export async function judgeCompleted(
   const scored_at = deps.now();
   const breaches: Placed<BookEvent>[] = [];
   const tasks: Judging['tasks'] = [];
-  const events = told.map(({ complete: trace, ...event }) => {
+  const scoredEvents = events.map(({ complete: trace, ...event }) => {
     const result = trace === undefined ? undefined : scored.get(trace);
     if (trace === undefined || result === undefined) return event;
     const { partition } = event;
@@ -76,5 +79,5 @@ export async function judgeCompleted(
     return { ...event, payload: { ...event.payload, judge_scores: result.scores } };
   });
   deps.observer.batch('score', (performance.now() - began) / 1000, complete.length, scored.size);
-  return { events: [...events, ...breaches], tasks };
+  return { events: [...scoredEvents, ...breaches], tasks };
 }

@@ -1,39 +1,58 @@
-// Lets at most one live judgement of an agent's traces by a judge through in its cooldown, counted from the completion of the traces.
-// In: tasks, in any order, in any worker. Guarantees: exact, by a CAS write for each that is let through; a task that was let through is let
-// through again when it comes again, unless ADMITTED_MAX others were since then; of two traces that complete too close to each other the one
-// whose task comes first is judged, and none that completed before one that was.
-import { createHash } from 'node:crypto';
+// Keeps the cooldown of live LLM judges: within it, at most one of an agent's traces is judged by a
+// judge. It takes tasks in any order in any worker, and decides whether each is admitted; times are
+// those at which the traces completed. Guarantees: exact, as each admission is a CAS write. A
+// repeated task that was admitted is admitted again, unless ADMITTED_MAX others were since. Of two
+// traces too close to each other, the one whose task arrives first is judged; no trace is judged
+// that completed before one that was.
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../ops/platform/nats/conflict.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
+import { hex16 } from '../domain/traces/ids.ts';
 import { judgeKey } from '../../schemas/records/judge.ts';
 
 const TRIES_MAX = 50;
-/** Marks that are remembered, so that a flood of traces of one agent is not looked up one by one. */
+/**
+ * Maximum number of marks remembered in memory, so that a flood of one agent's traces needs no
+ * reads.
+ */
 const KNOWN_MAX = 10_000;
 
-/** Marks of one org that outlive a trim, the newest. The revision of a write decides when one is due: a prime, so that no rhythm misses it. */
+/**
+ * Maximum number of marks that a trim keeps of an organization, newest first. A trim is due when
+ * the revision of a write is a multiple of TRIM_EVERY, a prime, so that no rhythm of writes avoids
+ * it.
+ */
 const MARKS_ORG_MAX = 20_000;
 const TRIM_EVERY = 997;
 
-/** Tasks of one judge and agent that may wait for an upstream that is away. */
+/**
+ * Maximum number of remembered tasks of one judge and agent: they may wait for an upstream that is
+ * unavailable.
+ */
 const ADMITTED_MAX = 200;
 
-/** When the trace completed whose task was let through last, and the tasks that were, by idOf, the newest last. */
+/**
+ * `at` is the completion time of the trace that was admitted last; `admitted` holds the admitted
+ * tasks by idOf, newest last.
+ */
 const markShape = z.object({ at: z.int(), admitted: z.array(z.string()) });
 type Mark = z.infer<typeof markShape>;
 
 export class Cooldown {
   readonly #log: Log;
-  /** What stood in the bucket when it was looked at last: a mark only ever moves on. */
+  /** Marks as last read from the bucket; a mark only ever moves forward. */
   readonly #known = new Map<string, Mark>();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** Whether the task may be carried out. @throws Error when NATS does not answer */
+  /**
+   * Returns true when the task may be carried out.
+   * @throws Error when NATS does not answer
+   */
   async admits(task: JudgingTask, cooldown_seconds: number): Promise<boolean> {
     if (cooldown_seconds === 0) return true;
     const key = markKey(task);
@@ -65,10 +84,13 @@ export class Cooldown {
     }
   }
 
-  /** Forgets an org's oldest marks: agents are named by whoever sends telemetry, so an org could make any number of them. */
+  /**
+   * Deletes an organization's oldest marks. Senders of telemetry choose the names of agents, so an
+   * organization could create any number of marks.
+   */
   async #trim(org_id: string): Promise<void> {
     const filter = `$KV.judging_marks.${judgeKey(org_id, '').slice(0, -1)}.>`;
-    // Without it the marks stay until the next trim.
+    // If it fails, the marks stay until the next trim.
     await this.#log.jsm.streams.purge('KV_judging_marks', { filter, keep: MARKS_ORG_MAX }).catch(() => undefined);
   }
 
@@ -80,10 +102,12 @@ export class Cooldown {
   }
 }
 
-const idOf = ({ task_id }: JudgingTask): string => hash(task_id, 16);
-const hash = (text: string, chars: number): string => createHash('sha256').update(text).digest('hex').slice(0, chars);
+const idOf = ({ task_id }: JudgingTask): string => hex16(task_id);
 
-/** Agents are named by whoever sends telemetry: their names are no keys. */
+/**
+ * Returns the key of a mark. The agent's name is hashed, as senders may use characters that keys do
+ * not allow.
+ */
 function markKey({ org_id, judge_id, agent_id }: JudgingTask): string {
-  return `${judgeKey(org_id, judge_id)}.${hash(agent_id, 32)}`;
+  return `${judgeKey(org_id, judge_id)}.${hash('sha256', agent_id, 'hex').slice(0, 32)}`;
 }

@@ -1,7 +1,7 @@
 // Traces as judges see them, read from the store: which prompt and response are a trace's, sums, attributes with their texts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
-import { judgedTraceGroups, JUDGED_TRACES_MAX, readJudgedTraces } from '../../../pipeline/judging/read_traces.ts';
+import { judgedTraceGroups, JUDGED_TRACES_MAX, readJudgedTraces } from '../../../pipeline/judging/stored_traces.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 

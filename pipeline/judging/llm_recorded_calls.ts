@@ -1,9 +1,11 @@
-// Calls of models that the service makes itself, each recorded as a span through the ingest log, so that its tokens and cost are stored,
-// metered and shown as any other's. In: a request under a key that is the same however often its task is repeated. Out: the answer.
-// Guarantees: an answer is kept (bucket judging_answers, 24 h) before anything is done with it, and recorded from there: a task that comes
-// again takes the same answer and sends the same event, which the log knows as one. Of each org only so many calls run at a time, and of
-// all, whoever asks. What can repeat: a process that dies after the upstream has answered and before the answer is kept, some
-// milliseconds, calls again; the first answer then is recorded nowhere. A call that is not answered is no span.
+// Makes the service's own calls of models and records each as a span through the ingest log, so
+// that its tokens and cost are stored and metered as any other's. It takes a request with a key
+// that stays the same when its task is repeated, and returns the answer. Guarantees: an answer is
+// stored (bucket judging_answers, 24 h) before it is used, and recorded from there: a repeated task
+// takes the same answer and publishes the same event, which the log deduplicates. Slots bound the
+// calls under way, for each organization and in all. A call may repeat only when the process dies
+// in the milliseconds between the upstream's answer and its storage; the first answer is then
+// recorded nowhere. A call without an answer is not a span.
 import { createHash } from 'node:crypto';
 import { type ChatRequest, type Completion, readCompletion, type Upstream } from '../../ops/platform/llm/upstream.ts';
 import { isLostWrite } from '../../ops/platform/nats/conflict.ts';
@@ -20,24 +22,27 @@ const PUBLISH_TIMEOUT_MS = 5000;
 
 export interface CallToRecord {
   org_id: string;
-  /** Names the call, whatever process makes it and however often. */
+  /** Key of the call: the same in every process and at every repetition. */
   key: string;
   request: ChatRequest;
-  /** Of the span; ids as ingest takes them. */
+  /** Ids of the span, as ingest accepts them. */
   trace_id: string;
   span_id: string;
   parent_span_id?: string;
   attributes: Readonly<Record<string, unknown>>;
-  /** Of each try, milliseconds. */
+  /** Timeout of each attempt, milliseconds. */
   timeoutMs: number;
-  /** Asked before the upstream is, when there is no answer yet; what it gives takes its yes back when the call fails. */
+  /**
+   * Reserves the call before the upstream is called; not called when an answer is stored. The
+   * function that it returns releases the reservation when the call fails.
+   */
   admit?: () => Promise<() => Promise<void>>;
 }
 
 export interface RecordedAnswer extends Completion {
-  /** Whether it was answered before, for a task that comes again. */
+  /** True when the answer was stored before, for a repeated task. */
   repeated: boolean;
-  /** As it was recorded. */
+  /** The event as it was recorded. */
   event: IngestEvent;
 }
 
@@ -48,9 +53,12 @@ export interface RecordedCallsOptions {
   slots: FairSlots;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Changes when an org is deleted: what is answered after that is not recorded. Left out, no org is ever deleted. */
+  /**
+   * Returns a value that changes when an organization is deleted: later answers are not recorded.
+   * Unless given, no organization is ever deleted.
+   */
   generationOf?: (org_id: string) => string;
-  /** Told of each new answer. */
+  /** Receives the tokens of each new answer. */
   onAnswered?: (usage: { input_tokens: number; output_tokens: number }) => void;
 }
 
@@ -61,7 +69,11 @@ export class RecordedCalls {
     this.#options = options;
   }
 
-  /** Resolves when the answer is recorded. @throws UpstreamFailed; what admit throws; Error when NATS does not answer: to be tried again */
+  /**
+   * Resolves when the answer is recorded.
+   * @throws UpstreamFailed; errors of `admit`; Error when NATS does not answer, and the call is to
+   * be retried
+   */
   async call(call: CallToRecord, signal: AbortSignal): Promise<RecordedAnswer> {
     const { generationOf = () => '' } = this.#options;
     const generation = generationOf(call.org_id);
@@ -73,7 +85,7 @@ export class RecordedCalls {
     return { ...readCompletion(response, call.request.model), repeated: kept !== null, event };
   }
 
-  /** The body of the event that was kept for a call. */
+  /** Resolves with the body of the event that was stored for a call. */
   async #kept(call: CallToRecord): Promise<string | null> {
     const entry = await (await this.#options.log.bucket('judging_answers')).get(answerKey(call));
     return entry?.operation === 'PUT' ? entry.string() : null;
@@ -96,7 +108,7 @@ export class RecordedCalls {
       await answers.create(answerKey(call), body);
       return body;
     } catch (error) {
-      // Somebody else was given the task and was answered first: one answer holds.
+      // Another process had the task and stored its answer first: that one counts.
       const first = isLostWrite(error) ? await this.#kept(call) : null;
       if (first === null) throw error;
       return first;
@@ -119,7 +131,7 @@ export class RecordedCalls {
   }
 }
 
-/** The event of an answered call, as ingest would have taken it. */
+/** Returns the event of an answered call, as ingest would have accepted it. */
 function eventBody(
   call: CallToRecord,
   raw: Completion['raw'],
@@ -137,7 +149,8 @@ function eventBody(
     attributes: call.attributes,
   };
   if (chatcompletionEvent.safeParse(event).success) return JSON.stringify(event);
-  // An upstream that is compatible only nearly: what is needed of its answer, in the form that can be stored.
+  // Upstreams are not always fully compatible: only what is needed of the answer is kept, in a form
+  // that can be stored.
   const { text, usage, model, finish_reason } = readCompletion(raw, call.request.model);
   const response = {
     model,

@@ -1,0 +1,20 @@
+// Heartbeats of pipeline workers, which every process hears. They are not stored: two writes a
+// second for each worker would be most of what an idle service writes to disk, and a heartbeat
+// older than two seconds says nothing.
+import { z } from 'zod';
+
+export const HEARTBEAT_SUBJECT = 'workers.beat';
+
+export const heartbeatShape = z.object({
+  worker_id: z.string(),
+  /** URL of the worker's own metrics. */
+  metrics_url: z.string(),
+  /** True in the last heartbeat of a worker that shuts down in order. */
+  ended: z.boolean(),
+  /**
+   * True once all parts of the worker have started and it takes job calls. Workers of an older
+   * version leave it out.
+   */
+  up: z.boolean().optional(),
+});
+export type Heartbeat = z.infer<typeof heartbeatShape>;
