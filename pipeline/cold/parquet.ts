@@ -24,7 +24,8 @@ export function footerBytes(tail: Buffer, fileBytes: number): number {
   if (tail.length !== TAIL_BYTES || !tail.subarray(4).equals(MAGIC))
     throw new ParquetError('it does not end like a Parquet file');
   const bytes = tail.readUInt32LE(0);
-  if (bytes + TAIL_BYTES + MAGIC.length > fileBytes) throw new ParquetError('its footer claims to be longer than the file');
+  if (bytes + TAIL_BYTES + MAGIC.length > fileBytes)
+    throw new ParquetError('its footer claims to be longer than the file');
   return bytes;
 }
 

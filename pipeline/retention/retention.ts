@@ -200,7 +200,10 @@ async function exportDays(
         }
         counts.days_failed += 1;
         failed ??= error;
-        log.error({ err: error, org_id: day.org_id, day: day.day }, 'the texts of a day could not be exported and stay in the store');
+        log.error(
+          { err: error, org_id: day.org_id, day: day.day },
+          'the texts of a day could not be exported and stay in the store',
+        );
       }
     }
   };
