@@ -9,7 +9,10 @@ export const SETTINGS_PAGE = path.join(ROOT, 'ops/docs/operate/settings.md');
 
 const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
-/** Returns the page for the text of env.example: one row for each variable, with the comment above it. */
+/**
+ * Returns the page for the text of env.example: one row for each variable, with the comment above
+ * it.
+ */
 export function settingsPage(example: string): string {
   const rows: string[] = [];
   let comment: string[] = [];

@@ -5,10 +5,16 @@
 /** Organization that no row belongs to. */
 const STRANGER = '!selftest';
 
-/** Expected outcome of an attempt that skips the parser's check: one of these error codes, or this answer. */
+/**
+ * Expected outcome of an attempt that skips the parser's check: one of these error codes, or this
+ * answer.
+ */
 type Expected = { codes: readonly number[] } | { text: string };
 
-/** Error codes: 497 ACCESS_DENIED, 60 UNKNOWN_TABLE, 164 READONLY, 452 SETTING_CONSTRAINT_VIOLATION, 1001 STD_EXCEPTION. */
+/**
+ * Error codes: 497 ACCESS_DENIED, 60 UNKNOWN_TABLE, 164 READONLY, 452 SETTING_CONSTRAINT_VIOLATION,
+ * 1001 STD_EXCEPTION.
+ */
 const DENIED = { codes: [497] };
 const UNSEEN = { codes: [60, 497] };
 /**
@@ -73,7 +79,10 @@ export function escapeAttempts(database: string, views: string): EscapeAttempt[]
   ];
 }
 
-/** Queries that the parser's check must reject: the ways to name a function without calling it in parentheses, and to change settings. */
+/**
+ * Queries that the parser's check must reject: the ways to name a function without calling it in
+ * parentheses, and to change settings.
+ */
 export const HIDDEN_CALLS: readonly string[] = [
   "SELECT file('/etc/hostname')",
   "SELECT arrayMap(file, ['/etc/hostname'])",

@@ -2,7 +2,10 @@
 // and TO. Pure: takes names of databases.
 import { ORG_READER, ORG_TABLES } from './org_views.ts';
 
-/** Views that analysts read. sql/views creates them with DEFINER = app SQL SECURITY DEFINER, so they need no grant on a table. */
+/**
+ * Views that analysts read. sql/views creates them with DEFINER = app SQL SECURITY DEFINER, so they
+ * need no grant on a table.
+ */
 export const ANALYST_VIEWS = [
   'analyst_spans',
   'analyst_traces',
@@ -13,7 +16,10 @@ export const ANALYST_VIEWS = [
   'analyst_feedback',
 ] as const;
 
-/** Table engines that migrations may use. Every other engine (File, URL, S3, Executable …) would reach out of the store. */
+/**
+ * Table engines that migrations may use. Every other engine (File, URL, S3, Executable …) would
+ * reach out of the store.
+ */
 const ENGINES = [
   'MergeTree',
   'ReplacingMergeTree',

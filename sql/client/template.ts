@@ -1,7 +1,7 @@
 // Query files with parts that depend on the parameters. The marks are SQL comments, so that a file
 // stays readable SQL:
 //   /*if name*/ … /*end*/             included only when the parameter is given
-//   /*each name with OR*/ … /*end*/   repeated for each element and joined; {name_field:Type} inside is a field of the element
+//   /*each name with OR*/ … /*end*/   repeated per element and joined; {name_field:Type} is its field
 //   /*include path*/                  another file of sql/queries
 // Pure. Values never enter the text: they stay parameters.
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// What the service asks of the engine itself: parts, disks and running queries, and the removal of replaced parts.
+// Statements about the engine itself: parts, disks and running queries, and the removal of replaced
+// parts.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -15,7 +16,10 @@ export const readEngineLoad = defineQuery({
   timeoutMs: LOAD_TIMEOUT_MS,
 });
 
-/** Tables with parts that a merge replaced more than `kept_s` seconds ago. Parts that a reader or a merge still holds count too. */
+/**
+ * Tables with parts that a merge replaced more than `kept_s` seconds ago. Parts that a reader or a
+ * merge still holds count too.
+ */
 export const readReplacedParts = defineQuery({
   name: 'replaced_parts',
   file: 'engine/replaced_parts.sql',
@@ -39,7 +43,8 @@ export async function countRunningQueries(client: ClickHouse, user: string, mark
 
 /** Removes the replaced parts of a table from the disk. */
 export async function sweepReplacedParts(client: ClickHouse, table: string): Promise<void> {
-  // No partition has this id. The statement drops no row, and the engine clears replaced parts after every drop.
+  // No partition has this id. The statement drops no row, and the engine clears replaced parts
+  // after every drop.
   await client.execute({
     name: 'sweep_parts',
     sql: 'ALTER TABLE {name:Identifier} DROP PARTITION ID {id:String}',

@@ -1,4 +1,5 @@
-// Reads and writes of failing traces and incidents, for the pipeline and the API. Times are milliseconds since the epoch.
+// Reads and writes of failing traces and incidents, for the pipeline and the API. Times are
+// milliseconds since the epoch.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';

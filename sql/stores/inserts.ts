@@ -1,4 +1,5 @@
-// Inserts of whole rows as JSON, one object a line, for tables whose columns are what the service writes.
+// Inserts of whole rows as JSON, one object a line, for tables whose columns are what the service
+// writes.
 import type { ClickHouse } from '../client/client.ts';
 
 const INSERT_TIMEOUT_MS = 15_000;

@@ -1,6 +1,7 @@
-// Fences of landing: for each partition of the ingest log, the epoch of its owner. A landing statement writes nothing for a partition whose
-// newest fence has another epoch than its writer's (FENCE in landing_tables.ts). Takes pairs of a partition and an epoch.
-// Two reserved partition numbers fence the text mover and hold the ids of statements that were given up.
+// Fences of landing: for each partition of the ingest log, the epoch of its owner. A landing
+// statement writes nothing for a partition whose newest fence has another epoch than its writer's
+// (FENCE in landing_tables.ts). Takes pairs of a partition and an epoch. Two reserved partition
+// numbers fence the text mover and hold the ids of statements that were given up.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -84,7 +85,8 @@ export async function raiseFences(
 
 /**
  * Raises the fence of the text mover.
- * @returns the new epoch, and the other workers that raised the fence to the same epoch at the same time
+ * @returns the new epoch, and the other workers that raised the fence to the same epoch at the same
+ * time
  */
 export async function raiseMoverFence(
   client: ClickHouse,
@@ -98,7 +100,8 @@ export async function raiseMoverFence(
     params: raised,
     timeoutMs: TIMEOUT_MS,
   });
-  // Two workers that begin at once may have read the same epoch. The one that wrote last sees the other; both may see each other.
+  // Two workers that begin at once may have read the same epoch. The one that wrote last sees the
+  // other; both may see each other.
   const rivals = await rivalOwnersQuery(client, raised);
   return { epoch: raised.epoch, rivals: rivals.map(({ worker_id }) => worker_id) };
 }

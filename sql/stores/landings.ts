@@ -1,5 +1,6 @@
-// Statements that land rows, and reads of what has landed. Log positions are the store's: the JetStream sequence plus the log's base.
-// Every write may be repeated. A caller that did not get an answer reads back what was written.
+// Statements that land rows, and reads of what has landed. Log positions are the store's: the
+// JetStream sequence plus the log's base. Every write may be repeated. A caller that did not get an
+// answer reads back what was written.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -162,8 +163,8 @@ export async function setInsertSync(client: ClickHouse, each: boolean): Promise<
 }
 
 /**
- * Copies the texts of parts of span_texts_recent that are not in span_texts yet. Copies nothing when the epoch is not the newest of the text
- * mover's fence.
+ * Copies the texts of parts of span_texts_recent that are not in span_texts yet. Copies nothing
+ * when the epoch is not the newest of the text mover's fence.
  * @param from first log position of the parts
  */
 export async function moveTexts(

@@ -1,6 +1,7 @@
-// Reads what a worker needs of the rows of a partition: its open traces, its newest usage, what tail sampling decided, and whether events,
-// traces and corrections that the worker does not remember have landed. Reads only; each is bounded in time.
-// IN takes a subquery throughout: the engine uses no index for a computed array.
+// Reads what a worker needs of the rows of a partition: its open traces, its newest usage, what
+// tail sampling decided, and whether events, traces and corrections that the worker does not
+// remember have landed. Reads only; each is bounded in time. IN takes a subquery throughout: the
+// engine uses no index for a computed array.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -52,7 +53,10 @@ export const readOpenTraces = defineQuery({
   timeoutMs: READ_TIMEOUT_MS,
 });
 
-/** `orgs` and `traces` are not pairs: a row may match an organization and a trace that were not asked for together. */
+/**
+ * `orgs` and `traces` are not pairs: a row may match an organization and a trace that were not
+ * asked for together.
+ */
 export const findTraceRows = defineQuery({
   name: 'find_traces',
   file: 'landing/found_traces.sql',
@@ -109,7 +113,10 @@ const usageThroughQuery = defineQuery({
   timeoutMs: READ_TIMEOUT_MS,
 });
 
-/** Returns the newest log position of the usage rows of a partition, and when its newest event was received; zeros where there is no row. */
+/**
+ * Returns the newest log position of the usage rows of a partition, and when its newest event was
+ * received; zeros where there is no row.
+ */
 export async function readUsageThrough(
   client: ClickHouse,
   of: number,
@@ -132,8 +139,9 @@ export async function eachTraceHash(client: ClickHouse, of: number, take: (hash:
 }
 
 /**
- * Calls `take` with each event of a partition that was received since a time, up to a checkpoint: both halves of its identity
- * (pipeline/domain/traces/event_identity.ts), and when it was received in milliseconds since the epoch, to the second.
+ * Calls `take` with each event of a partition that was received since a time, up to a checkpoint:
+ * both halves of its identity (pipeline/domain/traces/event_identity.ts), and when it was received
+ * in milliseconds since the epoch, to the second.
  */
 export async function eachEventId(
   client: ClickHouse,

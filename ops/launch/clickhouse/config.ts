@@ -19,9 +19,10 @@ import { httpHandlersXml } from './http_rules.ts';
 const LOGIN_USERS = ['app', 'analyst', ORG_ANALYST] as const;
 
 /**
- * The engine's start script is the one session of the user `default`, and it lasts as long as the engine does. Any further login as
- * `default` fails (USER_SESSION_LIMIT_EXCEEDED), whatever names the user: a header, a parameter or nothing. The engine accepts no
- * password for this user, and any loopback address in its networks admits every local process.
+ * The engine's start script is the one session of the user `default`, and it lasts as long as the
+ * engine does. Any further login as `default` fails (USER_SESSION_LIMIT_EXCEEDED), whatever names
+ * the user: a header, a parameter or nothing. The engine accepts no password for this user, and any
+ * loopback address in its networks admits every local process.
  */
 const DEFAULT_USER_SESSIONS_MAX = 1;
 
@@ -115,9 +116,10 @@ export function serverXml({
 }
 
 /**
- * Returns the text of users.xml. \`default\` runs the engine's own start script, may only open ports, and cannot log in over HTTP.
- * \`app\` is the service. \`analyst\` reads the views. \`org_analyst\` reads the views of one organization at a time, by way of
- * \`org_reader\` (sql/analysts/org_views.ts). Users with a password may connect from any address that reaches the port.
+ * Returns the text of users.xml. `default` runs the engine's own start script, may only open ports,
+ * and cannot log in over HTTP. `app` is the service. `analyst` reads the views. `org_analyst` reads
+ * the views of one organization at a time, by way of `org_reader` (sql/analysts/org_views.ts).
+ * Users with a password may connect from any address that reaches the port.
  */
 export function usersXml({
   database,

@@ -1,19 +1,25 @@
-// The `<http_handlers>` section of the embedded engine: the list of requests that its HTTP port answers. Pure: takes user names, returns XML.
-// The engine's user `default` must exist without a password, because the engine's own start script runs as this user, and a request that
-// names no user counts as `default`. A request therefore has to name a known user in a header, which a web page of another origin cannot
-// set without a preflight that the engine does not answer. Everything else gets 404, including /dashboard, /webterminal and /replicas_status.
-// These rules cannot see the URL's parameters, and since 26.7 `?user=default` overrides Basic credentials (ClickHouse/ClickHouse#108980):
-// DEFAULT_USER_SESSIONS_MAX in config.ts closes that way.
+// The `<http_handlers>` section of the embedded engine: the list of requests that its HTTP port
+// answers. Pure: takes user names, returns XML. The engine's user `default` must exist without a
+// password, because the engine's own start script runs as this user, and a request that names no
+// user counts as `default`. A request therefore has to name a known user in a header, which a web
+// page of another origin cannot set without a preflight that the engine does not answer. Everything
+// else gets 404, including /dashboard, /webterminal and /replicas_status. These rules cannot see
+// the URL's parameters, and since 26.7 `?user=default` overrides Basic credentials
+// (ClickHouse/ClickHouse#108980): DEFAULT_USER_SESSIONS_MAX in config.ts closes that way.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const BITS_PER_BYTE = 8;
 const BITS_PER_CHAR = 6;
 
-/** Answers from /ping carry this header with the engine's display name, which tells the engine from another server on its port. */
+/**
+ * Answers from /ping carry this header with the engine's display name, which tells the engine from
+ * another server on its port.
+ */
 export const ENGINE_HEADER = 'X-Millrace-Engine';
 
 /**
- * Returns a regular expression (RE2) for the credentials of HTTP Basic authentication of one user with any password.
+ * Returns a regular expression (RE2) for the credentials of HTTP Basic authentication of one user
+ * with any password.
  * @param user a name in ASCII
  */
 export function basicCredentialsPattern(user: string): string {
@@ -22,7 +28,8 @@ export function basicCredentialsPattern(user: string): string {
   const fixed = known.toString('base64').slice(0, whole);
   const bitsLeft = known.length * BITS_PER_BYTE - whole * BITS_PER_CHAR;
   if (bitsLeft === 0) return `${fixed}[A-Za-z0-9+/]*={0,2}`;
-  // The first byte of the password fills the rest of the next character, so that character has several possible values.
+  // The first byte of the password fills the rest of the next character, so that character has
+  // several possible values.
   const first = ((known.at(-1) ?? 0) & ((1 << bitsLeft) - 1)) << (BITS_PER_CHAR - bitsLeft);
   const values = ALPHABET.slice(first, first + (1 << (BITS_PER_CHAR - bitsLeft)));
   return `${fixed}[${values}][A-Za-z0-9+/]*={0,2}`;

@@ -1,5 +1,5 @@
--- Rows of the given events. An event that is sent again names its trace again, and trace_lookup holds the times of that trace: without
--- them the statement reads all spans of the organizations.
+-- Rows of the given events. An event that is sent again names its trace again, and trace_lookup
+-- holds the times of that trace: without them the statement reads all spans of the organizations.
 WITH (
   SELECT (min(first_at), max(last_at))
   FROM trace_lookup

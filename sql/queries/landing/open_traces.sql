@@ -1,4 +1,5 @@
--- Live rows of the traces of a partition that hold something newer than a log position, oldest version first.
+-- Live rows of the traces of a partition that hold something newer than a log position, oldest
+-- version first.
 SELECT *
 FROM (
   SELECT /*include landing/trace_columns.sql*/

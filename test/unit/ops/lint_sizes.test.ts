@@ -1,4 +1,5 @@
-// The lint rules that bound the lines of a file and of a function: they apply to every part of the product, and find what they are for.
+// The lint rules that bound the lines of a file and of a function: they apply to every part of the
+// product, and find what they are for.
 import { ESLint, Linter } from 'eslint';
 import tseslint from 'typescript-eslint';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// All SQL of the product is in sql/: what the service asks of the store is found, checked and changed in one place.
+// All SQL of the product is in sql/: what the service asks of the store is found, checked and
+// changed in one place.
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
@@ -16,8 +17,8 @@ const WORDS =
 const QUERY = /\bSELECT\s[^]+\sFROM\s|\sFROM\s+[a-z_.]+\s[^]*\bWHERE\s/;
 
 /**
- * The launcher of the embedded engine writes the engine's start and stop script. It is confined to files of its own folder and of the
- * engine, so it cannot import sql/.
+ * The launcher of the embedded engine writes the engine's start and stop script. It is confined to
+ * files of its own folder and of the engine, so it cannot import sql/.
  */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'ops/launch/clickhouse/launcher.ts': ['SYSTEM START LISTEN HTTP;\n', 'SYSTEM STOP LISTEN QUERIES ALL;\n'],

@@ -1,0 +1,69 @@
+// Errors of ClickHouse, classified: either the store is unavailable and a retry may help, or it
+// refuses the data and no retry helps.
+import { ClickHouseError } from '@clickhouse/client';
+
+/**
+ * The store is unreachable or overloaded, or did not answer in time. A later attempt may succeed.
+ */
+export class StoreUnavailable extends Error {}
+
+/**
+ * Error codes that blame the data, independent of sender and time (src/Common/ErrorCodes.cpp): 6
+ * CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates,
+ * 53 TYPE_MISMATCH, 69 ARGUMENT_OUT_OF_BOUND, 70 CANNOT_CONVERT_TYPE, 72 numbers, 117
+ * INCORRECT_DATA, 131 TOO_LARGE_STRING_SIZE, 321 VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, 349 NULL in a
+ * column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL, 469 VIOLATED_CONSTRAINT. Every other failure
+ * is retried: a row is dead-lettered only for its own content.
+ */
+const REFUSED_CODES = new Set([
+  '6',
+  '25',
+  '26',
+  '27',
+  '38',
+  '41',
+  '53',
+  '69',
+  '70',
+  '72',
+  '117',
+  '131',
+  '321',
+  '349',
+  '407',
+  '467',
+  '469',
+]);
+
+/**
+ * Returns `refused` when the rows are at fault and must not be sent again, `unavailable` for any
+ * other failure.
+ */
+export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
+  return error instanceof ClickHouseError && REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
+}
+
+/**
+ * Returns true when the store cut an answer off because it exceeded the read's bytesMax (396
+ * TOO_MANY_ROWS_OR_BYTES).
+ */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ClickHouseError && error.code === '396';
+}
+
+/**
+ * Returns the error that a failed statement throws: the store's own errors and the caller's abort
+ * pass unchanged.
+ */
+export function explained(
+  error: unknown,
+  name: string,
+  timeout: AbortSignal,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): unknown {
+  if (timeout.aborted)
+    return new StoreUnavailable(`${name}: no answer within ${String(timeoutMs)} ms`, { cause: error });
+  if (error instanceof ClickHouseError || signal?.aborted === true) return error;
+  return new StoreUnavailable(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}
