@@ -180,8 +180,12 @@ export class QueueConsumer<T> {
   async acknowledge({ seq }: Pick<Delivery<T>, 'seq'>): Promise<void> {
     const message = this.#held.get(seq);
     if (message === undefined) return;
-    if (this.#options.confirmAcks) await this.#confirm(message);
-    else
+    if (this.#options.confirmAcks) {
+      const confirmed = await this.#confirm(message);
+      // A redelivery that arrived meanwhile replaced the message: the next one may be long to come.
+      const newest = this.#held.get(seq);
+      if (!confirmed && newest !== undefined && newest !== message) await this.#confirm(newest);
+    } else
       this.#answer(() => {
         message.ack();
       });
@@ -312,19 +316,17 @@ export class QueueConsumer<T> {
   }
 
   /**
-   * Acknowledges a message and waits for the server's confirmation; without one, its redelivery is
-   * acknowledged unseen.
+   * Acknowledges a message and returns true when the server confirmed it. Otherwise its redelivery
+   * is acknowledged unseen.
    */
-  async #confirm(message: JsMsg): Promise<void> {
+  async #confirm(message: JsMsg): Promise<boolean> {
     const { seq } = message;
     const confirmed = await message.ackAck({ timeout: ACK_TIMEOUT_MS }).catch(() => false);
-    if (confirmed) {
-      this.#unconfirmed.delete(seq);
-      return;
-    }
-    this.#unconfirmed.add(seq);
+    if (confirmed) this.#unconfirmed.delete(seq);
+    else this.#unconfirmed.add(seq);
     const [oldest] = this.#unconfirmed;
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest !== undefined) this.#unconfirmed.delete(oldest);
+    return confirmed;
   }
 
   /**
