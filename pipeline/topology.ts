@@ -5,7 +5,7 @@
 //
 // After the stages, the worker processes a batch as a whole. worker/prepare.ts adds its events to
 // the open traces, makes rows of the events that tail sampling has decided, and has completed
-// traces judged (judging/completed_traces.ts, the step `score`). worker/worker.ts then lands the
+// traces judged (judging/rule_scores_of_batch.ts, the step `score`). worker/worker.ts then lands the
 // rows (landing/lander.ts, the step `land`) and publishes what follows from them:
 //
 //   rows of the batch           ─▶ spans, span_texts_recent, traces, usage_events, judge_scores

@@ -43,7 +43,7 @@ export interface KeeperDeps {
   /** Returns the name and first owner of an organization; null while it is not known. */
   orgOf: (org_id: string) => { name: string; owner_email: string } | null;
   /** Resolves when all are stored in EVENTS. */
-  tell: (org_id: string, events: readonly AlertEvent[]) => Promise<void>;
+  publish: (org_id: string, events: readonly AlertEvent[]) => Promise<void>;
   /** Resolves when the mail is queued. */
   mail: (mail: Mail) => Promise<void>;
   /** Resolves when the event is queued for the organization's alert webhook. */
@@ -58,7 +58,7 @@ export class BudgetKeeper {
   readonly #follower: UsageFollower;
   readonly #dirty = new Set<string>();
   readonly #timer: NodeJS.Timeout;
-  #telling: Promise<void> | null = null;
+  #notifying: Promise<void> | null = null;
 
   private constructor(deps: KeeperDeps, states: WatchedBucket<BudgetState>) {
     const { records } = deps;
@@ -88,8 +88,8 @@ export class BudgetKeeper {
       else this.#follow(held.value);
     });
     this.#timer = setInterval(() => {
-      this.#telling ??= this.#tellDirty().finally(() => {
-        this.#telling = null;
+      this.#notifying ??= this.#notifyDirty().finally(() => {
+        this.#notifying = null;
       });
     }, TICK_MS);
   }
@@ -120,7 +120,7 @@ export class BudgetKeeper {
    * before the period ends. Use is read from the store.
    * @returns the number of organizations examined, and of alerts sent
    */
-  async tellAsOf(now: number, signal: AbortSignal): Promise<{ orgs: number; alerts: number }> {
+  async notifyAsOf(now: number, signal: AbortSignal): Promise<{ orgs: number; alerts: number }> {
     const records = [...this.#records.values()].filter(isBudgeted);
     let alerts = 0;
     for (const record of records) {
@@ -135,7 +135,7 @@ export class BudgetKeeper {
         tokens.set(sum.agent_id, (tokens.get(sum.agent_id) ?? 0) + sum.tokens);
       }
       const budget: BudgetNow = { record, used, agentTokens: (agent_id) => tokens.get(agent_id) ?? 0, period, now };
-      alerts += await this.#tell(budget, (at, told) => [...cumulativeAlerts(at, told), ...projectedAlerts(at, told)]);
+      alerts += await this.#notify(budget, (at, told) => [...cumulativeAlerts(at, told), ...projectedAlerts(at, told)]);
     }
     return { orgs: records.length, alerts };
   }
@@ -164,7 +164,7 @@ export class BudgetKeeper {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#follower.close();
-    await this.#telling;
+    await this.#notifying;
     this.#states.close();
   }
 
@@ -177,14 +177,14 @@ export class BudgetKeeper {
     this.#dirty.add(record.org_id);
   }
 
-  async #tellDirty(): Promise<void> {
+  async #notifyDirty(): Promise<void> {
     if (!this.#deps.isLeader()) return;
     for (const org_id of [...this.#dirty]) {
       this.#dirty.delete(org_id);
       const record = this.#records.get(orgKey(org_id));
       if (record === undefined || !this.#ledger.isSettled(org_id)) continue;
       try {
-        await this.#tell(this.#now(record), cumulativeAlerts);
+        await this.#notify(this.#now(record), cumulativeAlerts);
       } catch (error) {
         this.#dirty.add(org_id);
         this.#deps.logger.warn({ err: error }, 'an alert of a budget could not be sent; trying again');
@@ -206,7 +206,10 @@ export class BudgetKeeper {
     };
   }
 
-  async #tell(budget: BudgetNow, find: (budget: BudgetNow, told: ReadonlySet<string>) => DueAlert[]): Promise<number> {
+  async #notify(
+    budget: BudgetNow,
+    find: (budget: BudgetNow, told: ReadonlySet<string>) => DueAlert[],
+  ): Promise<number> {
     const { record, used, period, now } = budget;
     const { org_id } = record;
     const alerts = find(budget, new Set(stateIn(this.#states.get(orgKey(org_id)), period.start)?.told));
@@ -228,7 +231,7 @@ export class BudgetKeeper {
   async #send(record: BudgetRecord, alert: DueAlert, place: AlertPlace, ownerEmail: string | null): Promise<void> {
     const events = eventsOfAlert(alert, place);
     if (events.length === 0) return;
-    await this.#deps.tell(record.org_id, events);
+    await this.#deps.publish(record.org_id, events);
     if (alert.kind !== 'threshold' || record.alerts === null) return;
     const { channels } = record.alerts;
     if (channels.includes('email') && ownerEmail !== null)

@@ -103,9 +103,9 @@ export async function openBudgets({
 function notificationsOf(
   log: Log,
   onPublished: BudgetsOptions['onPublished'],
-): Pick<KeeperDeps, 'tell' | 'mail' | 'alertWebhook'> {
+): Pick<KeeperDeps, 'publish' | 'mail' | 'alertWebhook'> {
   return {
-    tell: async (org_id, events) => {
+    publish: async (org_id, events) => {
       const published = events.map(({ event_id, event, payload }) => ({
         event_id,
         event,

@@ -79,7 +79,7 @@ export interface AuditLanderOptions {
   onLanded: (rows: number, seconds: number) => void;
   /** Resolves when the tables exist; unset where they exist already. */
   storeUp?: Promise<unknown> | undefined;
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
 }
 
 /** Returns the audit lander of one worker. Any number of workers share the queue. */
@@ -120,14 +120,14 @@ export function createAuditLander(options: AuditLanderOptions): BatchConsumer<Au
 async function publishEvents(
   batch: readonly Delivery<AuditEntry>[],
   published: Set<string>,
-  { log, onTold }: AuditLanderOptions,
+  { log, onPublished }: AuditLanderOptions,
 ): Promise<void> {
   for (const { value } of batch) {
     const event = published.has(value.audit_id) ? null : eventOf(value);
     if (event === null) continue;
     const options = { msgID: event.event_id, timeoutMs: PUBLISH_TIMEOUT_MS };
     await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [event] }, options);
-    onTold(event.event);
+    onPublished(event.event);
     published.add(value.audit_id);
     const [oldest] = published;
     if (published.size > PUBLISHED_MAX && oldest !== undefined) published.delete(oldest);

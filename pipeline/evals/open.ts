@@ -56,7 +56,7 @@ export interface EvalsOptions {
   /** Receives the number of scores that were stored. */
   onScored: (verdict: ScoreRow['verdict'], count: number) => void;
   /** Called for each platform event that was published. */
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
   /** Milliseconds since the epoch. */
   now: () => number;
   ackWaitMs?: number;
@@ -85,7 +85,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     regressionDrop: (org_id) => options.policyOf(org_id).regression_drop,
     publish: async (event) => {
       await publishJobEvent(log, event);
-      options.onTold(event.event);
+      options.onPublished(event.event);
     },
     now,
   });

@@ -59,7 +59,7 @@ export interface IncidentsOptions {
   isLeader: () => boolean;
   observe: BatchConsumerOptions<unknown>['observe'];
   /** Called for each platform event that was published. */
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
 }
 
 export interface IncidentsPart extends Incidents {
@@ -76,7 +76,7 @@ export async function openIncidents({
   now,
   isLeader,
   observe,
-  onTold,
+  onPublished,
 }: IncidentsOptions): Promise<IncidentsPart> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
@@ -84,7 +84,7 @@ export async function openIncidents({
   const records = await IncidentRecords.open(log, onProblem);
   const publish = async (event: IncidentEvent): Promise<void> => {
     await publishJobEvent(log, event);
-    onTold(event.event);
+    onPublished(event.event);
   };
   const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, publish });
   const tracked = trackConnected(log.nc);

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 
 /** Operations of the budget keeper, each as of an instant. */
 export interface Budgets {
-  tellAsOf: (now: number, signal: AbortSignal) => Promise<{ orgs: number; alerts: number }>;
+  notifyAsOf: (now: number, signal: AbortSignal) => Promise<{ orgs: number; alerts: number }>;
   startOver: (now: number, signal: AbortSignal) => Promise<number>;
 }
 
@@ -16,7 +16,7 @@ export function budgetJobs(budgets: Budgets): Job[] {
       name: 'alerts',
       cron: '12 * * * *',
       timeout_ms: 30 * MINUTE_MS,
-      run: async ({ now, signal }) => ({ ...(await budgets.tellAsOf(now, signal)) }),
+      run: async ({ now, signal }) => ({ ...(await budgets.notifyAsOf(now, signal)) }),
     },
     {
       // Use needs no reset, because it is the sum over the hours of a period. The job only starts

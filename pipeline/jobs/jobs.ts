@@ -38,16 +38,16 @@ export interface JobsDeps {
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
   /** Called when a platform event was published. */
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
   onProblem: ReportProblem;
 }
 
 /** Returns every scheduled job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
-  const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem } = deps;
+  const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onPublished, onProblem } = deps;
   const publish = async (event: JobEvent): Promise<void> => {
     await publishJobEvent(log, event);
-    onTold(event.event);
+    onPublished(event.event);
   };
   return [
     {

@@ -25,7 +25,7 @@ export interface JobsParts {
   logger: Logger;
   observe: RunnerOptions['observe'];
   /** Called when a platform event was published. */
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
 }
 
 export interface StartedJobs {
@@ -49,7 +49,7 @@ export async function startJobs({
   sync,
   logger,
   observe,
-  onTold,
+  onPublished,
 }: JobsParts): Promise<StartedJobs> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
@@ -66,7 +66,7 @@ export async function startJobs({
     retention,
     partitions,
     sync,
-    onTold,
+    onPublished,
     onProblem,
   });
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });

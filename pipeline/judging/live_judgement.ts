@@ -37,7 +37,7 @@ export interface LiveJudgementOptions {
   missingMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
 }
 
 export class LiveJudgement {
@@ -112,7 +112,7 @@ export class LiveJudgement {
   async #publishBreach(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
     const breach = score === null ? null : breachOf(judge, trace_id, score);
     if (breach === null) return;
-    const { log, now, onTold } = this.#options;
+    const { log, now, onPublished } = this.#options;
     const { org_id, judge_id, version } = judge;
     const { event } = breach;
     const event_id = `evt_${hex16([event, org_id, judge_id, String(version), trace_id].join('\n'))}`;
@@ -124,6 +124,6 @@ export class LiveJudgement {
       { events: [record] },
       { msgID: event_id, timeoutMs: PUBLISH_TIMEOUT_MS },
     );
-    onTold(event);
+    onPublished(event);
   }
 }

@@ -85,7 +85,7 @@ export interface LiveJudgingOptions {
   now: () => number;
   /** Receives how each task ended, and each retry. */
   observe: (outcome: LiveOutcome | 'retried') => void;
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
   timings?: LiveTimings;
 }
 

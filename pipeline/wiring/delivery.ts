@@ -61,7 +61,7 @@ export async function startDelivery(
       metrics.clickhouseInsertSeconds.observe({ table: 'audit_log' }, seconds);
       metrics.clickhouseInsertRowsTotal.inc({ table: 'audit_log' }, rows);
     },
-    onTold: countPublished,
+    onPublished: countPublished,
     storeUp,
   });
   audit.start();

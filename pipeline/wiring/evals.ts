@@ -44,7 +44,7 @@ export async function startEvals(
     onScored: (verdict, count) => {
       metrics.evalScoresTotal.inc({ verdict }, count);
     },
-    onTold: countPublished,
+    onPublished: countPublished,
     now: () => Date.now(),
   });
   evals.start();

@@ -71,7 +71,7 @@ export function startJudging(
       const result = outcome === 'retried' || outcome === 'dead' ? outcome : 'done';
       metrics.queueMessagesTotal.inc({ queue: 'judging', result });
     },
-    onTold: countPublished,
+    onPublished: countPublished,
     ...(timings === undefined ? {} : { timings }),
   });
   live.start();

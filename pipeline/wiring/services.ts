@@ -69,7 +69,7 @@ async function startIncidents({ log, logger, clickhouse }: Platform, isLeader: (
     observe: (queue, result, count) => {
       metrics.queueMessagesTotal.inc({ queue, result }, count);
     },
-    onTold: countPublished,
+    onPublished: countPublished,
   });
   incidents.start();
   return incidents;
@@ -93,7 +93,7 @@ function startScheduledJobs(
     observe: (job, outcome, seconds) => {
       metrics.jobSeconds.observe({ job, outcome }, seconds);
     },
-    onTold: countPublished,
+    onPublished: countPublished,
   });
 }
 

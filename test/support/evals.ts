@@ -72,7 +72,7 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
     isLeader: () => true,
     observe: () => undefined,
     onScored: () => undefined,
-    onTold: () => undefined,
+    onPublished: () => undefined,
     now,
     ackWaitMs: 2000,
     lookMs: 250,

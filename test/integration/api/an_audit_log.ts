@@ -51,7 +51,7 @@ export const startLander = (on: Log, onLanded: (rows: number) => void = () => un
     now: Date.now,
     observe: () => undefined,
     onLanded,
-    onTold: () => undefined,
+    onPublished: () => undefined,
   });
   queue.start();
   return queue;
