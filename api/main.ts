@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const env = parseEnv(process.env);
   if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
     throw new EnvError(
-      'an API process takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
+      'an API process needs SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
     );
   }
   const gatewayRoutes = openRoutes(env, process.env);

@@ -5,7 +5,7 @@
 const CONTROL = /\p{Cc}/u;
 
 /** Error detail for a name that no path can hold. */
-export const NOT_ADDRESSABLE = 'takes a text that a path can name: other than . and .., without control characters';
+export const NOT_ADDRESSABLE = 'must be a text that a path can name: other than . and .., without control characters';
 
 /** Returns true when the text can be one segment of a path. */
 export function isAddressable(text: string): boolean {

@@ -46,7 +46,7 @@ export function checkJsonType(contentType: string | undefined, plain = false): v
   if (isJson && (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii')) return;
   throw new ApiError(
     'unsupported_media_type',
-    `Content-Type: takes application/json${plain ? ' or text/plain' : ''} in UTF-8.`,
+    `Content-Type: must be application/json${plain ? ' or text/plain' : ''} in UTF-8.`,
   );
 }
 

@@ -34,14 +34,14 @@ export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string
 export function unknownParameter(name: string, names: readonly string[]): string {
   const shown = name.slice(0, NAME_CHARS_MAX).toWellFormed();
   const said = `unknown query parameter ${shown}`;
-  if (names.length === 0) return `${said}; this endpoint takes none`;
+  if (names.length === 0) return `${said}; this endpoint accepts none`;
   const asked = comparable(shown);
   const [nearest] = names
     .map((candidate) => ({ candidate, distance: editDistance(asked, comparable(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
   if (nearest !== undefined && nearest.distance <= Math.max(1, asked.length / 2))
     return `${said}; did you mean ${nearest.candidate}?`;
-  return `${said}; this endpoint takes ${names.join(', ')}`;
+  return `${said}; this endpoint accepts ${names.join(', ')}`;
 }
 
 /**

@@ -62,10 +62,10 @@ function readOptions(args: string[]): Options | null {
   if (values.help === true) return null;
   const env = parseEnv(process.env);
   const limit = Number(values.limit ?? Infinity);
-  if (!(limit >= 1)) throw new SettingsError(`--limit takes a number from 1; got ${values.limit ?? ''}`);
+  if (!(limit >= 1)) throw new SettingsError(`--limit must be a number from 1; got ${values.limit ?? ''}`);
   const now = Date.now();
   const at = values.at === undefined ? now - (now % HOUR_MS) : Date.parse(values.at);
-  if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
+  if (Number.isNaN(at)) throw new SettingsError(`--at must be an ISO 8601 time; got ${values.at ?? ''}`);
   const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? localKey(env.SERVICE_DATA_DIR);
   const url = (
     values.url ??

@@ -5,18 +5,18 @@ import { z } from 'zod';
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>
   z.coerce
-    .number({ error: `takes a whole number from ${min} to ${max}` })
+    .number({ error: `must be a whole number from ${min} to ${max}` })
     .int()
     .min(min)
     .max(max);
 const url = (...schemes: string[]) =>
   z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
-    error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
+    error: `must be a URL beginning with ${schemes.join(':// or ')}://`,
   });
 const natsUrls = z
   .string()
   .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
-    error: 'takes nats://host:port, comma-separated for a cluster',
+    error: 'must be nats://host:port, comma-separated for a cluster',
   });
 
 /** Returns the 32 bytes of a key written in hex or base64; null when the text is no key. */
@@ -75,7 +75,7 @@ const schema = z.object({
   SERVICE_NATS_REPLICAS: integer(1, 5).default(1),
   SERVICE_NATS_SYNC: z
     .string()
-    .regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'takes always or a duration such as 200ms, 1s, 2m' })
+    .regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'must be always or a duration such as 200ms, 1s, 2m' })
     .default('always'),
   SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
   SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
@@ -87,9 +87,9 @@ const schema = z.object({
   SERVICE_CLICKHOUSE_DATA_DIR: z.string().min(1).optional(),
   SERVICE_CLICKHOUSE_CLUSTER: z
     .string()
-    .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })
+    .regex(/^[A-Za-z0-9_.-]+$/, { error: 'must be the name of a cluster: letters, digits, _ . -' })
     .optional(),
-  SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
+  SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'must have at least 8 characters' }).optional(),
   /**
    * Ingest answers 429 while the disk that holds this folder is low. npm start sets it to its data
    * folder.
@@ -102,21 +102,23 @@ const schema = z.object({
   SERVICE_LANDING_NICE: integer(0, 19).default(5),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
-  SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
+  SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'must have at least 16 characters' }).optional(),
   SERVICE_BOOTSTRAP_ORG_ID: z
     .string()
     .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/, {
-      error: 'takes 1 to 128 of letters, digits, _ . -, other than . and ..',
+      error: 'must be 1 to 128 of letters, digits, _ . -, other than . and ..',
     })
     .default('org_local'),
   SERVICE_BOOTSTRAP_API_KEY: z
     .string()
-    .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' })
+    .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'must be sk_svc_ followed by at least 16 letters or digits' })
     .optional(),
-  SERVICE_JWT_SECRET: z.string().min(32, { error: 'takes at least 32 characters' }).optional(),
+  SERVICE_JWT_SECRET: z.string().min(32, { error: 'must have at least 32 characters' }).optional(),
   /** URL of the key set of an OIDC provider; it replaces SERVICE_JWT_SECRET. */
   SERVICE_JWT_JWKS_URL: url('https', 'http')
-    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user, as a key set is public' })
+    .refine((text) => URL.parse(text)?.username === '', {
+      error: 'must be a URL without a user, as a key set is public',
+    })
     .optional(),
   SERVICE_JWT_ISSUER: z.string().min(1).optional(),
   SERVICE_JWT_AUDIENCE: z.string().min(1).optional(),
@@ -124,7 +126,7 @@ const schema = z.object({
   SERVICE_MAIL_FROM: z
     .string()
     .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, {
-      error: 'takes an address: name@host or Name <name@host>',
+      error: 'must be an address: name@host or Name <name@host>',
     })
     .default('Millrace <millrace@localhost>'),
   /**
@@ -133,12 +135,12 @@ const schema = z.object({
    */
   SERVICE_LLM_BASE_URL: url('http', 'https')
     .refine((text) => URL.parse(text)?.username === '', {
-      error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY',
+      error: 'must be a URL without a user; the key is SERVICE_LLM_API_KEY',
     })
     .optional(),
   SERVICE_LLM_API_KEY: z
     .string()
-    .regex(/^[\x21-\x7e]+$/, { error: 'takes printable characters without spaces' })
+    .regex(/^[\x21-\x7e]+$/, { error: 'must be printable characters without spaces' })
     .optional(),
   /**
    * Path of a JSON file that routes models to upstreams of the gateway; see
@@ -156,12 +158,12 @@ const schema = z.object({
    */
   SERVICE_ENCRYPTION_KEY: z
     .string()
-    .refine((text) => decodeKey(text) !== null, { error: 'takes 32 bytes as base64 or as 64 hex digits' })
+    .refine((text) => decodeKey(text) !== null, { error: 'must be 32 bytes as base64 or as 64 hex digits' })
     .optional(),
   /** URL of cold storage. Unset: a folder of SERVICE_DATA_DIR. */
   SERVICE_OBJECT_STORE: z
     .string()
-    .refine((text) => isObjectStore(text), { error: 'takes file:///dir or s3://bucket/prefix?endpoint=…&region=…' })
+    .refine((text) => isObjectStore(text), { error: 'must be file:///dir or s3://bucket/prefix?endpoint=…&region=…' })
     .optional(),
   AWS_ACCESS_KEY_ID: z.string().min(1).optional(),
   AWS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
@@ -182,7 +184,7 @@ const schema = z.object({
     .transform((text) => text.split(',').map((part) => part.trim()))
     .refine((origins) => origins.every(isOrigin), {
       error:
-        'takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
+        'must be origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
     })
     .default([]),
   SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
@@ -277,8 +279,8 @@ function problemsInProduction(settings: z.infer<typeof schema>): string[] {
 }
 
 function describe(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_value') return `takes ${issue.values.map(String).join(', ')}`;
-  if (issue.code === 'too_small') return `takes ${String(issue.minimum)} or more`;
-  if (issue.code === 'too_big') return `takes ${String(issue.maximum)} or less`;
+  if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'too_small') return `must be ${String(issue.minimum)} or more`;
+  if (issue.code === 'too_big') return `must be ${String(issue.maximum)} or less`;
   return issue.message;
 }

@@ -81,10 +81,12 @@ export async function openSealer(log: Log, setting: string | undefined): Promise
   });
   const key = own ?? (settled.key === undefined ? null : Buffer.from(settled.key, 'base64'));
   if (key === null)
-    throw new EnvError('SERVICE_ENCRYPTION_KEY: got nothing; takes the key that the other processes of this NATS have');
+    throw new EnvError(
+      'SERVICE_ENCRYPTION_KEY: got nothing; must be the key that the other processes of this NATS have',
+    );
   if (nameOf(key) !== settled.name)
     throw new EnvError(
-      'SERVICE_ENCRYPTION_KEY: got another key than the secrets in this NATS are sealed with; takes that one',
+      'SERVICE_ENCRYPTION_KEY: got another key than the secrets in this NATS are sealed with; must be that one',
     );
   return new Sealer(key);
 }

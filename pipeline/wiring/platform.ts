@@ -42,7 +42,7 @@ export function readWorkerEnv(): WorkerEnv {
   const { SERVICE_NATS_URL, SERVICE_CLICKHOUSE_URL } = env;
   if (SERVICE_NATS_URL === undefined || SERVICE_CLICKHOUSE_URL === undefined)
     throw new EnvError(
-      'a pipeline worker takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
+      'a pipeline worker needs SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
     );
   return { ...env, SERVICE_NATS_URL, SERVICE_CLICKHOUSE_URL };
 }

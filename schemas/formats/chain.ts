@@ -8,7 +8,7 @@ import { checkModelCall, modelCallFields, name, tokenCount } from './fields.ts';
  * A serialized message is an object; LangChain also accepts a string, or a pair of role and text.
  */
 const message = z.union([z.looseObject({}), z.string(), z.tuple([z.string(), z.string()])], {
-  error: 'takes a message: an object, a string, or a pair of role and text',
+  error: 'must be a message: an object, a string, or a pair of role and text',
 });
 
 export const chainEvent = z
@@ -31,7 +31,7 @@ export const chainEvent = z
       })
       .nullish(),
     intermediate_steps: z
-      .array(z.tuple([z.string(), z.string()], { error: 'takes a pair of strings: [action, observation]' }))
+      .array(z.tuple([z.string(), z.string()], { error: 'must be a pair of strings: [action, observation]' }))
       .max(1000)
       .nullish(),
     ...modelCallFields,

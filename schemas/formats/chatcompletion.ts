@@ -6,7 +6,7 @@ import { checkModelCall, modelCallFields, name, tokenCount } from './fields.ts';
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
 const content = z
-  .union([z.string(), z.array(part), z.null()], { error: 'takes a string, a list of parts with a type, or null' })
+  .union([z.string(), z.array(part), z.null()], { error: 'must be a string, a list of parts with a type, or null' })
   .optional();
 const toolCalls = z.array(z.looseObject({})).nullish();
 

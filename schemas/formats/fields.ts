@@ -20,10 +20,10 @@ const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
 
 const optionalId = z
   .string()
-  .regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -, other than . and ..' })
+  .regex(ID_PATTERN, { error: 'must be 1 to 128 of letters, digits, _ . : -, other than . and ..' })
   .nullish();
 const time = z.string().refine((text) => !Number.isNaN(isoMillis(text)), {
-  error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
+  error: 'must be an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
 });
 
 /** Name of a model, an event or a chain. */
@@ -36,7 +36,7 @@ const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
 const amount = (max: number) => {
   // The message stands on each check too: for a union, zod reports the error of the option whose
   // type matches.
-  const error = `takes a number from 0 to ${String(max)}`;
+  const error = `must be a number from 0 to ${String(max)}`;
   return z.union(
     [
       z.number().min(0, { error }).max(max, { error }),

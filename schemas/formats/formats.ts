@@ -43,19 +43,19 @@ export function splitBody(
   format: IngestFormat,
   body: unknown,
 ): { ok: true; events: readonly unknown[]; batch: boolean } | Refusal {
-  if (!isObject(body)) return { ok: false, path: '', message: 'takes a JSON object' };
+  if (!isObject(body)) return { ok: false, path: '', message: 'must be a JSON object' };
   if (format !== 'custom' && format !== 'app') return { ok: true, events: [body], batch: false };
   const events = body['events'];
   if (format === 'custom' && !Array.isArray(events) && (body['event_type'] != null || body['name'] != null)) {
     return { ok: true, events: [body], batch: false };
   }
-  if (!Array.isArray(events)) return { ok: false, path: 'events', message: 'takes a list of events' };
-  if (events.length === 0) return { ok: false, path: 'events', message: 'takes at least one event' };
+  if (!Array.isArray(events)) return { ok: false, path: 'events', message: 'must be a list of events' };
+  if (events.length === 0) return { ok: false, path: 'events', message: 'must have at least one event' };
   if (events.length > BATCH_EVENTS_MAX) {
     return {
       ok: false,
       path: 'events',
-      message: `takes at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}`,
+      message: `must have at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}`,
     };
   }
   return { ok: true, events, batch: true };

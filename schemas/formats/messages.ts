@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { checkModelCall, modelCallFields, name, tokenCount } from './fields.ts';
 
 const block = z.looseObject({ type: z.string(), text: z.string().nullish() });
-const content = z.union([z.string(), z.array(block)], { error: 'takes a string or a list of blocks with a type' });
+const content = z.union([z.string(), z.array(block)], { error: 'must be a string or a list of blocks with a type' });
 
 export const messagesEvent = z
   .looseObject({

@@ -11,7 +11,7 @@ const THRESHOLDS_MAX = 50;
 export const RESOURCES = ['tokens', 'storage_mb', 'sandbox_seconds'] as const;
 export type ResourceName = (typeof RESOURCES)[number];
 
-const limit = z.int({ error: 'takes a whole number, or null for no limit' }).min(0).max(LIMIT_MAX).nullable();
+const limit = z.int({ error: 'must be a whole number, or null for no limit' }).min(0).max(LIMIT_MAX).nullable();
 export const limits = z.object({ soft_limit: limit, hard_limit: limit });
 export type Limits = z.infer<typeof limits>;
 

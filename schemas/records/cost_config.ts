@@ -29,7 +29,7 @@ export const DEFAULT_ANOMALY_CONFIG: AnomalyConfig = Object.freeze({ z_threshold
 export const anomalyConfigChange = z
   .strictObject({ z_threshold: fields.z_threshold.optional(), lookback_days: fields.lookback_days.optional() })
   .refine(({ z_threshold, lookback_days }) => z_threshold !== undefined || lookback_days !== undefined, {
-    error: 'takes z_threshold, lookback_days or both',
+    error: 'must have z_threshold, lookback_days or both',
   });
 export type AnomalyConfigChange = z.infer<typeof anomalyConfigChange>;
 

@@ -11,7 +11,7 @@ export const CUSTOM_PATTERN_CHARS_MAX = 500;
 const customPattern = z.strictObject({
   label: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'takes 1 to 32 letters, digits, _ and -' })
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'must be 1 to 32 letters, digits, _ and -' })
     .describe('Text that replaces a match, in brackets'),
   pattern: z
     .string()

@@ -18,7 +18,7 @@ const usdPerMtok = z
   .min(0)
   .max(USD_PER_MTOK_MAX)
   .refine((usd) => Number(usd.toFixed(DECIMALS_MAX)) === usd, {
-    error: `takes at most ${String(DECIMALS_MAX)} decimals`,
+    error: `must have at most ${String(DECIMALS_MAX)} decimals`,
   });
 
 const orgPrice = z.object({
@@ -30,7 +30,7 @@ const orgPrice = z.object({
     .describe('USD per million input tokens that the provider had cached; the input price when left out'),
   from: z.iso
     .date()
-    .refine((date) => date >= FIRST_DAY, { error: `takes a date from ${FIRST_DAY} on` })
+    .refine((date) => date >= FIRST_DAY, { error: `must be a date from ${FIRST_DAY} on` })
     .optional()
     .describe(
       'First day (UTC) of the calls that this price applies to; without it, all days. Of several prices the latest applies',

@@ -11,10 +11,10 @@ const MODEL_CHARS_MAX = 256;
 /** Names contain no @: name@version names a version. */
 export const promptName = z
   .string()
-  .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . : / -' });
+  .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'must be 1 to 128 of letters, digits, _ . : / -' });
 export const promptVersion = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'takes 1 to 64 of letters, digits, _ . -' });
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'must be 1 to 64 of letters, digits, _ . -' });
 export const promptModel = z.string().min(1).max(MODEL_CHARS_MAX);
 
 const message = z.strictObject({ role: z.string().min(1).max(32), content: z.string() });
@@ -23,10 +23,10 @@ export type PromptMessage = z.infer<typeof message>;
 /** A text, which is sent as one message of the user, or the messages of a chat. */
 export const promptTemplate = z
   .union([z.string().min(1), z.array(message).min(1).max(MESSAGES_MAX)], {
-    error: 'takes a text, or a list of messages {role, content}',
+    error: 'must be a text, or a list of messages {role, content}',
   })
   .refine((template) => Buffer.byteLength(JSON.stringify(template)) <= TEMPLATE_BYTES_MAX, {
-    error: `takes up to ${String(TEMPLATE_BYTES_MAX)} bytes`,
+    error: `must have at most ${String(TEMPLATE_BYTES_MAX)} bytes`,
   });
 export type PromptTemplate = z.infer<typeof promptTemplate>;
 

@@ -36,7 +36,9 @@ it.each(['SERVICE_PORT', 'SERVICE_CLICKHOUSE_PORT'])(
 );
 
 it('refuses to start with an invalid setting', async () => {
-  expect(await refused({ SERVICE_PORT: 'abc' })).toBe('SERVICE_PORT: got "abc"; takes a whole number from 0 to 65535');
+  expect(await refused({ SERVICE_PORT: 'abc' })).toBe(
+    'SERVICE_PORT: got "abc"; must be a whole number from 0 to 65535',
+  );
 });
 
 it('refuses to start with an unreachable external NATS, without showing its token', async () => {

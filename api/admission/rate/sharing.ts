@@ -80,13 +80,11 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   const adopt = (message: Msg) => {
     limits.adopt(rowsOf(message, limitStateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
   };
-  const stateText = () =>
-    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): LimitRow => [kind, tenant, units]));
   // The request carries the state of this process: when two processes come back at once, the first
   // would not find the second yet.
   const askOthers = async () => {
     try {
-      const replies = await nc.requestMany(LIMIT_STATE_SUBJECT, stateText(), {
+      const replies = await nc.requestMany(LIMIT_STATE_SUBJECT, stateText(limits), {
         strategy: 'timer',
         maxWait: STATE_WAIT_MS,
       });
@@ -103,7 +101,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
     callback: (error, message) => {
       if (error !== null) return;
       adopt(message);
-      message.respond(stateText());
+      message.respond(stateText(limits));
     },
   });
   const outbox = new Outbox(limits, (spent) => {
@@ -112,12 +110,7 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
       nc.publish(own, rowsText(spent.map(({ kind, tenant, tokens }) => [kind, tenant, tokens])));
   });
   const stopped = new AbortController();
-  void (async () => {
-    for await (const status of nc.status()) {
-      if (stopped.signal.aborted) return;
-      if (status.type === 'reconnect') void askOthers();
-    }
-  })();
+  void onReconnect(nc, stopped.signal, askOthers);
   const sweep = setInterval(() => {
     limits.sweep();
   }, SWEEP_MS);
@@ -133,6 +126,22 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
     },
   };
 }
+
+/** Calls `reconnected` after each reconnect, until the signal aborts. */
+async function onReconnect(
+  nc: SharingDeps['nc'],
+  stopped: AbortSignal,
+  reconnected: () => Promise<void>,
+): Promise<void> {
+  for await (const status of nc.status()) {
+    if (stopped.aborted) return;
+    if (status.type === 'reconnect') void reconnected();
+  }
+}
+
+/** Returns the state of this process's buckets as rows. */
+const stateText = (limits: TenantLimits): string =>
+  rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): LimitRow => [kind, tenant, units]));
 
 const rowsText = (rows: readonly LimitRow[]): string =>
   JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));

@@ -211,7 +211,8 @@ function frameworkOf(given: string): Framework;
 function frameworkOf(given: string | null): Framework | null;
 function frameworkOf(given: string | null): Framework | null {
   const known = given === null ? null : FRAMEWORKS.find((one) => one === given);
-  if (known === undefined) throw new ApiError('invalid_framework', `framework: takes one of ${FRAMEWORKS.join(', ')}`);
+  if (known === undefined)
+    throw new ApiError('invalid_framework', `framework: must be one of ${FRAMEWORKS.join(', ')}`);
   return known;
 }
 

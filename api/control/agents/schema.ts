@@ -15,14 +15,14 @@ export const isAgentId = (text: string): boolean => PRINTABLE.test(text);
 
 const agentId = z
   .string()
-  .regex(PRINTABLE, { error: 'takes 1 to 128 printable characters' })
+  .regex(PRINTABLE, { error: 'must be 1 to 128 printable characters' })
   .refine(isAddressable, { error: NOT_ADDRESSABLE });
 /** A plain string, since the handler checks it: an unknown framework has its own error code. */
 const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'Framework that the agent is built with' });
 const metadata = z
   .record(z.string(), z.unknown())
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
-    error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
+    error: `must be an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
   });
 
 export const agentParams = z.object({ org_id: z.string(), agent_id: z.string() });

@@ -70,7 +70,7 @@ export async function putAlerts(
     if (!(percent > 0 && percent < 100))
       throw new ApiError(
         'invalid_threshold',
-        `thresholds[${String(index)}].percent: takes a number above 0 and below 100`,
+        `thresholds[${String(index)}].percent: must be a number above 0 and below 100`,
       );
   }
   const webhook_url = body.webhook_url ?? null;

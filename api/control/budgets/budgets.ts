@@ -177,7 +177,10 @@ export async function putAgentBudget(
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {
   const { soft_limit = now.soft_limit, hard_limit = now.hard_limit } = given ?? {};
   if (soft_limit !== null && hard_limit !== null && soft_limit > hard_limit)
-    throw new ApiError('invalid_request', `${field}.soft_limit: takes at most the hard limit (${String(hard_limit)})`);
+    throw new ApiError(
+      'invalid_request',
+      `${field}.soft_limit: must be at most the hard limit (${String(hard_limit)})`,
+    );
   return { soft_limit, hard_limit };
 }
 

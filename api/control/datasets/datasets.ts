@@ -77,7 +77,7 @@ export async function createDataset(
   const texts = items.map((item) => canonicalJson(item));
   const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
   if (large >= 0)
-    throw new ApiError('invalid_request', `items[${String(large)}]: takes at most ${String(ITEM_BYTES_MAX)} bytes`);
+    throw new ApiError('invalid_request', `items[${String(large)}]: must have at most ${String(ITEM_BYTES_MAX)} bytes`);
   const digest = createHash('sha256')
     .update(`[${texts.join(',')}]`)
     .digest('hex');

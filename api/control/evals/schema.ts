@@ -35,7 +35,7 @@ export const createEvalBody = z
   })
   .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) !== null || (some ?? null) !== null, {
     path: ['trace_ids'],
-    error: 'is missing: takes trace_ids or sample',
+    error: 'is missing: give trace_ids or sample',
   })
   .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) === null || (some ?? null) === null, {
     path: ['sample'],

@@ -27,14 +27,15 @@ const repriceBody = z
   })
   .superRefine(({ since, until }, ctx) => {
     const days = (Date.parse(until) - Date.parse(since)) / DAY_MS;
-    if (days <= 0) ctx.addIssue({ code: 'custom', path: ['until'], message: 'takes a time after since' });
+    if (days <= 0) ctx.addIssue({ code: 'custom', path: ['until'], message: 'must be a time after since' });
     if (days > RANGE_DAYS_MAX)
       ctx.addIssue({
         code: 'custom',
         path: ['until'],
-        message: `takes a time at most ${String(RANGE_DAYS_MAX)} days after since`,
+        message: `must be a time at most ${String(RANGE_DAYS_MAX)} days after since`,
       });
-    if (Date.parse(since) < 0) ctx.addIssue({ code: 'custom', path: ['since'], message: 'takes a time from 1970 on' });
+    if (Date.parse(since) < 0)
+      ctx.addIssue({ code: 'custom', path: ['since'], message: 'must be a time from 1970 on' });
   });
 
 const repriceAnswer = z

@@ -16,7 +16,7 @@ const runBody = z.object({
   now: z.iso
     .datetime({ offset: true })
     .refine((text) => Date.parse(text) >= Date.parse(FIRST_NOW) && Date.parse(text) <= Date.parse(LAST_NOW), {
-      error: `takes a time from ${FIRST_NOW} to ${LAST_NOW}`,
+      error: `must be a time from ${FIRST_NOW} to ${LAST_NOW}`,
     })
     .optional()
     .describe(`Time as of which the job runs, from ${FIRST_NOW} to ${LAST_NOW}. Defaults to the current time`),

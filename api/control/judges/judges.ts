@@ -184,7 +184,7 @@ function ruleOf(body: RuleBody): JudgeRule {
       throw new ApiError('invalid_request', `rule.${parameter}: is not a parameter of ${type}`);
   }
   if (type === 'max_length' && !Number.isInteger(body.max))
-    throw new ApiError('invalid_request', 'rule.max: takes a whole number of characters');
+    throw new ApiError('invalid_request', 'rule.max: must be a whole number of characters');
   const fields = [...new Set(body.fields ?? (READS_FIELDS.has(type) ? DEFAULT_FIELDS : []))];
   const rule: JudgeRule = { type, fields, ...(needed === null ? {} : { [needed]: body[needed] }) };
   try {
@@ -215,7 +215,7 @@ function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | '
   if (off !== null)
     throw new ApiError(
       'invalid_request',
-      `threshold.${off}: takes a number on the judge's scale, from ${String(first)} to ${String(last)}`,
+      `threshold.${off}: must be a number on the judge's scale, from ${String(first)} to ${String(last)}`,
     );
 }
 
@@ -243,7 +243,7 @@ function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (bytes > JUDGE_BYTES_MAX)
     throw new ApiError(
       'invalid_request',
-      `body: a judge takes at most ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
+      `body: a judge must have at most ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
     );
   const others = own.reduce((sum, one) => (one === before ? sum : sum + bytesOf(one)), 0);
   if (others + bytes <= JUDGES_BYTES_ORG_MAX) return;

@@ -64,14 +64,14 @@ const rubric = z.unknown().meta({
 export const rubricShape = z.strictObject({
   scale: z
     .array(z.number())
-    .min(2, { error: 'takes at least two numbers' })
+    .min(2, { error: 'must have at least two numbers' })
     .max(LIST_MAX)
     .refine((scale) => scale.every((value, index) => index === 0 || value > (scale[index - 1] ?? -Infinity)), {
-      error: 'takes numbers that rise',
+      error: 'must be rising numbers',
     }),
   criteria: z
     .array(z.string().trim().min(1).max(CRITERION_CHARS_MAX))
-    .min(1, { error: 'takes at least one text' })
+    .min(1, { error: 'must have at least one text' })
     .max(CRITERIA_MAX),
 });
 
@@ -79,7 +79,7 @@ const threshold = z
   .strictObject({ pass: z.number(), warn: z.number().nullish() })
   .refine(({ pass, warn }) => warn == null || warn <= pass, {
     path: ['warn'],
-    error: 'takes a number up to threshold.pass',
+    error: 'must be a number up to threshold.pass',
   })
   .describe(
     "A score of at least pass has the verdict pass, of at least warn the verdict warn, any other score fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",

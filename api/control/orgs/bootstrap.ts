@@ -36,7 +36,7 @@ export async function bootstrapOrg(
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
   if (owner !== undefined && owner !== org_id)
     throw new Error(
-      `SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the organization ${owner}; takes a key of ${org_id} or a new one`,
+      `SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the organization ${owner}; must be a key of ${org_id} or a new one`,
     );
   if (!(await deps.keys.wasMade(hashKey(raw)))) await makeKey(deps, org_id, raw);
   return rawKey === undefined ? raw : null;

@@ -17,7 +17,7 @@ export const createGrantBody = z.strictObject({
   expires_at: z
     .string()
     .max(64)
-    .refine((text) => isoMillis(text) <= EXPIRES_MS_MAX, { error: 'takes an ISO 8601 time, up to the year 9999' })
+    .refine((text) => isoMillis(text) <= EXPIRES_MS_MAX, { error: 'must be an ISO 8601 time, up to the year 9999' })
     .meta({ format: 'date-time', description: 'When the grant ends; must be in the future' }),
 });
 export type CreateGrantBody = z.infer<typeof createGrantBody>;

@@ -43,7 +43,7 @@ export async function createGrant(
   if (foreign >= 0)
     throw new ApiError(
       'invalid_request',
-      `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`,
+      `permissions[${String(foreign)}]: on a ${resource.type} must be ${grantable.join(', ')}`,
     );
   const expires = isoMillis(body.expires_at);
   if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');

@@ -8,7 +8,7 @@ const USER_ID_CHARS_MAX = 128;
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
 const orgId = z
   .string()
-  .regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' })
+  .regex(ORG_ID_PATTERN, { error: 'must be 1 to 128 of letters, digits, _ . -' })
   .refine(isAddressable, { error: NOT_ADDRESSABLE });
 const name = z.string().trim().min(1).max(200);
 const userId = z.string().min(1).max(USER_ID_CHARS_MAX).refine(isAddressable, { error: NOT_ADDRESSABLE });
@@ -58,7 +58,7 @@ export const orgAnswer = orgItem.extend({ org: orgItem }).meta({ id: 'OrgAnswer'
 export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
 
 const scopes = z
-  .array(z.enum(SCOPES, { error: `takes scopes of this list: ${SCOPES.join(', ')}` }))
+  .array(z.enum(SCOPES, { error: `must be scopes of this list: ${SCOPES.join(', ')}` }))
   .min(1)
   .max(SCOPES.length);
 

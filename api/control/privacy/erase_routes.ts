@@ -17,14 +17,16 @@ const VALUE_CHARS_MAX = 1024;
 const eraseBody = z.strictObject({
   attribute: z
     .string()
-    .max(ATTRIBUTE_CHARS_MAX, { error: `takes at most ${String(ATTRIBUTE_CHARS_MAX)} characters` })
-    .regex(/^(?!\s*$)\P{Cc}+$/u, { error: 'takes user_id, session_id, agent_id, trace_id or the name of an attribute' })
+    .max(ATTRIBUTE_CHARS_MAX, { error: `must have at most ${String(ATTRIBUTE_CHARS_MAX)} characters` })
+    .regex(/^(?!\s*$)\P{Cc}+$/u, {
+      error: 'must be user_id, session_id, agent_id, trace_id or the name of an attribute',
+    })
     .describe('user_id, session_id, agent_id, trace_id, or the name of a top-level field of attributes'),
   value: z
     .string()
-    .min(1, { error: 'takes at least one character' })
-    .max(VALUE_CHARS_MAX, { error: `takes at most ${String(VALUE_CHARS_MAX)} characters` })
-    .refine((value) => value.trim() !== '', { error: 'takes more than white space' })
+    .min(1, { error: 'must have at least one character' })
+    .max(VALUE_CHARS_MAX, { error: `must have at most ${String(VALUE_CHARS_MAX)} characters` })
+    .refine((value) => value.trim() !== '', { error: 'must contain more than white space' })
     .describe('The whole value as text. A number or boolean as it was sent'),
 });
 

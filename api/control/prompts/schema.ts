@@ -6,7 +6,7 @@ import { offsetQuery } from '../../http/pagination.ts';
 
 const versionGiven = z
   .union([promptVersion.refine(isAddressable, { error: NOT_ADDRESSABLE }), z.int().min(0).transform(String)], {
-    error: 'takes 1 to 64 of letters, digits, _ . -',
+    error: 'must be 1 to 64 of letters, digits, _ . -',
   })
   .meta({ type: 'string', description: 'Defaults to the next whole number' });
 

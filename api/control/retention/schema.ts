@@ -13,7 +13,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 const day = z
   .string()
   .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms) && ms >= 0, { error: 'takes a date (YYYY-MM-DD)' })
+  .refine((ms) => !Number.isNaN(ms) && ms >= 0, { error: 'must be a date (YYYY-MM-DD)' })
   .transform(dayOf)
   .meta({ type: 'string', format: 'date' });
 
@@ -22,9 +22,9 @@ export const restoreBody = z
     since: day.optional().describe('First day, UTC, on which spans began'),
     until: day.optional().describe('Last day, UTC, inclusive'),
     trace_ids: z
-      .array(z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, { error: 'takes the id of a trace' }))
-      .min(1, { error: 'takes at least one id; leave it out for every trace of the days' })
-      .max(TRACE_IDS_MAX, { error: `takes at most ${String(TRACE_IDS_MAX)} ids` })
+      .array(z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, { error: 'must be the id of a trace' }))
+      .min(1, { error: 'must have at least one id; leave it out for every trace of the days' })
+      .max(TRACE_IDS_MAX, { error: `must have at most ${String(TRACE_IDS_MAX)} ids` })
       .optional()
       .describe('Only these traces'),
   })
@@ -33,10 +33,10 @@ export const restoreBody = z
       context.addIssue({
         code: 'custom',
         path: ['since'],
-        message: 'takes days (since, until) or trace_ids: there is nothing else to restore',
+        message: 'must have days (since, until) or trace_ids: there is nothing else to restore',
       });
     if (since !== undefined && until !== undefined && until < since)
-      context.addIssue({ code: 'custom', path: ['until'], message: 'takes a day that is not before since' });
+      context.addIssue({ code: 'custom', path: ['until'], message: 'must be a day that is not before since' });
   });
 
 export function restoreArgsOf({ since, until, trace_ids }: z.output<typeof restoreBody>): RestoreArgs {

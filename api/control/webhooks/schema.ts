@@ -23,7 +23,7 @@ const eventName = z
   .meta({ enum: [...NAMES, 'cost_anomaly'] });
 const events = z
   .array(eventName)
-  .min(1, { error: 'takes at least one event of the catalog' })
+  .min(1, { error: 'must have at least one event of the catalog' })
   .max(2 * NAMES.length)
   .transform((names) => [...new Set(names)])
   .meta({ description: 'Events of the catalog. cost_anomaly is accepted for cost.anomaly' });
@@ -32,7 +32,7 @@ const secret = z
   .string()
   .min(1)
   .max(SECRET_CHARS_MAX)
-  .regex(/^[\x21-\x7e]+$/, { error: 'takes letters, digits and signs of ASCII, without spaces' })
+  .regex(/^[\x21-\x7e]+$/, { error: 'must be letters, digits and signs of ASCII, without spaces' })
   .describe('Key that signs the deliveries (HMAC-SHA256). Generated if left out');
 
 export const createBody = z.strictObject({
@@ -56,7 +56,7 @@ export const rotateBody = z.strictObject({ secret: secret.optional() });
 export const webhookParams = z.object({ org_id: z.string(), webhook_id: z.string() });
 export const letterParams = z.object({
   org_id: z.string(),
-  event_id: z.string().regex(/^[A-Za-z0-9_=-]{1,128}$/, { error: 'takes the id of an event' }),
+  event_id: z.string().regex(/^[A-Za-z0-9_=-]{1,128}$/, { error: 'must be the id of an event' }),
 });
 
 export const webhookItem = z.object({

@@ -11,7 +11,7 @@ const QUERY_WORDS_MAX = 32;
 /** A float as clients write it: 0.00001 is 1e-05 in Python, 1e-7 in JavaScript. */
 const costParam = z
   .string()
-  .regex(/^(?:\d{1,20}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,2})?$/i, { error: 'takes a number of USD, 0 or more' })
+  .regex(/^(?:\d{1,20}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,2})?$/i, { error: 'must be a number of USD, 0 or more' })
   .transform(Number);
 
 export const searchQuery = z.object({
@@ -21,7 +21,7 @@ export const searchQuery = z.object({
     .transform(queryWords)
     .refine((words) => words.length > 0, { error: 'holds no word to look for' })
     .refine((words) => words.length <= QUERY_WORDS_MAX, {
-      error: `takes at most ${String(QUERY_WORDS_MAX)} different words`,
+      error: `must have at most ${String(QUERY_WORDS_MAX)} different words`,
     })
     .meta({
       type: 'string',

@@ -9,7 +9,7 @@ const FIELD_CHARS_MAX = 256;
 const field = z
   .string()
   .max(FIELD_CHARS_MAX)
-  .refine(isCompareField, { error: `takes ${COMPARE_FIELDS.join(', ')} or judge_score.<name of a judge>` });
+  .refine(isCompareField, { error: `must be ${COMPARE_FIELDS.join(', ')} or judge_score.<name of a judge>` });
 
 export const compareBody = z.strictObject({
   baseline_trace_id: z.string().min(1),

@@ -13,7 +13,7 @@ const DURATION_MAX_MS = 1_000_000_000_000;
 
 const durationParam = z
   .string()
-  .regex(/^\d{1,12}$/, { error: 'takes whole milliseconds' })
+  .regex(/^\d{1,12}$/, { error: 'must be whole milliseconds' })
   .transform(Number)
   .pipe(z.int().max(DURATION_MAX_MS));
 const searchParam = z
@@ -22,7 +22,7 @@ const searchParam = z
   .transform((text) => (text.trim() === '' ? undefined : parseSearch(text)))
   .refine((search) => search !== null, { error: 'holds no word to look for' })
   .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, {
-    error: `takes at most ${String(SEARCH_WORDS_MAX)} different words`,
+    error: `must have at most ${String(SEARCH_WORDS_MAX)} different words`,
   })
   .meta({
     type: 'string',

@@ -59,7 +59,7 @@ const baseUrl = z.string().refine(
       url.hash === ''
     );
   },
-  { error: 'takes a URL beginning with http:// or https://, without a user or a query' },
+  { error: 'must be a URL beginning with http:// or https://, without a user or a query' },
 );
 
 const table = z
@@ -72,7 +72,7 @@ const table = z
             base_url: baseUrl,
             api_key_env: z
               .string()
-              .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'takes the name of an environment variable' })
+              .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable' })
               .nullish(),
             timeout_ms: z.int().min(1).max(TIMEOUT_MS_MAX).default(TIMEOUT_MS),
             model: z.string().min(1).max(NAME_LENGTH_MAX).nullish(),

@@ -43,7 +43,7 @@ export async function connectNats({ url, name, waitMs }: ConnectOptions): Promis
     ({ login }) => Object.keys(login).length > 0 && !isDeepStrictEqual(login, first.login),
   );
   if (otherLogin !== undefined)
-    throw new Error(`NATS at ${otherLogin.address}: every server of a cluster takes the login of the first`);
+    throw new Error(`NATS at ${otherLogin.address}: every server of a cluster must accept the login of the first`);
   const addresses = servers.map(({ address }) => address).join(', ');
   const deadline = performance.now() + waitMs;
   for (;;) {

@@ -276,7 +276,7 @@ export class WatchedBucket<T> {
   #checkKey(key: string): void {
     if (key.length > KEY_CHARS_MAX)
       throw new Error(
-        `bucket ${this.#options.name}: a key of ${key.length} characters; takes at most ${KEY_CHARS_MAX}`,
+        `bucket ${this.#options.name}: a key of ${key.length} characters; it must have at most ${KEY_CHARS_MAX}`,
       );
   }
 

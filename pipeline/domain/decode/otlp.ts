@@ -59,7 +59,7 @@ const DETAILS_SAID = new Set(['gen_ai.system_instructions', 'gen_ai.input.messag
  * @param receivedAt milliseconds since the epoch
  */
 export function readOtlp(value: unknown, receivedAt: number): { ok: true; event: Fields; draft: Draft } | Refusal {
-  if (!isFields(value) || !isFields(value['span'])) return { ok: false, path: 'span', message: 'takes an object' };
+  if (!isFields(value) || !isFields(value['span'])) return { ok: false, path: 'span', message: 'must be an object' };
   const { span } = value;
   const checked = otlpEvent(span, receivedAt);
   if (!checked.ok) return checked;

@@ -45,10 +45,10 @@ const isId = (value: unknown, length: number): value is string =>
  */
 export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpEvent } | Refusal {
   const { trace_id, span_id, parent_span_id = '', name, attributes } = span;
-  if (!isId(trace_id, TRACE_ID_LENGTH)) return refuse('traceId', 'takes 16 bytes');
-  if (!isId(span_id, SPAN_ID_LENGTH)) return refuse('spanId', 'takes 8 bytes');
-  if (parent_span_id !== '' && !isId(parent_span_id, SPAN_ID_LENGTH)) return refuse('parentSpanId', 'takes 8 bytes');
-  if (typeof name !== 'string') return refuse('name', 'takes a text');
+  if (!isId(trace_id, TRACE_ID_LENGTH)) return refuse('traceId', 'must be 16 bytes');
+  if (!isId(span_id, SPAN_ID_LENGTH)) return refuse('spanId', 'must be 8 bytes');
+  if (parent_span_id !== '' && !isId(parent_span_id, SPAN_ID_LENGTH)) return refuse('parentSpanId', 'must be 8 bytes');
+  if (typeof name !== 'string') return refuse('name', 'must be a text');
   const start = millisOf(span['start_time_unix_nano']);
   const end = millisOf(span['end_time_unix_nano']);
   if (!(start > 0)) return refuse('startTimeUnixNano', 'is needed');
@@ -69,7 +69,7 @@ export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpE
   if (isFields(attributes) && ('cost_usd' in attributes || 'sandbox_seconds' in attributes)) {
     const checked = amounts.safeParse(attributes);
     if (!checked.success)
-      return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'takes an amount that is not negative');
+      return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'must be an amount that is not negative');
   }
   return { ok: true, event };
 }

@@ -72,17 +72,17 @@ const SCHEMA_CHARS_A_STEP = 32;
 export function compileSchema(schema: unknown): CompiledSchema {
   if (typeof schema === 'boolean') return { check: () => (schema ? null : 'nothing is allowed'), weight: 0 };
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    throw new SchemaError('takes a JSON schema: an object');
+    throw new SchemaError('must be a JSON schema: an object');
   const { length } = JSON.stringify(schema);
   if (length > SCHEMA_CHARS_MAX)
-    throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
+    throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
   checkNodes(schema as Record<string, unknown>);
   const ajv = dialectOf(schema);
   // An id would only serve references, which are rejected.
   const own = Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id'));
   try {
     const wrong = problemOf(ajv, own);
-    if (wrong !== null) throw new SchemaError(`takes a JSON schema: ${wrong}`);
+    if (wrong !== null) throw new SchemaError(`must be a JSON schema: ${wrong}`);
     // The meta-schema has validated the schema already, and is compiled once.
     const patterns = { size: 0, count: 0 };
     const check = new ajv({
@@ -118,7 +118,7 @@ function dialectOf(schema: object): Dialect {
   const named = '$schema' in schema ? schema.$schema : DRAFT_2020;
   if (named === DRAFT_2020 || named === `${DRAFT_2020}#`) return Ajv2020;
   if (typeof named === 'string' && DRAFT_7.test(named)) return Ajv;
-  throw new SchemaError('$schema: takes draft 2020-12 or draft-07');
+  throw new SchemaError('$schema: must be draft 2020-12 or draft-07');
 }
 
 /** Returns what the meta-schema finds wrong with a schema; null when it is valid. */
@@ -170,9 +170,9 @@ function checkNodes(schema: Record<string, unknown>): void {
     if (typeof value !== 'object' || value === null) return;
     nodes += 1;
     if (nodes > SCHEMA_NODES_MAX)
-      throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_NODES_MAX)} objects and lists`);
+      throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_NODES_MAX)} objects and lists`);
     if (depth > SCHEMA_DEPTH_MAX)
-      throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_DEPTH_MAX)} levels`);
+      throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_DEPTH_MAX)} levels`);
     for (const [key, inner] of Object.entries(value)) {
       if (holds === 'keywords' && !Array.isArray(value)) {
         if (REFUSED.has(key) && inner !== false) throw new SchemaError(`${key} is not taken in the schema of a judge`);

@@ -109,7 +109,7 @@ function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
 /** Returns the error for a pattern with too many instructions, which says what would pass. */
 export function tooLarge(size: number, max: number): PatternError {
   return new PatternError(
-    `the pattern has ${String(size)} instructions once its repetitions are written out; takes at most ${String(max)}. ` +
+    `the pattern has ${String(size)} instructions once its repetitions are written out; it must have at most ${String(max)}. ` +
       'Use smaller counts in {} (a{1,20} has 41), + or * in their place, or fewer alternatives',
   );
 }

@@ -11,6 +11,7 @@ import { DEPTH_MAX, deeperThan } from '../text/nesting.ts';
 import { findEmails, findIpv4, findIpv6, mayHoldEmails } from './addresses.ts';
 import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './numbers.ts';
 import { IN_PLACE, type OwnBounds, type OwnFind, type OwnFinds, OwnPatterns, OwnSearch } from './own_patterns.ts';
+import { isRawJson, parsedJson } from '../text/raw_json.ts';
 
 /**
  * Hex digits of a hash: enough to distinguish a billion values of an organization, too few to be
@@ -378,33 +379,6 @@ function canonical(kind: string, text: string): string {
   if (kind === 'card' || kind === 'ssn' || kind === 'phone') return text.replaceAll(/\D/g, '');
   if (kind === 'email') return text.toLowerCase().replace('%40', '@');
   return kind === 'ip' ? text.toLowerCase() : text;
-}
-
-interface RawJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
-  rawJSON(text: string): unknown;
-  isRawJSON(value: unknown): boolean;
-}
-/** Part of the language since ES2026, but not yet of the compiler's library. */
-const json = JSON as unknown as RawJson;
-
-/** A number that keeps its digits as sent. */
-function isRawJson(value: object): value is { rawJSON: string } {
-  return json.isRawJSON(value);
-}
-
-/**
- * Returns the value of a JSON text, integers beyond 2^53 with all their digits; undefined when it
- * is not JSON.
- */
-function parsedJson(text: string): unknown {
-  try {
-    return json.parse(text, (_key, value, { source }) =>
-      typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined ? json.rawJSON(source) : value,
-    );
-  } catch {
-    return undefined;
-  }
 }
 
 /** Distinguishes fields whose names became equal: [EMAIL], [EMAIL] 2. */

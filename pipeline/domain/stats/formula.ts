@@ -61,7 +61,7 @@ function checkText(text: string): void {
   const foreign = FOREIGN.exec(text);
   if (foreign !== null)
     throw new Refusal(
-      `position ${String(foreign.index + 1)}: takes numbers, names, + - * / and parentheses, not ${JSON.stringify(foreign[0])}`,
+      `position ${String(foreign.index + 1)}: accepts numbers, names, + - * / and parentheses, not ${JSON.stringify(foreign[0])}`,
     );
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
@@ -101,12 +101,13 @@ function compile(node: jsep.Expression, steps: Step[]): void {
       steps.push({ kind: 'name', name: known.name });
       return;
     case 'UnaryExpression':
-      if (known.operator !== '-') throw new Refusal(`${known.operator}: is not an operator before a value; takes -`);
+      if (known.operator !== '-') throw new Refusal(`${known.operator}: is not an operator before a value; only - is`);
       compile(known.argument, steps);
       steps.push({ kind: 'negate' });
       return;
     case 'BinaryExpression':
-      if (!isOperator(known.operator)) throw new Refusal(`${known.operator}: is not an operator; takes + - * /`);
+      if (!isOperator(known.operator))
+        throw new Refusal(`${known.operator}: is not an operator; the operators are + - * /`);
       compile(known.left, steps);
       compile(known.right, steps);
       steps.push({ kind: known.operator });
@@ -122,7 +123,7 @@ function compile(node: jsep.Expression, steps: Step[]): void {
     case 'SequenceExpression':
     case 'ConditionalExpression':
     case 'ArrayExpression':
-      throw new Refusal('takes numbers, names, + - * / and parentheses');
+      throw new Refusal('accepts numbers, names, + - * / and parentheses');
   }
 }
 

@@ -23,16 +23,18 @@ export const isLocalName = (host: string): boolean => host === 'localhost' || ho
  * valid. Decimal, octal or hex spellings of an IPv4 address are that address.
  */
 export function webhookUrlProblem(text: string, { development }: { development: boolean }): string | null {
-  if (text.length > URL_CHARS_MAX) return `takes at most ${String(URL_CHARS_MAX)} characters`;
+  if (text.length > URL_CHARS_MAX) return `must have at most ${String(URL_CHARS_MAX)} characters`;
   const url = URL.parse(text);
-  if (url === null || text.trim() !== text || !/^https?:\/\//i.test(text)) return 'takes an https:// URL';
+  if (url === null || text.trim() !== text || !/^https?:\/\//i.test(text)) return 'must be an https:// URL';
   const host = hostOf(url);
   if (url.protocol === 'http:' && !(development && LOCAL_HOSTS.has(host)))
-    return development ? 'takes an https:// URL; http:// only for localhost and 127.0.0.1' : 'takes an https:// URL';
-  if (url.username !== '' || url.password !== '') return 'takes no user and password';
-  if (text.includes('#')) return 'takes no fragment';
+    return development
+      ? 'must be an https:// URL; http:// only for localhost and 127.0.0.1'
+      : 'must be an https:// URL';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
+  if (text.includes('#')) return 'must not have a fragment';
   if (development) return null;
   if (isLocalName(host) || (isIP(host) !== 0 && whyNotPublic(host) !== null))
-    return 'takes a host of the public Internet';
+    return 'must be a host of the public Internet';
   return null;
 }

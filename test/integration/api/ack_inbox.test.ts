@@ -34,5 +34,5 @@ it('a message that no server accepts, as when a cluster changes its leader, is p
 it('a cluster whose servers have different logins is rejected with the address of the server that differs', async () => {
   await expect(
     connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 }),
-  ).rejects.toThrow('NATS at 127.0.0.1:2: every server of a cluster takes the login of the first');
+  ).rejects.toThrow('NATS at 127.0.0.1:2: every server of a cluster must accept the login of the first');
 });

@@ -254,7 +254,7 @@ describe('bodies', () => {
       const { status, json } = await call(api, 'POST', `${INGEST}/${format}`, { body });
       const [named, why] = String(json?.['detail']).split(': ');
       expect([format, status, json?.['code'], named]).toEqual([format, 422, 'decode_failed', field]);
-      expect(why).toMatch(/^takes a number from 0 to \d+/);
+      expect(why).toMatch(/^must be a number from 0 to \d+/);
       expect((await logged(api)).length).toBe(before);
     }
     const nothing = anEvent({ cost_usd: null, sandbox_seconds: null, attributes: { cost_usd: null } });

@@ -204,7 +204,7 @@ describe('a name that no path can hold', () => {
     for (const name of UNADDRESSABLE) {
       const answer = await ask({ method: 'POST', template }, bodyOf(name));
       expect([name, answer.status, answer.json?.['code']]).toEqual([name, 422, 'invalid_request']);
-      expect(String(answer.json?.['detail'])).toMatch(new RegExp(`^${field}: takes `));
+      expect(String(answer.json?.['detail'])).toMatch(new RegExp(`^${field}: must `));
     }
   });
 

@@ -295,7 +295,7 @@ describe('judges', () => {
     expect([...said(large), large.json?.['detail']]).toEqual([
       422,
       'invalid_request',
-      expect.stringMatching(/^body: a judge takes at most 262144 bytes/) as string,
+      expect.stringMatching(/^body: a judge must have at most 262144 bytes/) as string,
     ]);
     let made = 0;
     let last: Answer;

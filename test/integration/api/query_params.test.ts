@@ -140,7 +140,7 @@ test('ingest stores nothing from a request with an unknown parameter', async () 
     const answer = await call(api, 'POST', `${INGEST}/${format}?${query}`, { body: { events: [anEvent()] } });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
     expect(detailOf(answer)).toMatch(
-      /^unknown query parameter (debug|api_key); this endpoint takes none$|; did you mean api_key\?$/,
+      /^unknown query parameter (debug|api_key); this endpoint accepts none$|; did you mean api_key\?$/,
     );
     expect(answer.text).not.toContain('sk_svc_');
   }

@@ -245,7 +245,7 @@ describe('prices', () => {
     [{ prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: '1' }] }, 'prices[0].output_usd_per_mtok: '],
     [
       { prices: [{ model: 'm', input_usd_per_mtok: 0.1234567890123, output_usd_per_mtok: 1 }] },
-      'prices[0].input_usd_per_mtok: takes at most 12',
+      'prices[0].input_usd_per_mtok: must have at most 12',
     ],
     [{ prices: [{ model: 'm', input_usd_per_mtok: 1e7, output_usd_per_mtok: 1 }] }, 'prices[0].input_usd_per_mtok: '],
     [
@@ -288,7 +288,7 @@ describe('anomalies', () => {
       [{ lookback_days: 366 }, 'lookback_days'],
       [{ lookback_days: 7.5 }, 'lookback_days'],
       [{ threshold: 3 }, 'threshold'],
-      [{}, 'takes z_threshold'],
+      [{}, 'must have z_threshold'],
     ] as const) {
       const answer = await put(config(), body);
       expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);

@@ -176,13 +176,13 @@ it('a change that moves a threshold off the scale is rejected and creates no ver
   const path = `/v1/judges/${judge_id}`;
   const narrow = { scale: [1, 2, 3], criteria: ['helpful'] };
   for (const [patch, detail] of [
-    [{ threshold: { pass: 7 } }, "threshold.pass: takes a number on the judge's scale, from 1 to 5"],
-    [{ rubric: narrow }, "threshold.pass: takes a number on the judge's scale, from 1 to 3"],
+    [{ threshold: { pass: 7 } }, "threshold.pass: must be a number on the judge's scale, from 1 to 5"],
+    [{ rubric: narrow }, "threshold.pass: must be a number on the judge's scale, from 1 to 3"],
     [
       { rubric: narrow, threshold: { pass: 3, warn: 0 } },
-      "threshold.warn: takes a number on the judge's scale, from 1 to 3",
+      "threshold.warn: must be a number on the judge's scale, from 1 to 3",
     ],
-    [{ threshold: { pass: 3, warn: 4 } }, 'threshold.warn: takes a number up to threshold.pass'],
+    [{ threshold: { pass: 3, warn: 4 } }, 'threshold.warn: must be a number up to threshold.pass'],
   ] as const) {
     const { status, json } = await bench.call('PATCH', path, patch);
     expect([status, json?.['code'], json?.['detail']]).toEqual([422, 'invalid_request', detail]);
@@ -246,7 +246,7 @@ it('each change of a judge creates a version, and earlier ones are kept', async 
   expect([large.status, large.json?.['detail']]).toEqual([
     422,
     expect.stringMatching(
-      /^rule\.pattern: the pattern has 1203 instructions .* takes at most 1000\. Use smaller counts in \{\}/,
+      /^rule\.pattern: the pattern has 1203 instructions .* must have at most 1000\. Use smaller counts in \{\}/,
     ),
   ]);
   const bad = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(' } });

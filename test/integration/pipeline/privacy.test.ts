@@ -140,11 +140,11 @@ describe('the policy', () => {
     [{ custom: [{ label: 'A', pattern: 'a{1000}{1000}' }] }, /^custom\[0\]\.pattern: /],
     [
       { custom: [{ label: 'A', pattern: '[a-z]{1,400}\\d|z1' }] },
-      /^custom\[0\]\.pattern: the pattern has 805 instructions.*takes at most 500/,
+      /^custom\[0\]\.pattern: the pattern has 805 instructions.*must have at most 500/,
     ],
     [
       { custom: Array.from({ length: 6 }, () => ({ label: 'A', pattern: '(?:ab){200}' })) },
-      /^custom\[4\]\.pattern: .* takes at most 2000 in all patterns together/,
+      /^custom\[4\]\.pattern: .* must have at most 2000 in all patterns together/,
     ],
     [{ custom: [{ label: 'A', pattern: 'x'.repeat(501) }] }, /^custom.*pattern/],
     [{ custom: [{ label: 'A B', pattern: 'a' }] }, /^custom.*label/],

@@ -158,7 +158,7 @@ test.each([
       422,
       expect.objectContaining({
         code: 'invalid_request',
-        detail: 'now: takes a time from 1971-01-01T00:00:00.000Z to 2099-12-31T23:59:59.999Z',
+        detail: 'now: must be a time from 1971-01-01T00:00:00.000Z to 2099-12-31T23:59:59.999Z',
       }),
     ]);
   }

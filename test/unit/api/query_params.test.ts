@@ -35,9 +35,9 @@ test.each([
 
 test('a name unlike any parameter is answered with all parameters of the endpoint', () => {
   expect(unknownParameter('zzz', ['limit', 'offset'])).toBe(
-    'unknown query parameter zzz; this endpoint takes limit, offset',
+    'unknown query parameter zzz; this endpoint accepts limit, offset',
   );
-  expect(unknownParameter('limit', [])).toBe('unknown query parameter limit; this endpoint takes none');
+  expect(unknownParameter('limit', [])).toBe('unknown query parameter limit; this endpoint accepts none');
 });
 
 test('a name of any length and any characters is compared within bounds and shown as well-formed text', () => {

@@ -35,7 +35,7 @@ describe('a policy', () => {
     expect(() => {
       checkOwnPatterns(['a', SLOW]);
     }).toThrow(
-      /^the pattern has 805 instructions once its repetitions are written out; takes at most 500\. Use smaller counts in \{\}/,
+      /^the pattern has 805 instructions once its repetitions are written out; it must have at most 500\. Use smaller counts in \{\}/,
     );
     const half = `(?:ab){${String(Math.floor(OWN_SIZE_MAX / 2) - 10)}}`;
     const error = (() => {
@@ -49,7 +49,7 @@ describe('a policy', () => {
     expect(error).toBeInstanceOf(UnusablePattern);
     expect(error).toMatchObject({
       index: 4,
-      message: expect.stringContaining(`takes at most ${String(OWN_SIZES_MAX)} in all patterns`) as string,
+      message: expect.stringContaining(`it must have at most ${String(OWN_SIZES_MAX)} in all patterns`) as string,
     });
   });
 

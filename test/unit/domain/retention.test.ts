@@ -193,11 +193,11 @@ describe('a policy', () => {
   it.each([
     [
       { full_prompt_response_days: 400 },
-      'telemetry_events.metadata_only_days: takes at least full_prompt_response_days (400); got 365',
+      'telemetry_events.metadata_only_days: must be at least full_prompt_response_days (400); got 365',
     ],
     [
       { delete_after_days: 100 },
-      'telemetry_events.delete_after_days: takes at least metadata_only_days (365), or null; got 100',
+      'telemetry_events.delete_after_days: must be at least metadata_only_days (365), or null; got 100',
     ],
     [{ full_prompt_response_days: 10, metadata_only_days: 10, delete_after_days: 10 }, null],
   ])('%j', (change, problem) => {

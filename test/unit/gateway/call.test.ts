@@ -301,7 +301,7 @@ describe('the routing table', () => {
     ['no JSON', '{', /no JSON/],
     ['no list', '{}', /array/],
     ['no upstream', '[{"model":"a","upstreams":[]}]', /\[0\]\.upstreams/],
-    ['another scheme', '[{"model":"a","upstreams":[{"base_url":"ftp://x"}]}]', /base_url: takes a URL/],
+    ['another scheme', '[{"model":"a","upstreams":[{"base_url":"ftp://x"}]}]', /base_url: must be a URL/],
     ['a user in the URL', '[{"model":"a","upstreams":[{"base_url":"http://u:p@x/v1"}]}]', /without a user/],
     [
       'an unknown field',

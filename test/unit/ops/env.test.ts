@@ -169,7 +169,7 @@ describe('settings', () => {
     ]) {
       expect([bad, problems({ SERVICE_CORS_ORIGINS: bad })]).toEqual([
         bad,
-        `SERVICE_CORS_ORIGINS: got "${bad}"; takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000`,
+        `SERVICE_CORS_ORIGINS: got "${bad}"; must be origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000`,
       ]);
     }
   });

@@ -26,7 +26,9 @@ it.each([
   's3://key:secret@bucket',
 ])('%s is not an object store, and the start says so', (url) => {
   expect(() => parseEnv({ SERVICE_OBJECT_STORE: url })).toThrow(EnvError);
-  expect(() => parseEnv({ SERVICE_OBJECT_STORE: url })).toThrow(/SERVICE_OBJECT_STORE: .*takes file:\/\/\/dir or s3:/);
+  expect(() => parseEnv({ SERVICE_OBJECT_STORE: url })).toThrow(
+    /SERVICE_OBJECT_STORE: .*must be file:\/\/\/dir or s3:/,
+  );
 });
 
 it("a bucket's credentials come from the AWS SDK's usual places", () => {

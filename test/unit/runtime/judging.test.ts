@@ -284,7 +284,7 @@ describe('judges', () => {
     expect(said.get(broken.judge_id)).toMatchObject({
       score: null,
       verdict: 'error',
-      reason: expect.stringContaining('takes at most 1000') as string,
+      reason: expect.stringContaining('must have at most 1000') as string,
     });
   });
 
