@@ -8,7 +8,7 @@ import { keyRecord } from './records/api_key.ts';
 import { budgetRecord, budgetState } from './records/budget.ts';
 import { parseAnomalyConfig } from './records/cost_config.ts';
 import { parseDataset, parseDatasetPart } from './records/dataset.ts';
-import { eraseAsk } from './records/erasure.ts';
+import { erasureRequest } from './records/erasure.ts';
 import { parseEval } from './records/eval.ts';
 import { grantRecord } from './records/grant.ts';
 import { parseIncident } from './records/incident.ts';
@@ -154,7 +154,7 @@ export const BUCKETS = {
   /** Long jobs (restore, erase) with their progress, by organization and id. */
   job_records: { tenancy: 'key', parse: parseLongJob, ttlHours: 2160 },
   /** Values whose data is to be erased, sealed, until the erasure is done or the entry expires. */
-  erase_asks: { tenancy: 'key', parse: json(eraseAsk), ttlHours: 168 },
+  erase_asks: { tenancy: 'key', parse: json(erasureRequest), ttlHours: 168 },
   /** Analysts of organizations, by user name. */
   analysts: { tenancy: 'field', parse: json(analystRecord) },
   /** Lease and last run of each scheduled job. */

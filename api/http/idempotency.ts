@@ -62,7 +62,7 @@ const record = z.discriminatedUnion('state', [
 ]);
 type IdempotencyRecord = z.infer<typeof record>;
 type Lock = Extract<IdempotencyRecord, { state: 'running' }>;
-type Kept = Extract<IdempotencyRecord, { state: 'done' | 'packed' }>;
+type StoredOutcome = Extract<IdempotencyRecord, { state: 'done' | 'packed' }>;
 
 /** A stored response. */
 export interface StoredAnswer {
@@ -273,7 +273,7 @@ async function keptOf(
   { status, body }: StoredAnswer,
   fingerprint: string,
   { key, sealWith }: IdempotentRequest,
-): Promise<Kept | null> {
+): Promise<StoredOutcome | null> {
   const length = Buffer.byteLength(body);
   if (length > PACKED_BYTES_MAX) return null;
   const state = length > ANSWER_BYTES_MAX ? 'packed' : 'done';
@@ -286,7 +286,7 @@ async function keptOf(
 }
 
 async function openAnswer(
-  { state, status, sealed, body }: Kept,
+  { state, status, sealed, body }: StoredOutcome,
   { key, sealWith }: IdempotentRequest,
 ): Promise<StoredAnswer> {
   const bytes = sealed

@@ -18,7 +18,7 @@ export const TRACE_NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'cross_or
  * @param mayCome error codes that may mean that the events have not landed yet
  * @throws whatever `find` throws, at once where waiting cannot help
  */
-export async function landed<T>(
+export async function awaitLanding<T>(
   find: () => Promise<T>,
   mayCome: readonly ErrorCode[],
   signal: AbortSignal,

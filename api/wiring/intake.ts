@@ -1,7 +1,7 @@
 // Wires the intake of telemetry: the publisher to the ingest log, the backlog shares that follow
 // it, the disk watch, and the gateway calls in progress.
 import type { ServerResponse } from 'node:http';
-import { hearLanded } from '../../ops/exchange/landing_reports.ts';
+import { followLandingReports } from '../../ops/exchange/landing_reports.ts';
 import { DiskWatch } from '../../ops/platform/disk_watch.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { BacklogShares } from '../admission/backlog_shares.ts';
@@ -24,7 +24,7 @@ export async function openIntake(parts: WiringParts, partitions: number): Promis
   const { log, tracked, waits, onProblem } = parts;
   const disk = await watchDisk(parts);
   const backlog = new BacklogShares(partitions);
-  const stopHearing = hearLanded(
+  const stopHearing = followLandingReports(
     log.nc,
     (landings) => {
       backlog.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));

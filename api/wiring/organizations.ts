@@ -1,13 +1,13 @@
 // Wires organizations with their members and settings, and the long jobs; creates the first
 // organization of a new service.
 import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
-import { EraseAsks } from '../../ops/exchange/erase_requests.ts';
+import { ErasureRequests } from '../../ops/exchange/erase_requests.ts';
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import {
-  askForJob,
-  beginJob,
-  checkJobRoom,
+  createJob,
+  createJobOnce,
+  checkOpenJobs,
   findJob,
   jobRecordRoutes,
   operatorJobRoutes,
@@ -61,13 +61,13 @@ export async function jobSliceRoutes(parts: WiringParts, stores: Stores, sealer:
   const { env, log, tracked, now } = parts;
   const { orgs, deletions, piiPolicies, retention, jobs } = stores;
   const records = { records: jobs, now };
-  const ask = askForJob.bind(null, records);
-  const eraseAsks = await EraseAsks.open(log, sealer);
+  const ask = createJob.bind(null, records);
+  const eraseAsks = await ErasureRequests.open(log, sealer);
   const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
   return [
     privacyRoutes({ policies: piiPolicies, sealer }),
     eraseRoutes({
-      checkRoom: checkJobRoom.bind(null, records),
+      checkRoom: checkOpenJobs.bind(null, records),
       keep: (org_id, value) => eraseAsks.create(org_id, value),
       ask,
     }),
@@ -76,7 +76,7 @@ export async function jobSliceRoutes(parts: WiringParts, stores: Stores, sealer:
       orgs,
       deletions,
       bootstrapOrgId: env.SERVICE_BOOTSTRAP_ORG_ID,
-      begin: beginJob.bind(null, records),
+      begin: createJobOnce.bind(null, records),
       jobOf: findJob.bind(null, records),
       now,
     }),

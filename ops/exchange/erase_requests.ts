@@ -2,14 +2,14 @@
 // the API writes them, a worker reads them.
 import { randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
-import { eraseAsk, eraseAskContext, eraseAskKey, type EraseAsk } from '../../schemas/records/erasure.ts';
+import { erasureRequest, eraseAskContext, eraseAskKey, type ErasureRequest } from '../../schemas/records/erasure.ts';
 import type { Sealer } from '../platform/sealing.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 
 /** The value to look for, or the result of the erasure. */
-export type EraseAskState = { value: string; result: null } | { value: null; result: Record<string, unknown> };
+export type ErasureRequestState = { value: string; result: null } | { value: null; result: Record<string, unknown> };
 
-export class EraseAsks {
+export class ErasureRequests {
   readonly #kv: KV;
   readonly #sealer: Sealer;
 
@@ -18,8 +18,8 @@ export class EraseAsks {
     this.#sealer = sealer;
   }
 
-  static async open(log: Log, sealer: Sealer): Promise<EraseAsks> {
-    return new EraseAsks(await log.bucket('erase_asks'), sealer);
+  static async open(log: Log, sealer: Sealer): Promise<ErasureRequests> {
+    return new ErasureRequests(await log.bucket('erase_asks'), sealer);
   }
 
   /** Stores a value. @returns the id of the request, under which a worker reads the value */
@@ -36,10 +36,10 @@ export class EraseAsks {
    * Returns a request's value or result; null when it has expired. @throws SealBroken when the
    * encryption key has changed
    */
-  async read(org_id: string, ask_id: string): Promise<EraseAskState | null> {
+  async read(org_id: string, ask_id: string): Promise<ErasureRequestState | null> {
     const entry = await this.#kv.get(eraseAskKey(org_id, ask_id));
     if (entry?.operation !== 'PUT') return null;
-    const { sealed, result } = eraseAsk.parse(entry.json());
+    const { sealed, result } = erasureRequest.parse(entry.json());
     if (result !== null) return { value: null, result };
     return sealed === null ? null : { value: this.#sealer.open(sealed, eraseAskContext(org_id)), result: null };
   }
@@ -50,4 +50,4 @@ export class EraseAsks {
   }
 }
 
-const encoded = (ask: EraseAsk): string => JSON.stringify(ask);
+const encoded = (ask: ErasureRequest): string => JSON.stringify(ask);

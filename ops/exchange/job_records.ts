@@ -5,7 +5,7 @@ import type { ReportProblem } from '../platform/report_problem.ts';
 import { type LongJob, longJobKey, parseLongJob } from '../../schemas/records/job_record.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 import { watch } from '../platform/nats/watch.ts';
-import { type Held, RevisionConflict, type WatchedBucket } from '../platform/nats/watched_bucket.ts';
+import { type BucketEntry, RevisionConflict, type WatchedBucket } from '../platform/nats/watched_bucket.ts';
 
 /** Maximum number of an organization's jobs that are not over; further ones are rejected. */
 export const OPEN_JOBS_MAX = 20;
@@ -48,7 +48,7 @@ export class JobRecords {
   }
 
   /** Yields every job with its revision. */
-  *held(): Iterable<Held<LongJob>> {
+  *held(): Iterable<BucketEntry<LongJob>> {
     for (const [, held] of this.#bucket.entries()) yield held;
   }
 

@@ -79,7 +79,7 @@ export class JudgeQuotas {
   }
 
   /** Takes back the count of a call that was never answered. */
-  async giveBack({ org_id, period_start }: JudgeQuota): Promise<void> {
+  async release({ org_id, period_start }: JudgeQuota): Promise<void> {
     await this.#inTurn(org_id, () =>
       this.#change(org_id, (use) =>
         use?.period_start === period_start && use.used > 0 ? { ...use, used: use.used - 1 } : null,

@@ -4,7 +4,7 @@
 // landing wrote for organizations with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { ReportProblem } from '../platform/report_problem.ts';
-import { type Landing, LANDINGS_SUBJECT, landingsShape } from '../../schemas/signals/landing_reports.ts';
+import { type LandingReport, LANDINGS_SUBJECT, landingsShape } from '../../schemas/signals/landing_reports.ts';
 import { MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 
 /** Maximum rows and bytes of one message; a landing with more sends several. */
@@ -18,7 +18,7 @@ const FRAME_BYTES = 16;
  * their readers read the store instead. The same holds for the rows of a report that exceeds the
  * maximum message size: the report is sent without them.
  */
-export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): void {
+export function reportLanded(nc: NatsConnection, reports: readonly LandingReport[]): void {
   const largest = Math.min(MESSAGE_BYTES_MAX, nc.info?.max_payload ?? MESSAGE_BYTES_MAX);
   let texts: string[] = [];
   let [rows, bytes] = [0, 0];
@@ -45,13 +45,13 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
   send();
 }
 
-const textOf = (report: Landing): string =>
+const textOf = (report: LandingReport): string =>
   JSON.stringify(report, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
 /** Calls back with reports of landings. @returns a function that stops it */
-export function hearLanded(
+export function followLandingReports(
   nc: NatsConnection,
-  take: (reports: readonly Landing[]) => void,
+  take: (reports: readonly LandingReport[]) => void,
   onProblem: ReportProblem,
 ): () => void {
   const subscription = nc.subscribe(LANDINGS_SUBJECT, {

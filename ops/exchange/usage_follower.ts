@@ -6,8 +6,8 @@ import type { ReportProblem } from '../platform/report_problem.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
-import type { Landing } from '../../schemas/signals/landing_reports.ts';
-import { hearLanded } from './landing_reports.ts';
+import type { LandingReport } from '../../schemas/signals/landing_reports.ts';
+import { followLandingReports } from './landing_reports.ts';
 
 /** Maximum age of an account's sums; they are read again after this time, whatever was reported. */
 const REREAD_MS = 300_000;
@@ -68,7 +68,7 @@ interface Followed {
 export class UsageFollower {
   readonly #deps: FollowerDeps;
   readonly #followed = new Map<string, Followed>();
-  readonly #reportListeners: ((reports: readonly Landing[]) => void)[] = [];
+  readonly #reportListeners: ((reports: readonly LandingReport[]) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timer: NodeJS.Timeout;
   /** Resolves once the server has the subscription; a later read misses no report. */
@@ -86,7 +86,7 @@ export class UsageFollower {
 
   constructor(deps: FollowerDeps) {
     this.#deps = deps;
-    this.#stopHearing = hearLanded(
+    this.#stopHearing = followLandingReports(
       deps.nc,
       (reports) => {
         const moved = new Set(reports.flatMap((report) => deps.ledger.landed(report)));
@@ -105,7 +105,7 @@ export class UsageFollower {
   }
 
   /** Calls back with every landing report from now on, once it is counted. */
-  onReports(listener: (reports: readonly Landing[]) => void): void {
+  onReports(listener: (reports: readonly LandingReport[]) => void): void {
     this.#reportListeners.push(listener);
   }
 

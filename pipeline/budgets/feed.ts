@@ -1,7 +1,7 @@
 // Builds the reports of landings that processes keep accounts by: how far each partition is, and
 // what the organizations with a budget used. An organization without one costs nothing. Each report
 // names the one before it, so that a process that missed one notices.
-import type { Landing } from '../../schemas/signals/landing_reports.ts';
+import type { LandingReport } from '../../schemas/signals/landing_reports.ts';
 import { addUsed } from '../domain/budgets/budget.ts';
 import type { CountedUsage } from '../landing/usage_rows.ts';
 import type { Prepared } from '../worker/prepare.ts';
@@ -33,7 +33,7 @@ export class UsageReports {
    * Returns the reports of one landing. Their rows count as reported, whether or not the reports
    * arrive.
    */
-  ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, accounts: Accounts): Landing[] {
+  ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, accounts: Accounts): LandingReport[] {
     const byPartition = Map.groupBy(
       usage.filter((counted) => accounts.isBudgeted(counted.usage.org_id)),
       (counted) => counted.partition,
@@ -49,14 +49,14 @@ export class UsageReports {
   }
 
   /** Returns a report of how far a partition is, without rows. */
-  ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): Landing {
+  ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): LandingReport {
     const reported = this.#reported.get(partition);
     const after = reported?.epoch === epoch ? reported.log_seq : 0;
     return { partition, epoch, landed_through, read_through, behind, after, log_seq: 0, rows: [] };
   }
 }
 
-type Row = Landing['rows'][number];
+type Row = LandingReport['rows'][number];
 
 const rowOf = ({ usage: total }: CountedUsage): Row => ({
   org_id: total.org_id,

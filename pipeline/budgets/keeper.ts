@@ -20,8 +20,8 @@ import {
   type DueAlert,
   projectedAlerts,
   stateIn,
-  toldBy,
-  toldState,
+  sentBy,
+  stateAfter,
 } from '../domain/budgets/alerts.ts';
 import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budgets/alert_events.ts';
 import { picoToDecimal, usdToPico } from '../domain/pricing/money.ts';
@@ -154,7 +154,9 @@ export class BudgetKeeper {
       const isNew = (state: BudgetState | undefined) => stateIn(state, start) === null;
       if (!isNew(this.#states.get(orgKey(org_id)))) continue;
       await this.#states.change(orgKey(org_id), (state) =>
-        isNew(state) ? toldState(state ?? null, { org_id, periodStart: start, told: { keys: [], crossed: {} } }) : null,
+        isNew(state)
+          ? stateAfter(state ?? null, { org_id, periodStart: start, told: { keys: [], crossed: {} } })
+          : null,
       );
       orgs++;
     }
@@ -221,9 +223,9 @@ export class BudgetKeeper {
       period_start: new Date(period.start).toISOString(),
     };
     for (const alert of alerts) await this.#send(record, alert, place, org?.owner_email ?? null);
-    const told = toldBy(alerts, now, picoToDecimal(used.cost_pico_usd));
+    const told = sentBy(alerts, now, picoToDecimal(used.cost_pico_usd));
     await this.#states.change(orgKey(org_id), (state) =>
-      toldState(state ?? null, { org_id, periodStart: period.start, told }),
+      stateAfter(state ?? null, { org_id, periodStart: period.start, told }),
     );
     return alerts.filter(({ by_threshold }) => by_threshold !== true).length;
   }

@@ -5,7 +5,7 @@ import { queueMail } from '../../ops/exchange/mail_queue.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
-import { tellLanded } from '../../ops/exchange/landing_reports.ts';
+import { reportLanded } from '../../ops/exchange/landing_reports.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { freshDelivery, publishDelivery } from '../../ops/exchange/webhook_queue.ts';
@@ -83,11 +83,11 @@ export async function openBudgets({
         isBudgeted: (org_id) => keeper.isBudgeted(org_id),
         limitedAgents: (org_id) => keeper.limitedAgents(org_id),
       });
-      if (!log.nc.isClosed()) tellLanded(log.nc, landed);
+      if (!log.nc.isClosed()) reportLanded(log.nc, landed);
     },
     reportProgress: (states) => {
       if (log.nc.isClosed()) return;
-      tellLanded(
+      reportLanded(
         log.nc,
         [...states].map((state) => reports.ofProgress(state)),
       );

@@ -9,7 +9,7 @@
 // so that no text moves to cold storage beside it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eraseArgs } from '../../schemas/records/erasure.ts';
-import type { EraseAskState } from '../../ops/exchange/erase_requests.ts';
+import type { ErasureRequestState } from '../../ops/exchange/erase_requests.ts';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { ERASED_TABLES, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
@@ -34,7 +34,7 @@ export interface EraseDeps {
   store: ErasureStore;
   cold: Pick<ColdStorage, 'removeLeftovers' | 'objectsOf' | 'rewrite'>;
   asks: {
-    read: (org_id: string, ask_id: string) => Promise<EraseAskState | null>;
+    read: (org_id: string, ask_id: string) => Promise<ErasureRequestState | null>;
     settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
   };
   /** Returns the value and all forms in which it may be stored. */

@@ -3,7 +3,7 @@
 import type { KV } from '@nats-io/kv';
 import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
-import type { Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { BucketEntry, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type DatasetItem, datasetKey, datasetPartKey, partsOf } from '../../schemas/records/dataset.ts';
 import {
@@ -42,7 +42,7 @@ export class EvalRecords {
   }
 
   /** Records with their keys and revisions, as the watch has shown them. */
-  entries(): IterableIterator<[string, Held<EvalRecord>]> {
+  entries(): IterableIterator<[string, BucketEntry<EvalRecord>]> {
     return this.#bucket.entries();
   }
 

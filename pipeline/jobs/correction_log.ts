@@ -70,7 +70,7 @@ export class CorrectionLog {
   }
 
   /** Resolves when everything that the log contains now has landed. */
-  async landed(signal: AbortSignal): Promise<void> {
+  async untilLanded(signal: AbortSignal): Promise<void> {
     const mixed = await this.#lastOf(MIXED_SUBJECT);
     const through = new Map<number, number>();
     for (let partition = 0; partition < this.#partitions; partition += 1)

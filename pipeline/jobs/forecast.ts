@@ -10,7 +10,7 @@ import { orgKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readDailyUse, readFirstUse } from '../../sql/stores/costs.ts';
 import { amountOf } from '../domain/budgets/budget.ts';
-import { stateIn, toldState } from '../domain/budgets/alerts.ts';
+import { stateIn, stateAfter } from '../domain/budgets/alerts.ts';
 import { dateOf, dayOf } from '../domain/time/days.ts';
 import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/stats/forecast.ts';
 import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
@@ -140,7 +140,7 @@ async function publishOnce(
   const id = hex16(`${event}\n${org_id}\n${period_start}\n${breach.resource}`);
   await publish({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
   await states.change(orgKey(org_id), (state) =>
-    toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),
+    stateAfter(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),
   );
   return true;
 }

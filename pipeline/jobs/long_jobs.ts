@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { ObjectStoreError } from '../../ops/platform/object_store/object_store.ts';
-import { type Held, RevisionConflict } from '../../ops/platform/nats/watched_bucket.ts';
+import { type BucketEntry, RevisionConflict } from '../../ops/platform/nats/watched_bucket.ts';
 import type { LongJob } from '../../schemas/records/job_record.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { describeFailure } from './failure.ts';
@@ -102,7 +102,7 @@ export class LongJobRunner {
   }
 
   /** Returns the oldest job without a holder, of an organization with no running job. */
-  #next(): Held<LongJob> | null {
+  #next(): BucketEntry<LongJob> | null {
     const held = [...this.#options.records.held()].filter(({ value }) => value.kind in this.#options.handlers);
     const busy = new Set(
       held.filter((one) => one.value.status === 'running' && !this.#isSilent(one)).map(({ value }) => value.org_id),
@@ -114,12 +114,12 @@ export class LongJobRunner {
     return ready.toSorted((a, b) => (a.value.created_at < b.value.created_at ? -1 : 1))[0] ?? null;
   }
 
-  #isSilent({ moved_at }: Held<LongJob>): boolean {
+  #isSilent({ moved_at }: BucketEntry<LongJob>): boolean {
     return performance.now() - moved_at > LEASE_MS / this.#hurry;
   }
 
   /** @returns false when the runner should wait before it looks again */
-  async #take({ value: job, revision }: Held<LongJob>): Promise<boolean> {
+  async #take({ value: job, revision }: BucketEntry<LongJob>): Promise<boolean> {
     const { records, workerId, now } = this.#options;
     const at = new Date(now()).toISOString();
     try {

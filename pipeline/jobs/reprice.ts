@@ -159,7 +159,7 @@ async function repriceRange(
   const { clickhouse, store, log } = deps;
   await store.check();
   // Afterwards everything that was accepted before the call has its rows.
-  await log.landed(signal);
+  await log.untilLanded(signal);
   const prices = await deps.pricesOf(asked.org_id);
   const book = createPriceBook(() => prices);
   let planned: PlannedCorrection[] = [];

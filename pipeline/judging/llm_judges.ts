@@ -60,7 +60,7 @@ export interface LlmJudgement {
 
 export interface LlmJudgesOptions {
   calls: Pick<RecordedCalls, 'call'>;
-  quotas: Pick<JudgeQuotas, 'take' | 'giveBack'>;
+  quotas: Pick<JudgeQuotas, 'take' | 'release'>;
   policyOf: (org_id: string) => Policy;
   /**
    * Returns the redactor of an organization, or null when it redacts nothing. A model may repeat
@@ -205,7 +205,7 @@ export class LlmJudges {
         this.#usedUp.set(org_id, { limit: quota.limit, until: now() + USED_UP_MS });
       throw error;
     }
-    return () => quotas.giveBack(quota);
+    return () => quotas.release(quota);
   }
 }
 

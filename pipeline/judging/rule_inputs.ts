@@ -23,7 +23,7 @@ export interface CompleteTrace extends JudgedInput {
   restored: boolean;
 }
 
-interface Held {
+interface HeldInputs {
   draft: JudgedDraft;
   stored_through: number;
   /** log_seq of the newest message in the draft, and the number of the trace's spans with it. */
@@ -35,7 +35,7 @@ interface Held {
 export class JudgedInputs {
   readonly #wants: (org_id: string) => boolean;
   readonly #bytesMax: number;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldInputs>();
   #bytes = 0;
 
   /** @param wants returns true while an organization has judges */

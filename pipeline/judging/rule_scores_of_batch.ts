@@ -8,7 +8,7 @@ import type { LandingUnit } from '../landing/lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { ScoredTrace } from './rule_scores.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
-import type { BookEvent } from '../traces/trace_events.ts';
+import type { TraceEvent } from '../traces/trace_events.ts';
 
 export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) => Promise<ScoredTrace[]>;
 
@@ -16,7 +16,7 @@ type Placed<T> = T & { partition: number };
 
 /** Results of a batch's complete traces beside their rows. */
 export interface Judging {
-  events: Placed<BookEvent>[];
+  events: Placed<TraceEvent>[];
   tasks: Placed<{ task: JudgingTask }>[];
 }
 
@@ -36,7 +36,7 @@ export interface JudgeCompletedDeps {
 export async function judgeCompleted(
   deps: JudgeCompletedDeps,
   states: ReadonlyMap<number, PartitionState>,
-  events: readonly Placed<BookEvent>[],
+  events: readonly Placed<TraceEvent>[],
   rows: Pick<LandingUnit, 'judge_scores'>,
   landed: () => Promise<void>,
 ): Promise<Judging> {
@@ -53,7 +53,7 @@ export async function judgeCompleted(
       scored.set(one.trace, one);
   }
   const scored_at = deps.now();
-  const breaches: Placed<BookEvent>[] = [];
+  const breaches: Placed<TraceEvent>[] = [];
   const tasks: Judging['tasks'] = [];
   const scoredEvents = events.map(({ complete: trace, ...event }) => {
     const result = trace === undefined ? undefined : scored.get(trace);

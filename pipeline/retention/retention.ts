@@ -26,7 +26,7 @@ import {
 import type { ColdStorage, ExportOutcome } from '../cold/cold_storage.ts';
 import { ColdDataError } from '../cold/local_file.ts';
 import { dayOf } from '../domain/time/days.ts';
-import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/traces/retention.ts';
+import { type CutoffRange, cutoffRanges, type RetainedKind, type OrgPolicy } from '../domain/traces/retention.ts';
 import type { JobContext, JobResult } from '../jobs/job.ts';
 import { CLEARED_COLUMNS, DELETED_TABLES, type DeletedTable } from './tables.ts';
 
@@ -109,7 +109,7 @@ export function createRetention(deps: RetentionDeps): (context: JobContext) => P
   };
 }
 
-const paramsOf = ({ from, until, orgs, cutoffs, others }: CutoffRange, kept: Kept): CutoffParams => ({
+const paramsOf = ({ from, until, orgs, cutoffs, others }: CutoffRange, kept: RetainedKind): CutoffParams => ({
   from,
   until,
   orgs,
@@ -276,7 +276,7 @@ async function deleteObjects(
 /** @param newest latest day that a cutoff may have */
 function conditionsOf(
   ranges: readonly CutoffRange[],
-  kept: Kept,
+  kept: RetainedKind,
   due: (cutoffs: CutoffParams) => Condition,
   newest = Infinity,
 ): Condition[] {

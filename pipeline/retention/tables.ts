@@ -3,13 +3,13 @@
 // (temporary, or of no organization), and rows that the TTL of a table deletes sooner.
 import { INACTIVE_DAYS } from '../domain/agents/agent_life.ts';
 import type { RowKey } from '../../sql/stores/retention.ts';
-import type { Kept } from '../domain/traces/retention.ts';
+import type { RetainedKind } from '../domain/traces/retention.ts';
 
 export interface DeletedTable {
   table: string;
   /** Time column by which rows are due. */
   column: string;
-  kept: Kept;
+  kept: RetainedKind;
   /**
    * True for rows of traces, which are due only once no span of theirs started after the cutoff.
    */
@@ -60,7 +60,7 @@ export interface ClearedColumn {
   /** Value after the reset: the default of the column. */
   empty: string;
   time: string;
-  kept: Kept;
+  kept: RetainedKind;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
 import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import type { StoredTrace } from './stored_trace.ts';
-import { type BookEvent, completed, started } from './trace_events.ts';
+import { type TraceEvent, completed, started } from './trace_events.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
 export interface TraceBookLimits {
@@ -58,7 +58,7 @@ interface Entry {
 /** Returns the key of a trace within its partition. */
 export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
 
-export class TraceBook {
+export class OpenTraces {
   readonly #partition: number;
   readonly #limits: TraceBookLimits;
   /** Open traces with a root, and without one, by the time of their newest event, oldest first. */
@@ -69,7 +69,7 @@ export class TraceBook {
   readonly #inputs: JudgedInputs | null;
   readonly #touched = new Set<Entry>();
   #settled: string[] = [];
-  #events: BookEvent[] = [];
+  #events: TraceEvent[] = [];
 
   constructor(
     partition: number,
@@ -285,7 +285,7 @@ export class TraceBook {
     return settled;
   }
 
-  takeEvents(): BookEvent[] {
+  takeEvents(): TraceEvent[] {
     const events = this.#events;
     this.#events = [];
     return events;
@@ -366,7 +366,7 @@ export class TraceBook {
     this.#keepDone(entry);
   }
 
-  #judgedOf({ key, state, version, restored_version }: Entry): Pick<BookEvent, 'complete'> {
+  #judgedOf({ key, state, version, restored_version }: Entry): Pick<TraceEvent, 'complete'> {
     const input = this.#inputs?.take(key, state.org_id, version) ?? null;
     return input === null ? {} : { complete: { ...input, state, version, restored: restored_version > 0 } };
   }

@@ -15,7 +15,7 @@ import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
 import { addEvent } from '../judging/rule_inputs.ts';
 import { traceKey } from './open_traces.ts';
-import type { BookEvent } from './trace_events.ts';
+import type { TraceEvent } from './trace_events.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';
 import { bounds, type BufferedTrace, type LandingEvent, type LogRead } from './tail_buffer.ts';
@@ -172,7 +172,7 @@ function landedDecision({ replay }: PartitionState, key: string, event: MeteredE
  *
  * @param decided events decided by the batch that completes the traces
  */
-export function withReleased<T extends BookEvent>(events: readonly T[], decided: readonly LandingEvent[]): T[] {
+export function withReleased<T extends TraceEvent>(events: readonly T[], decided: readonly LandingEvent[]): T[] {
   const wanted = new Map<string, LandingEvent[]>();
   for (const { complete } of events)
     if (complete !== undefined && complete.stored_through > 0 && !complete.restored)

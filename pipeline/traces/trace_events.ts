@@ -3,7 +3,7 @@ import { durationMs, type TraceState } from '../domain/traces/trace_state.ts';
 import type { CompleteTrace } from '../judging/rule_inputs.ts';
 
 /** A platform event about a trace. The trace book, judging and the PII samples make them. */
-export interface BookEvent {
+export interface TraceEvent {
   event: 'trace.started' | 'trace.completed' | 'judge.threshold_breach' | 'pii.match';
   org_id: string;
   trace_id: string;
@@ -14,7 +14,7 @@ export interface BookEvent {
   complete?: CompleteTrace;
 }
 
-export function started(state: TraceState): BookEvent {
+export function started(state: TraceState): TraceEvent {
   return {
     event: 'trace.started',
     org_id: state.org_id,
@@ -29,7 +29,7 @@ export function started(state: TraceState): BookEvent {
   };
 }
 
-export function completed(state: TraceState): BookEvent {
+export function completed(state: TraceState): TraceEvent {
   return {
     event: 'trace.completed',
     org_id: state.org_id,

@@ -1,6 +1,6 @@
 // Wiring of erasure: the handler of the long job `erase`, and the answers to requests that this
 // worker forget traces, events or organizations.
-import { EraseAsks } from '../../ops/exchange/erase_requests.ts';
+import { ErasureRequests } from '../../ops/exchange/erase_requests.ts';
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
@@ -61,7 +61,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
     hurry = 1,
   } = parts;
   const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
-  const asks = await EraseAsks.open(log, sealer);
+  const asks = await ErasureRequests.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
   const stopAnswers = answerForgets(
     log.nc,
@@ -86,7 +86,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
         log: {
           position: () => ingestPosition(log),
-          landed: (signal) => corrections.landed(signal),
+          landed: (signal) => corrections.untilLanded(signal),
           purge: (through) => purgeIngest(log, through),
           eraseDeadLetters: (org_id, isMeant, signal) => eraseDeadLetters(log, org_id, isMeant, signal),
         },

@@ -63,7 +63,7 @@ export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDelet
           buckets: new OrgBuckets(log),
           log: {
             position: () => ingestPosition(log),
-            landed: (signal) => landing.landed(signal),
+            landed: (signal) => landing.untilLanded(signal),
             purge: (through) => purgeIngest(log, through),
             purgeEvents: (signal) => purgeEvents(log, signal),
             eraseQueued: (org_id, signal) => eraseQueued(log, org_id, signal),

@@ -3,7 +3,7 @@
 //
 // Nothing here is the only copy: all of it can be rebuilt from the store and the log.
 import type { TraceBookLimits } from '../traces/open_traces.ts';
-import { TraceBook } from '../traces/open_traces.ts';
+import { OpenTraces } from '../traces/open_traces.ts';
 import type { StoredTrace } from '../traces/stored_trace.ts';
 import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import { TraceFilter } from '../traces/trace_filter.ts';
@@ -42,7 +42,7 @@ export interface PartitionState {
    * such list, because it finds no rows of them.
    */
   forgotten: Forgotten;
-  book: TraceBook;
+  book: OpenTraces;
   tail: TailBuffer;
   replay: Replay | null;
   /**
@@ -153,7 +153,7 @@ export function rebuild(
   options: RebuildOptions,
 ): PartitionState {
   window.trim();
-  const book = new TraceBook(record.partition, options.limits, known, options.inputs);
+  const book = new OpenTraces(record.partition, options.limits, known, options.inputs);
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);
   for (const trace of history.traces) {

@@ -22,7 +22,7 @@ import type { DeadEvent, StageRunner } from '../flow.ts';
 import type { StageObserver } from './stage_runner.ts';
 import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';
 import type { StoredTrace } from '../traces/stored_trace.ts';
-import type { BookEvent } from '../traces/trace_events.ts';
+import type { TraceEvent } from '../traces/trace_events.ts';
 
 /**
  * A message with the partitions for which it is new: their state was not past the message when it
@@ -53,7 +53,7 @@ export interface Prepared {
   rows: LandingUnit;
   usage: CountedUsage[];
   deadLetters: DeadLetterEntry[];
-  events: (BookEvent & { partition: number })[];
+  events: (TraceEvent & { partition: number })[];
   /** Tasks for LLM judges. */
   tasks: Judging['tasks'];
   progress: Progress[];
@@ -325,7 +325,7 @@ function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): vo
     if (state.replay !== null && logBase + state.prepared_through >= state.replay.until) state.replay = null;
 }
 
-function takeBook(state: PartitionState, rows: LandingUnit): (BookEvent & { partition: number })[] {
+function takeBook(state: PartitionState, rows: LandingUnit): (TraceEvent & { partition: number })[] {
   for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
     rows.traces.push({
       line,

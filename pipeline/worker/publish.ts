@@ -26,7 +26,7 @@ import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 import { DeadLetters, itemLetter, NoRoomForLetter } from '../queues/dead_letters.ts';
 import type { DeadLetterEntry } from './prepare.ts';
-import type { BookEvent } from '../traces/trace_events.ts';
+import type { TraceEvent } from '../traces/trace_events.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 /**
@@ -51,7 +51,7 @@ const eventBytes = ({ event_id, event, org_id, payload }: ServiceEvent): number 
  * Returns the id of a platform event: `evt_` and 16 hex digits of a hash of its contents. An event
  * that is published again has the same id.
  */
-export function serviceEventId({ event, org_id, trace_id, subject }: BookEvent): string {
+export function serviceEventId({ event, org_id, trace_id, subject }: TraceEvent): string {
   const parts = [event, org_id, trace_id, ...(subject === undefined ? [] : [subject])];
   return `evt_${hex16(parts.join('\n'))}`;
 }
@@ -78,7 +78,7 @@ export class Publisher {
   }
 
   /** Resolves once every event is stored: in EVENTS, or in DEAD_LETTERS if it exceeds the maximum message size. */
-  async publishEvents(events: readonly BookEvent[]): Promise<void> {
+  async publishEvents(events: readonly TraceEvent[]): Promise<void> {
     const records = events.values().map((event): ServiceEvent => ({
       event_id: serviceEventId(event),
       event: event.event,

@@ -14,13 +14,13 @@ export const eraseArgs = z.object({
 });
 export type EraseArgs = z.infer<typeof eraseArgs>;
 
-export const eraseAsk = z.object({
+export const erasureRequest = z.object({
   /** The value, sealed for the organization; null when the job is done. */
   sealed: z.string().nullable(),
   /** What the job did; null until it is done. */
   result: z.record(z.string(), z.unknown()).nullable(),
 });
-export type EraseAsk = z.infer<typeof eraseAsk>;
+export type ErasureRequest = z.infer<typeof erasureRequest>;
 
 export const eraseAskKey = (org_id: string, ask_id: string): string => `${orgKey(org_id)}.${ask_id}`;
 

@@ -41,4 +41,4 @@ const report = z.object({
 export const landingsShape = z.array(report);
 
 /** A landing in one partition, with the rows of the organizations that have a budget. */
-export type Landing = z.output<typeof report>;
+export type LandingReport = z.output<typeof report>;

@@ -2,7 +2,7 @@
 // which no sum of the store includes yet. The process knows it once it has counted the log
 // (backlog.ts) or once all of that log has landed, whichever comes first. Takes the end of the
 // count and reports of landings; returns since when the process knows.
-import type { Landing } from '../../../schemas/signals/landing_reports.ts';
+import type { LandingReport } from '../../../schemas/signals/landing_reports.ts';
 
 /**
  * For this long after its start, a process admits nothing for an organization with a hard limit
@@ -56,7 +56,7 @@ export class StartupBarrier {
   }
 
   /** Takes reports of landings: the sums of the store include what has landed. */
-  heard(reports: readonly Pick<Landing, 'partition' | 'read_through' | 'behind'>[]): void {
+  heard(reports: readonly Pick<LandingReport, 'partition' | 'read_through' | 'behind'>[]): void {
     if (this.#knownAt !== null) return;
     for (const { partition, read_through, behind } of reports)
       if (!behind || read_through >= this.#newest) this.#missing.delete(partition);

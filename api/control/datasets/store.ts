@@ -7,7 +7,7 @@ import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
-import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { type BucketEntry, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   type DatasetItem,
   datasetKey,
@@ -104,7 +104,7 @@ export class DatasetStore {
    * @returns the record with the revision that finishes or ends this deletion; null if the
    * organization has no such dataset
    */
-  async beginDeletion(org_id: string, dataset_id: string): Promise<Held<DatasetRecord> | null> {
+  async beginDeletion(org_id: string, dataset_id: string): Promise<BucketEntry<DatasetRecord> | null> {
     const key = datasetKey(org_id, dataset_id);
     const marked = await this.#bucket.change(key, (record) =>
       record === undefined || record.deleting === 'purging' ? null : { ...record, deleting: 'checking' },
@@ -113,7 +113,7 @@ export class DatasetStore {
   }
 
   /** Ends a deletion without deleting anything, unless another process has taken it over. */
-  async endDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
+  async endDeletion({ value, revision }: BucketEntry<DatasetRecord>): Promise<void> {
     const record = { ...value };
     delete record.deleting;
     await this.#bucket.update(datasetKey(value.org_id, value.dataset_id), record, revision).catch(unlessLost);
@@ -123,7 +123,7 @@ export class DatasetStore {
    * Deletes a marked dataset with its items. @throws RevisionConflict when another process has
    * taken over the deletion
    */
-  async finishDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
+  async finishDeletion({ value, revision }: BucketEntry<DatasetRecord>): Promise<void> {
     const key = datasetKey(value.org_id, value.dataset_id);
     if (value.deleting !== 'purging') await this.#bucket.update(key, { ...value, deleting: 'purging' }, revision);
     const held = this.#bucket.held(key);

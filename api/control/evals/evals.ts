@@ -11,7 +11,7 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { idBatches, knownTraces, readScoreStats, sampleTraces } from '../../../sql/stores/judge_scores.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { WrittenAnswers } from '../../http/written_answers.ts';
-import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
+import { awaitLanding, TRACE_NOT_YET } from '../../http/landed.ts';
 import { pageOf } from '../../http/list_pages.ts';
 import type { PageMeta } from '../../http/pagination.ts';
 import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
@@ -117,7 +117,7 @@ export async function createEval(
   const trace_ids =
     body.trace_ids == null
       ? await sampled(deps, org_id, body.sample ?? { limit: 1 }, signal)
-      : await landed(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), TRACE_NOT_YET, signal);
+      : await awaitLanding(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), TRACE_NOT_YET, signal);
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
 }
 

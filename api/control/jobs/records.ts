@@ -35,11 +35,11 @@ export interface JobRecordsDeps {
  *
  * @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs, upstream_unavailable
  */
-export async function askForJob(
+export async function createJob(
   { records, now }: JobRecordsDeps,
   { org_id, kind, args }: Pick<LongJob, 'org_id' | 'kind' | 'args'>,
 ): Promise<JobView> {
-  checkJobRoom({ records }, org_id);
+  checkOpenJobs({ records }, org_id);
   const job_id = `job_${randomBytes(8).toString('hex')}`;
   const job = newLongJob({ job_id, org_id, kind, args, created_at: new Date(now()).toISOString() });
   try {
@@ -56,7 +56,7 @@ export async function askForJob(
  *
  * @throws ApiError upstream_unavailable
  */
-export async function beginJob(
+export async function createJobOnce(
   { records, now }: JobRecordsDeps,
   given: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>,
 ): Promise<JobView> {
@@ -118,7 +118,7 @@ function getOperatorJobRoute(deps: JobRecordsDeps): Route {
 }
 
 /** @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs */
-export function checkJobRoom({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string): void {
+export function checkOpenJobs({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string): void {
   const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
   if (open.length >= OPEN_JOBS_MAX)
     throw new ApiError(

@@ -5,10 +5,10 @@
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
-import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { type BucketEntry, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
 
-type Version = Pick<Held<PromptRecord>, 'value' | 'revision'>;
+type Version = Pick<BucketEntry<PromptRecord>, 'value' | 'revision'>;
 
 interface Prompt {
   /** By version. */

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { UserScore } from '../../../schemas/codec.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ApiError, type ErrorCode } from '../../http/errors.ts';
-import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
+import { awaitLanding, TRACE_NOT_YET } from '../../http/landed.ts';
 import { pageMetaOf, type PageMeta } from '../../http/pagination.ts';
 import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
 import { readScores, readScoreTotals, readSpan } from './store.ts';
@@ -42,7 +42,7 @@ export async function giveScore(
   author: { type: 'user' | 'api_key'; id: string },
   signal: AbortSignal,
 ): Promise<ScoreItem> {
-  const place = await landed(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
+  const place = await awaitLanding(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
   const { data_type, number, text } = parts(body.value);
   const score: UserScore = {
     score_id: `score_${randomUUID().replaceAll('-', '')}`,

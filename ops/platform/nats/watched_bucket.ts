@@ -23,7 +23,7 @@ const CHANGE_TRIES_MAX = 20;
  */
 export class RevisionConflict extends Error {}
 
-export interface Held<T> {
+export interface BucketEntry<T> {
   value: T;
   revision: number;
   /**
@@ -33,7 +33,7 @@ export interface Held<T> {
   moved_at: number;
 }
 
-type Listener<T> = (key: string, held: Held<T> | null) => void;
+type Listener<T> = (key: string, entry: BucketEntry<T> | null) => void;
 
 export interface WatchedBucketOptions<T> {
   /** Name of the bucket, for messages. */
@@ -52,12 +52,12 @@ export class WatchedBucket<T> {
   readonly #kv: KV;
   readonly #options: WatchedBucketOptions<T>;
   readonly #listeners = new Set<Listener<T>>();
-  #held = new Map<string, Held<T>>();
+  #held = new Map<string, BucketEntry<T>>();
   /**
    * What the load under way has read; it replaces #held once the load is complete. Null marks a
    * deleted key.
    */
-  #loading: Map<string, Held<T> | null> | null = null;
+  #loading: Map<string, BucketEntry<T> | null> | null = null;
   /**
    * Revisions of this process's own deletions that the watch has not delivered yet, so that an
    * older value cannot come back.
@@ -99,11 +99,11 @@ export class WatchedBucket<T> {
   }
 
   /** Returns the value with its revision, for a compare-and-swap write. */
-  held(key: string): Held<T> | undefined {
+  held(key: string): BucketEntry<T> | undefined {
     return this.#held.get(key);
   }
 
-  entries(): IterableIterator<[string, Held<T>]> {
+  entries(): IterableIterator<[string, BucketEntry<T>]> {
     return this.#held.entries();
   }
 
@@ -209,7 +209,7 @@ export class WatchedBucket<T> {
   async #load(): Promise<void> {
     const generation = ++this.#generation;
     this.#stopWatch?.();
-    const loading = new Map<string, Held<T> | null>();
+    const loading = new Map<string, BucketEntry<T> | null>();
     this.#loading = loading;
     const empty = (await this.#kv.status()).values === 0;
     const watch = await this.#kv.watch();
@@ -307,7 +307,7 @@ export class WatchedBucket<T> {
   }
 
   #apply(key: string, value: T, revision: number, moved_at = performance.now()): void {
-    const held: Held<T> = { value, revision, moved_at };
+    const held: BucketEntry<T> = { value, revision, moved_at };
     if (this.#loading !== null && revision > (this.#loading.get(key)?.revision ?? 0)) this.#loading.set(key, held);
     if (revision <= Math.max(this.#held.get(key)?.revision ?? 0, this.#deleted.get(key) ?? 0)) return;
     this.#held.set(key, held);
@@ -326,7 +326,7 @@ export class WatchedBucket<T> {
    * Replaces the values in memory by those of a load, whatever their revisions are: the bucket is
    * authoritative.
    */
-  #swap(loaded: Map<string, Held<T> | null>): void {
+  #swap(loaded: Map<string, BucketEntry<T> | null>): void {
     const before = this.#held;
     this.#held = new Map();
     this.#loading = null;
@@ -335,7 +335,7 @@ export class WatchedBucket<T> {
     for (const [key, held] of this.#held) if (before.get(key)?.revision !== held.revision) this.#tell(key, held);
   }
 
-  #tell(key: string, held: Held<T> | null): void {
+  #tell(key: string, held: BucketEntry<T> | null): void {
     for (const listener of this.#listeners) listener(key, held);
   }
 }

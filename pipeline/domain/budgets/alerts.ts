@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
  * Maximum keys remembered for one period: twice the number that all limits of an organization and
  * its agents can produce.
  */
-const TOLD_MAX = 10_000;
+const SENT_KEYS_MAX = 10_000;
 /** Maximum periods remembered for an organization. */
 const PERIODS_MAX = 6;
 /** Percentages closer than this are equal: they are quotients of binary fractions. */
@@ -79,7 +79,7 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
     due.push(
       ...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS),
     );
-  const untold = untoldOf(due, told);
+  const untold = unsentOf(due, told);
   return untold.map((alert) =>
     untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert,
   );
@@ -106,16 +106,16 @@ export function projectedAlerts(budget: BudgetNow, told: ReadonlySet<string>): D
     return thresholds(budget, resource, amount, projectionOf(amount, budget.period, budget.now), 'projected');
   });
   const reached = (alert: DueAlert): DueAlert => ({ ...alert, key: keyOf('cumulative', alert) });
-  return untoldOf(due, told).filter((alert) => isUntold(reached(alert), told));
+  return unsentOf(due, told).filter((alert) => isUnsent(reached(alert), told));
 }
 
 /**
  * Keeps alerts that were not sent yet, once each: an organization may configure the same threshold
  * twice.
  */
-function untoldOf(due: readonly DueAlert[], told: ReadonlySet<string>): DueAlert[] {
+function unsentOf(due: readonly DueAlert[], told: ReadonlySet<string>): DueAlert[] {
   const byKey = new Map<string, DueAlert>();
-  for (const alert of due) if (isUntold(alert, told)) byKey.set(alert.key, alert);
+  for (const alert of due) if (isUnsent(alert, told)) byKey.set(alert.key, alert);
   return [...byKey.values()];
 }
 
@@ -123,7 +123,7 @@ function untoldOf(due: readonly DueAlert[], told: ReadonlySet<string>): DueAlert
  * Earlier versions stored threshold keys without a severity. A threshold that such a version sent
  * in this period is not sent again.
  */
-function isUntold({ key, kind, severity }: DueAlert, told: ReadonlySet<string>): boolean {
+function isUnsent({ key, kind, severity }: DueAlert, told: ReadonlySet<string>): boolean {
   return !told.has(key) && !(kind === 'threshold' && told.has(key.slice(0, -`:${severity}`.length)));
 }
 
@@ -202,7 +202,7 @@ export function stateIn(state: BudgetState | null | undefined, periodStart: numb
 }
 
 /** The alerts that one evaluation sent. */
-export interface Told {
+export interface SentAlerts {
   keys: readonly string[];
   /** Crossed hard limits, by scope. */
   crossed: PeriodState['crossings'];
@@ -212,7 +212,7 @@ export interface Told {
  * Returns what to remember of the alerts that were sent.
  * @param costUsd cost of the organization's use so far, decimal text
  */
-export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string): Told {
+export function sentBy(alerts: readonly DueAlert[], now: number, costUsd: string): SentAlerts {
   const at = new Date(now).toISOString();
   const hard = alerts.filter(({ kind }) => kind === 'hard');
   return {
@@ -230,14 +230,14 @@ export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string
  * Returns the state after alerts were sent in a period. Beyond PERIODS_MAX periods the earliest are
  * dropped.
  */
-export function toldState(
+export function stateAfter(
   state: BudgetState | null,
-  { org_id, periodStart, told }: { org_id: string; periodStart: number; told: Told },
+  { org_id, periodStart, told }: { org_id: string; periodStart: number; told: SentAlerts },
 ): BudgetState {
   const before = stateIn(state, periodStart) ?? { crossings: {}, told: [] };
   const period: PeriodState = {
     crossings: { ...before.crossings, ...told.crossed },
-    told: [...new Set([...before.told, ...told.keys])].slice(-TOLD_MAX),
+    told: [...new Set([...before.told, ...told.keys])].slice(-SENT_KEYS_MAX),
   };
   const periods = Object.entries({ ...state?.periods, [new Date(periodStart).toISOString()]: period }).sort(
     ([a], [b]) => (a < b ? -1 : 1),

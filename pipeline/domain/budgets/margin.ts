@@ -23,7 +23,7 @@ const DRAIN_MS = 250;
  * Time in which other processes admit events before they publish that: one turn of their event
  * loops.
  */
-const UNTOLD_MS = 25;
+const UNREPORTED_MS = 25;
 /** Requests that a process may admit before the others learn of the first. */
 const BURST = 64;
 const AHEAD = 2;
@@ -40,16 +40,16 @@ export interface View {
 
 /**
  * Returns the use that each process may admit at once.
- * @param underWay use that this process has admitted or asked another process for, and that has not
+ * @param inFlight use that this process has admitted or asked another process for, and that has not
  * ended
  * @param asked use of the request in question
  */
-export function burstOf(underWay: Used, asked: Used): Used {
+export function burstOf(inFlight: Used, asked: Used): Used {
   return {
-    tokens: AHEAD * underWay.tokens + BURST * asked.tokens,
-    storage_bytes: AHEAD * underWay.storage_bytes + BURST * asked.storage_bytes,
-    sandbox_micros: AHEAD * underWay.sandbox_micros + BURST * asked.sandbox_micros,
-    cost_pico_usd: BigInt(AHEAD) * underWay.cost_pico_usd + BigInt(BURST) * asked.cost_pico_usd,
+    tokens: AHEAD * inFlight.tokens + BURST * asked.tokens,
+    storage_bytes: AHEAD * inFlight.storage_bytes + BURST * asked.storage_bytes,
+    sandbox_micros: AHEAD * inFlight.sandbox_micros + BURST * asked.sandbox_micros,
+    cost_pico_usd: BigInt(AHEAD) * inFlight.cost_pico_usd + BigInt(BURST) * asked.cost_pico_usd,
   };
 }
 
@@ -64,7 +64,7 @@ export function isNear(
   { processes, age_ms }: Omit<View, 'burst'>,
 ): boolean {
   if (processes <= 1) return false;
-  return limit - used <= (limit * (UNTOLD_MS + age_ms)) / DRAIN_MS + processes * burst;
+  return limit - used <= (limit * (UNREPORTED_MS + age_ms)) / DRAIN_MS + processes * burst;
 }
 
 /**

@@ -10,7 +10,7 @@
 // a read of the store brought them. So use that has landed and is still reserved is counted once at
 // every moment, and an account never holds less than what was admitted here.
 import { addUsed, nothingUsed, type Used } from './budget.ts';
-import { type AskedUse, LettingIn, mergedUses, type Reservation, Reserves } from './usage_reserves.ts';
+import { type AskedUse, ReservationQueue, mergedUses, type Reservation, Reserves } from './usage_reserves.ts';
 
 export type { AskedUse, Reservation } from './usage_reserves.ts';
 
@@ -85,7 +85,7 @@ interface Settled {
 
 export class UsageLedger {
   readonly #accounts = new Map<string, Account>();
-  readonly #lettingIn = new LettingIn();
+  readonly #lettingIn = new ReservationQueue();
   /** By partition: the newest report. */
   readonly #heard = new Map<number, { epoch: number; log_seq: number }>();
   #gap = false;

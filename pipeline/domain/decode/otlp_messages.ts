@@ -181,7 +181,7 @@ function askedInEvents(events: readonly unknown[]): Asked | null {
 }
 
 function askedPlainly(attributes: Fields): Asked {
-  const key = INPUTS.find((name) => isTold(name, attributes[name]));
+  const key = INPUTS.find((name) => isFound(name, attributes[name]));
   if (key === undefined) {
     const embedded = Object.keys(attributes).filter((name) => EMBEDDED.test(name));
     return { messages: null, prompt: embedded.map((name) => textOf(attributes[name])).join('\n'), used: embedded };
@@ -200,7 +200,7 @@ function askedPlainly(attributes: Fields): Asked {
  * A JSON list that was searched for messages has none left to repeat; a text that does not parse
  * was truncated by the exporter.
  */
-function isTold(name: string, value: unknown): boolean {
+function isFound(name: string, value: unknown): boolean {
   if (textOf(value) === '') return false;
   return (name !== INPUT_MESSAGES && name !== OUTPUT_MESSAGES) || parsedList(value) === null;
 }
@@ -249,7 +249,7 @@ function answeredInEvents(events: readonly unknown[]): Answered | null {
 }
 
 function answeredPlainly(attributes: Fields): Answered {
-  const key = OUTPUTS.find((name) => isTold(name, attributes[name]));
+  const key = OUTPUTS.find((name) => isFound(name, attributes[name]));
   return key === undefined ? NOTHING_ANSWERED : { ...NOTHING_ANSWERED, response: textOf(attributes[key]), used: [key] };
 }
 

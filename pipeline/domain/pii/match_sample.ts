@@ -19,7 +19,7 @@ export interface PiiMatch {
 export function piiMatches(spans: readonly Span[]): PiiMatch[] {
   return spans.flatMap((span) => {
     const { org_id, trace_id, span_id, event_hex, redacted = [] } = span;
-    if (redacted.length === 0 || !isTold(event_hex, span_id)) return [];
+    if (redacted.length === 0 || !isReported(event_hex, span_id)) return [];
     const payload = { event: 'pii.match', org_id, trace_id, span_id, kinds: redacted } as const;
     return [{ event: 'pii.match', org_id, trace_id, subject: `${event_hex} ${span_id}`, payload }];
   });
@@ -29,6 +29,6 @@ export function piiMatches(spans: readonly Span[]): PiiMatch[] {
  * Chosen by SHA-256 over the event's hash and the span: evenly spread, and not for a sender to
  * choose.
  */
-export function isTold(event_hex: string, span_id: string): boolean {
+export function isReported(event_hex: string, span_id: string): boolean {
   return createHash('sha256').update(`${event_hex}\n${span_id}`).digest().readUInt32BE(0) % TOLD_ONE_IN === 0;
 }

@@ -7,8 +7,8 @@ import { dayOf } from '../time/days.ts';
 import { MONTHLY, periodAt, type PeriodRule } from '../budgets/period.ts';
 
 /** Kinds of data with a retention of their own in a policy. */
-export const KEPT = ['texts', 'metadata', 'telemetry', 'judge_scores', 'usage_events', 'audit_log'] as const;
-export type Kept = (typeof KEPT)[number];
+export const RETAINED_KINDS = ['texts', 'metadata', 'telemetry', 'judge_scores', 'usage_events', 'audit_log'] as const;
+export type RetainedKind = (typeof RETAINED_KINDS)[number];
 
 /** Cutoff of data that is never deleted: no day comes before it. */
 export const NEVER = -1;
@@ -16,7 +16,7 @@ export const NEVER = -1;
 /**
  * Returns the days for which an organization keeps a kind of data; null when it is never deleted.
  */
-export function keptDays(policy: RetentionPolicy, kept: Kept): number | null {
+export function retentionDays(policy: RetentionPolicy, kept: RetainedKind): number | null {
   switch (kept) {
     case 'texts':
       return policy.telemetry_events.full_prompt_response_days;
@@ -36,8 +36,8 @@ export function keptDays(policy: RetentionPolicy, kept: Kept): number | null {
  * none is. Usage of the budget's current period is never due, however short its retention: these
  * rows add up to the budget's use.
  */
-export function cutoffDay(policy: RetentionPolicy, kept: Kept, now: number, budget: PeriodRule): number {
-  const days = keptDays(policy, kept);
+export function cutoffDay(policy: RetentionPolicy, kept: RetainedKind, now: number, budget: PeriodRule): number {
+  const days = retentionDays(policy, kept);
   if (days === null) return NEVER;
   const newest = kept === 'usage_events' ? dayOf(periodAt(budget, now).start) - 1 : Infinity;
   return Math.max(NEVER, Math.min(dayOf(now) - days, newest));
@@ -61,9 +61,9 @@ export interface CutoffRange {
   until: string | null;
   orgs: string[];
   /** One for each entry of `orgs`. */
-  cutoffs: Record<Kept, number[]>;
+  cutoffs: Record<RetainedKind, number[]>;
   /** Cutoffs of every organization without a policy of its own. */
-  others: Record<Kept, number>;
+  others: Record<RetainedKind, number>;
 }
 
 /**
@@ -75,7 +75,7 @@ export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMa
   const sorted = policies.toSorted((a, b) => (a.org_id < b.org_id ? -1 : 1));
   // The default keeps usage for longer than any budget period lasts, so any period rule gives the
   // same cutoff.
-  const others = perKept((kept) => cutoffDay(DEFAULT_RETENTION, kept, now, MONTHLY));
+  const others = perRetainedKind((kept) => cutoffDay(DEFAULT_RETENTION, kept, now, MONTHLY));
   const count = Math.max(1, Math.ceil(sorted.length / orgsMax));
   return Array.from({ length: count }, (_, index) => {
     const own = sorted.slice(index * orgsMax, (index + 1) * orgsMax);
@@ -83,17 +83,17 @@ export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMa
       from: index === 0 ? '' : (own[0]?.org_id ?? ''),
       until: sorted[(index + 1) * orgsMax]?.org_id ?? null,
       orgs: own.map(({ org_id }) => org_id),
-      cutoffs: perKept((kept) => own.map(({ policy, budget }) => cutoffDay(policy, kept, now, budget))),
+      cutoffs: perRetainedKind((kept) => own.map(({ policy, budget }) => cutoffDay(policy, kept, now, budget))),
       others,
     };
   });
 }
 
 /** Returns the newest cutoff in a range: younger rows are due for no organization. */
-export function newestCutoff({ cutoffs, others }: CutoffRange, kept: Kept): number {
+export function newestCutoff({ cutoffs, others }: CutoffRange, kept: RetainedKind): number {
   return Math.max(others[kept], ...cutoffs[kept]);
 }
 
-function perKept<T>(value: (kept: Kept) => T): Record<Kept, T> {
-  return Object.fromEntries(KEPT.map((kept) => [kept, value(kept)])) as Record<Kept, T>;
+function perRetainedKind<T>(value: (kept: RetainedKind) => T): Record<RetainedKind, T> {
+  return Object.fromEntries(RETAINED_KINDS.map((kept) => [kept, value(kept)])) as Record<RetainedKind, T>;
 }

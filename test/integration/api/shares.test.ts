@@ -1,7 +1,7 @@
 // One org's flood is what that org waits for: nobody lands what is in the log here, until the test says that it has landed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BACKLOG_MIN } from '../../../api/admission/backlog_shares.ts';
-import { tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import { reportLanded } from '../../../ops/exchange/landing_reports.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';
@@ -75,7 +75,7 @@ test('an organization above its share of the log waits until its events have lan
     rows: [],
   }));
   await eventually(async () => {
-    tellLanded(api.log.nc, landings);
+    reportLanded(api.log.nc, landings);
     return (await asNoisy()).status === 200;
   });
 });

@@ -2,8 +2,8 @@
 // without living to tell, are made up for by a read, and nothing is given back before it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
-import { tellLanded } from '../../../ops/exchange/landing_reports.ts';
-import type { Landing } from '../../../schemas/signals/landing_reports.ts';
+import { reportLanded } from '../../../ops/exchange/landing_reports.ts';
+import type { LandingReport } from '../../../schemas/signals/landing_reports.ts';
 import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
@@ -36,7 +36,7 @@ const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW, org_id
     `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
     VALUES ('${org_id}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
   );
-const reported = (after: number, log_seq: number, tokens: number, epoch = 1): Landing => ({
+const reported = (after: number, log_seq: number, tokens: number, epoch = 1): LandingReport => ({
   partition: 0,
   epoch,
   landed_through: log_seq,
@@ -96,7 +96,7 @@ test('a read of the store that finds use before its landing is reported counts i
   follower.rereadAll();
   await eventually(() => reads > before, { what: 'a read after the first step of the landing' });
   expect(ledger.used(EARLY).tokens).toBe(15);
-  tellLanded(worker, [{ ...reported(0, LOG_BASE + 7, 10), landed_through: 7, rows: [{ ...use, org_id: EARLY }] }]);
+  reportLanded(worker, [{ ...reported(0, LOG_BASE + 7, 10), landed_through: 7, rows: [{ ...use, org_id: EARLY }] }]);
   await eventually(() => reads > before + 1, { what: 'the read that the first word of a partition causes' });
   expect(ledger.used(EARLY).tokens).toBe(15);
   follower.close();
@@ -140,12 +140,12 @@ test('a lost report, and a worker that died before it reported, are found by the
 
   // The first word of a partition makes it read, as what came before it cannot be known; the one after it is counted by itself.
   await land(3, 10);
-  tellLanded(worker, [reported(0, 3, 10)]);
+  reportLanded(worker, [reported(0, 3, 10)]);
   await eventually(() => ledger.used(ORG).tokens === 110, { what: 'the first word' });
   await eventually(() => reads >= 4, { what: 'the read that it caused' });
   const before = reads;
   await land(4, 5);
-  tellLanded(worker, [reported(3, 4, 5)]);
+  reportLanded(worker, [reported(3, 4, 5)]);
   await eventually(() => ledger.used(ORG).tokens === 115, { what: 'the second word' });
   expect(reads).toBe(before + 1);
 
@@ -159,12 +159,12 @@ test('a lost report, and a worker that died before it reported, are found by the
   const seen = new Set<number>();
   const look = setInterval(() => seen.add(ledger.used(ORG).tokens), 0);
   await land(5, 20);
-  tellLanded(worker, [{ ...reported(5, 0, 0), landed_through: 5, rows: [] }]);
+  reportLanded(worker, [{ ...reported(5, 0, 0), landed_through: 5, rows: [] }]);
   await eventually(() => ledger.used(ORG).storage_bytes === 28, { what: 'the lost one read' });
 
   // Landed by a worker that died; the next one only says how far it is.
   await land(6, 1000);
-  tellLanded(worker, [{ ...reported(0, 0, 0, 2), landed_through: 6, rows: [] }]);
+  reportLanded(worker, [{ ...reported(0, 0, 0, 2), landed_through: 6, rows: [] }]);
   await eventually(() => ledger.used(ORG).tokens === 1135, { what: "the dead worker's landing read" });
   clearInterval(look);
   // A look may fall before the read or after it, never in between: nothing is given back before it is counted.

@@ -57,7 +57,7 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
   await eventually(async () => (await tenant.one(seenAgents)).split('\n').length === 2, {
     what: 'when both agents were heard of',
   });
-  await new CorrectionLog(api.log, PARTITIONS).landed(AbortSignal.timeout(60_000));
+  await new CorrectionLog(api.log, PARTITIONS).untilLanded(AbortSignal.timeout(60_000));
   const heard = await tenant.one(seenAgents);
   // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
   const seen = await tenant.repriced();

@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { EraseAsks } from '../../../ops/exchange/erase_requests.ts';
+import { ErasureRequests } from '../../../ops/exchange/erase_requests.ts';
 import { JobRecords } from '../../../ops/exchange/job_records.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
@@ -23,7 +23,7 @@ let nats: TestNats;
 let cold: TestCold;
 let log: Log;
 let records: JobRecords;
-let asks: EraseAsks;
+let asks: ErasureRequests;
 let made = 0;
 const children: ChildProcess[] = [];
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
     logBytesMax: 64 * 1024 * 1024,
   });
   records = await JobRecords.open(log, () => undefined);
-  asks = await EraseAsks.open(log, await openSealer(log, undefined));
+  asks = await ErasureRequests.open(log, await openSealer(log, undefined));
 });
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');

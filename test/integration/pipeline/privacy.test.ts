@@ -4,7 +4,7 @@ import { DeliverPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { eventHex } from '../../../pipeline/domain/traces/ids.ts';
-import { isTold } from '../../../pipeline/domain/pii/match_sample.ts';
+import { isReported } from '../../../pipeline/domain/pii/match_sample.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { createTestDatabase, runStatement, type TestDatabase } from '../../support/clickhouse.ts';
@@ -281,8 +281,8 @@ test('one redaction in a thousand is reported as pii.match, once, without what w
     attributes: { note: 'told@example.com, 10.0.0.1' },
   };
   const spans = Array.from({ length: 20_000 }, (_, index) => ({ ...base, span_id: `s-${String(index)}` }));
-  const told = spans.find((event) => isTold(eventHex(JSON.stringify(event)), event.span_id));
-  const silent = spans.find((event) => !isTold(eventHex(JSON.stringify(event)), event.span_id));
+  const told = spans.find((event) => isReported(eventHex(JSON.stringify(event)), event.span_id));
+  const silent = spans.find((event) => !isReported(eventHex(JSON.stringify(event)), event.span_id));
   for (const body of [{ events: [told, silent] }, { events: [told] }])
     expect((await call(api, 'POST', `${INGEST}/custom`, { body })).status).toBe(200);
   let matches: ServiceEvent[] = [];

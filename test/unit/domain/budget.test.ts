@@ -16,8 +16,8 @@ import {
   projectedAlerts,
   projectionOf,
   stateIn,
-  toldBy,
-  toldState,
+  sentBy,
+  stateAfter,
 } from '../../../pipeline/domain/budgets/alerts.ts';
 import { eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budgets/alert_events.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/budgets/period.ts';
@@ -221,7 +221,7 @@ describe('alerts', () => {
   test('a threshold that equals the soft limit is reported once, with its own severity, and both are recorded', () => {
     expect(names(80, at(80))).toEqual(breach(80));
     expect(events(80, at(80)).map(({ payload }) => payload['severity'])).toEqual(['critical', 'critical']);
-    expect(toldBy(cumulativeAlerts(now(80, undefined, at(80)), new Set()), 0, '0').keys).toEqual([
+    expect(sentBy(cumulativeAlerts(now(80, undefined, at(80)), new Set()), 0, '0').keys).toEqual([
       'soft:tokens:80',
       'cumulative:tokens:80:critical',
     ]);
@@ -266,18 +266,21 @@ describe('alerts', () => {
       expect(projectedAlerts(now(20), new Set([key]))).toEqual([]);
   });
   test('sent alerts are kept for their period, beside those of others, with the cost at a crossing', () => {
-    const told = toldBy(cumulativeAlerts(now(100), new Set()), Date.parse('2026-06-11T00:00:00Z'), '1.5');
+    const told = sentBy(cumulativeAlerts(now(100), new Set()), Date.parse('2026-06-11T00:00:00Z'), '1.5');
     const june = { org_id: 'org_a', periodStart: period.start };
-    const first = toldState(null, { ...june, told });
+    const first = stateAfter(null, { ...june, told });
     expect(stateIn(first, period.start)).toEqual({
       crossings: { tokens: { at: '2026-06-11T00:00:00.000Z', cost_usd: '1.5', hard_limit: 100 } },
       told: ['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:50:info', 'cumulative:tokens:90:critical'],
     });
-    const more = toldState(first, { ...june, told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} } });
+    const more = stateAfter(first, {
+      ...june,
+      told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} },
+    });
     expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);
     expect(stateIn(more, period.start)?.crossings).toEqual(stateIn(first, period.start)?.crossings);
     // A fiscal year chosen by a policy began earlier; evaluating it takes nothing from the month.
-    const year = toldState(more, {
+    const year = stateAfter(more, {
       org_id: 'org_a',
       periodStart: Date.UTC(2026, 0),
       told: { keys: ['x'], crossed: {} },
@@ -289,7 +292,7 @@ describe('alerts', () => {
   test('the number of remembered periods is bounded', () => {
     let state: BudgetState | null = null;
     for (let month = 0; month < 40; month++)
-      state = toldState(state, {
+      state = stateAfter(state, {
         org_id: 'org_a',
         periodStart: Date.UTC(2026, month),
         told: { keys: ['x'], crossed: {} },

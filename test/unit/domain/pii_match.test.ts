@@ -1,6 +1,6 @@
 // The platform event pii.match: which redactions are reported.
 import { expect, it } from 'vitest';
-import { isTold, piiMatches } from '../../../pipeline/domain/pii/match_sample.ts';
+import { isReported, piiMatches } from '../../../pipeline/domain/pii/match_sample.ts';
 import { aSpan } from '../../support/spans.ts';
 
 const spans = Array.from({ length: 20_000 }, (_, index) =>
@@ -19,5 +19,5 @@ it('pii.match is published for one redaction in a thousand, and for the same one
 
 it('pii.match is not published for spans without redactions', () => {
   expect(piiMatches(spans.map((span) => ({ ...span, redacted: [] })))).toEqual([]);
-  expect(spans.some(({ event_hex, span_id }) => isTold(event_hex, span_id))).toBe(true);
+  expect(spans.some(({ event_hex, span_id }) => isReported(event_hex, span_id))).toBe(true);
 });

@@ -5,8 +5,8 @@ import { MONTHLY, periodAt, type PeriodRule } from '../../../pipeline/domain/bud
 import {
   cutoffDay,
   cutoffRanges,
-  KEPT,
-  keptDays,
+  RETAINED_KINDS,
+  retentionDays,
   newestCutoff,
   NEVER,
   type OrgPolicy,
@@ -47,8 +47,8 @@ const instant = fc.integer({ min: startOfDay(10_000), max: startOfDay(40_000) })
 describe('what is due', () => {
   it("data is due when it began its retention's whole days ago, and nothing younger", () => {
     fc.assert(
-      fc.property(policies, fc.constantFrom(...KEPT), instant, (policy, kept, now) => {
-        const kept_days = keptDays(policy, kept);
+      fc.property(policies, fc.constantFrom(...RETAINED_KINDS), instant, (policy, kept, now) => {
+        const kept_days = retentionDays(policy, kept);
         const cutoff = cutoffDay(policy, kept, now, MONTHLY);
         if (kept_days === null) expect(cutoff).toBe(NEVER);
         else {
@@ -91,7 +91,7 @@ describe('what is due', () => {
   it('what is due never shrinks as time passes, and texts are due before metadata before rows', () => {
     fc.assert(
       fc.property(policies, instant, fc.nat(startOfDay(500)), (policy, now, later) => {
-        for (const kept of KEPT)
+        for (const kept of RETAINED_KINDS)
           expect(cutoffDay(policy, kept, now + later, MONTHLY)).toBeGreaterThanOrEqual(
             cutoffDay(policy, kept, now, MONTHLY),
           );
@@ -140,14 +140,14 @@ describe('ranges of orgs', () => {
             const [range] = inside;
             const at = range?.orgs.indexOf(org) ?? -1;
             const policy = own.find(({ org_id }) => org_id === org)?.policy ?? DEFAULT_RETENTION;
-            for (const kept of KEPT) {
+            for (const kept of RETAINED_KINDS) {
               const cutoff = at === -1 ? range?.others[kept] : range?.cutoffs[kept][at];
               expect(cutoff).toBe(cutoffDay(policy, kept, now, MONTHLY));
             }
           }
           for (const range of ranges) {
             expect(range.orgs.length).toBeLessThanOrEqual(max);
-            for (const kept of KEPT)
+            for (const kept of RETAINED_KINDS)
               expect(newestCutoff(range, kept)).toBe(Math.max(range.others[kept], ...range.cutoffs[kept]));
           }
         },

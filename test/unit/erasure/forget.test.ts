@@ -1,6 +1,6 @@
 // A trace erased from the store does not return with its old state when a late event of it arrives.
 import { expect, it } from 'vitest';
-import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
+import { OpenTraces } from '../../../pipeline/traces/open_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
 const LIMITS = { graceMs: 10, idleMs: 20, openMax: 100, doneMax: 100 };
@@ -10,7 +10,7 @@ const late = aSpan({ trace_id: 'trc_ann' });
 
 for (const state of ['open', 'complete'] as const)
   it(`a trace that is ${state} is forgotten; the others stay`, () => {
-    const book = new TraceBook(0, LIMITS);
+    const book = new OpenTraces(0, LIMITS);
     book.apply(anEvent(1, ann));
     book.apply(anEvent(2, bob));
     book.takeRows();

@@ -2,8 +2,8 @@
 // count them correctly.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
-import { hearLanded, tellLanded } from '../../../ops/exchange/landing_reports.ts';
-import type { Landing } from '../../../schemas/signals/landing_reports.ts';
+import { followLandingReports, reportLanded } from '../../../ops/exchange/landing_reports.ts';
+import type { LandingReport } from '../../../schemas/signals/landing_reports.ts';
 import { type Accounts, UsageReports } from '../../../pipeline/budgets/feed.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import type { CountedUsage } from '../../../pipeline/landing/usage_rows.ts';
@@ -19,7 +19,7 @@ const PAYLOAD_MAX = 8 * MIB;
  */
 function wire() {
   const sizes: number[] = [];
-  const heard: Landing[] = [];
+  const heard: LandingReport[] = [];
   let hear: ((error: Error | null, message: { string: () => string }) => void) | undefined;
   const nc = {
     info: { max_payload: PAYLOAD_MAX },
@@ -33,7 +33,7 @@ function wire() {
       return { unsubscribe: () => undefined };
     },
   } as unknown as NatsConnection;
-  hearLanded(
+  followLandingReports(
     nc,
     (reports) => {
       for (const report of reports) heard.push(report);
@@ -45,7 +45,7 @@ function wire() {
   return { nc, sizes, heard };
 }
 
-const row = (agent_id: string, org_id = 'org_a'): Landing['rows'][number] => ({
+const row = (agent_id: string, org_id = 'org_a'): LandingReport['rows'][number] => ({
   org_id,
   agent_id,
   hour: 0,
@@ -54,7 +54,7 @@ const row = (agent_id: string, org_id = 'org_a'): Landing['rows'][number] => ({
   sandbox_micros: 0,
   cost_pico_usd: 7n,
 });
-const report = (partition: number, rows: Landing['rows'], after = 0): Landing => ({
+const report = (partition: number, rows: LandingReport['rows'], after = 0): LandingReport => ({
   partition,
   epoch: 1,
   landed_through: 5,
@@ -70,7 +70,7 @@ describe('telling', () => {
     const { nc, sizes, heard } = wire();
     const rows = Array.from({ length: 100 }, (_, index) => row(`${'é'.repeat(500)}${String(index)}`));
     const reports = Array.from({ length: 64 }, (_, partition) => report(partition, rows));
-    tellLanded(nc, reports);
+    reportLanded(nc, reports);
     expect(heard).toEqual(reports);
     expect(sizes.length).toBeGreaterThan(5);
     expect(Math.max(...sizes)).toBeLessThan(1.01 * MIB);
@@ -80,7 +80,7 @@ describe('telling', () => {
     const { nc, heard } = wire();
     const rows = Array.from({ length: 60_000 }, (_, index) => row(`${'a'.repeat(64)}${String(index)}`));
     const [before, after] = [report(0, [row('a')]), report(2, [row('b')])];
-    tellLanded(nc, [before, report(1, rows, 50), after]);
+    reportLanded(nc, [before, report(1, rows, 50), after]);
     expect(heard).toEqual([before, { ...report(1, []), after: 100, log_seq: 0 }, after]);
     const ledger = new UsageLedger();
     ledger.landed(report(1, [], 50));
@@ -94,7 +94,7 @@ describe('telling', () => {
 
   it('nothing is sent when there is nothing to report', () => {
     const { nc, sizes } = wire();
-    tellLanded(nc, []);
+    reportLanded(nc, []);
     expect(sizes).toEqual([]);
   });
 });

@@ -1,11 +1,11 @@
 // The index by organization over a watched bucket.
 import { expect, test } from 'vitest';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
-import type { Held } from '../../../ops/platform/nats/watched_bucket.ts';
+import type { BucketEntry } from '../../../ops/platform/nats/watched_bucket.ts';
 
-type Listener = (key: string, held: Held<number> | null) => void;
+type Listener = (key: string, held: BucketEntry<number> | null) => void;
 
-const held = (value: number): Held<number> => ({ value, revision: value, moved_at: 0 });
+const held = (value: number): BucketEntry<number> => ({ value, revision: value, moved_at: 0 });
 
 function aBucket(entries: Record<string, number>) {
   const listeners: Listener[] = [];

@@ -8,7 +8,7 @@ import type { JudgedStore, StoredRef } from '../../../pipeline/judging/rule_inpu
 import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
 import { OrgTime } from '../../../ops/platform/org_time.ts';
 import { scoreTraces, type ScoringDeps } from '../../../pipeline/judging/rule_scores.ts';
-import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
+import { OpenTraces } from '../../../pipeline/traces/open_traces.ts';
 import { compileJudge, type Judgement } from '../../../pipeline/judging/rule_judges.ts';
 import { judgeKey, type JudgeRecord } from '../../../schemas/records/judge.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
@@ -85,8 +85,8 @@ const deps = (
 });
 
 const limits = { graceMs: 0, idleMs: 0, openMax: 100, doneMax: 100 };
-const bookWith = (inputs: JudgedInputs): TraceBook => new TraceBook(0, limits, undefined, inputs);
-const completeOf = (book: TraceBook) => {
+const bookWith = (inputs: JudgedInputs): OpenTraces => new OpenTraces(0, limits, undefined, inputs);
+const completeOf = (book: OpenTraces) => {
   book.tick(Infinity);
   return book.takeEvents().flatMap(({ complete }) => complete ?? []);
 };
@@ -157,12 +157,12 @@ describe('what is held of open traces', () => {
 
 describe('a trace that was taken over', () => {
   const restored = async (store: GivenStore, sampled = true, over: Partial<ScoringDeps> = {}) => {
-    const before = new TraceBook(0, limits);
+    const before = new OpenTraces(0, limits);
     before.apply(anEvent(5, said('before'), { retain: sampled ? 'full' : 'summary' }));
     const row = before.takeRows();
     expect(row).toHaveLength(1);
     const book = bookWith(new JudgedInputs(() => true, 1_000_000));
-    const fresh = new TraceBook(0, limits, undefined, new JudgedInputs(() => true, 1_000_000));
+    const fresh = new OpenTraces(0, limits, undefined, new JudgedInputs(() => true, 1_000_000));
     fresh.apply(anEvent(5, said('before'), { retain: sampled ? 'full' : 'summary' }));
     const [complete] = completeOf(fresh);
     if (complete === undefined) throw new Error('no complete trace');

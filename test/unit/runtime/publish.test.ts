@@ -16,7 +16,7 @@ import {
   WHOLE_BODY_BYTES_MAX,
 } from '../../../pipeline/queues/dead_letters.ts';
 import type { DeadLetterEntry } from '../../../pipeline/worker/prepare.ts';
-import type { BookEvent } from '../../../pipeline/traces/trace_events.ts';
+import type { TraceEvent } from '../../../pipeline/traces/trace_events.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
 import {
   BODY_BYTES_HEADER,
@@ -112,7 +112,7 @@ beforeEach(() => {
 });
 
 /** Returns a trace.completed with this number of scores. */
-const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(100)): BookEvent => ({
+const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(100)): TraceEvent => ({
   event: 'trace.completed',
   org_id: 'org_a',
   trace_id,

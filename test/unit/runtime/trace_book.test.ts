@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { addSpan, emptyTrace } from '../../../pipeline/domain/traces/trace_state.ts';
-import { TraceBook, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
+import { OpenTraces, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
 
 const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10 };
-const book = (over: Partial<TraceBookLimits> = {}): TraceBook => new TraceBook(0, { ...limits, ...over });
+const book = (over: Partial<TraceBookLimits> = {}): OpenTraces => new OpenTraces(0, { ...limits, ...over });
 const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
 const SPANS_CELL = 13;
 const COST_CELL = 16;
@@ -218,7 +218,7 @@ describe('TraceBook', () => {
   });
 });
 
-function stateOf(traces: TraceBook) {
+function stateOf(traces: OpenTraces) {
   // The state as the store would return it: from the row's cells.
   traces.apply(anEvent(4));
   const row = cells(traces.takeRows().at(-2)?.line ?? '') as [
