@@ -32,7 +32,7 @@ async function runDemo(...args: string[]): Promise<{ code: number | null; output
 it('the demo shows every run that it sent, with sums that add up, and adds nothing when it is sent again', async () => {
   const first = await runDemo();
   expect(first.output).toMatch(/6 traces \(3 failed\), 53 spans: 28 model calls, 19 tool calls, 6 roots/);
-  expect(first.output).toMatch(/its sums are those of what was sent/);
+  expect(first.output).toMatch(/its sums match what was sent/);
   expect(first.code).toBe(0);
   const again = await runDemo();
   expect(again.output).toMatch(/6 of these traces were here before/);

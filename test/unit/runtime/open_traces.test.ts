@@ -10,8 +10,8 @@ const SPANS_CELL = 13;
 const COST_CELL = 16;
 const signOf = (line: string): unknown => cells(line).at(-1);
 
-describe('TraceBook', () => {
-  it('the trace book writes one row for a new trace and a pair for each change', () => {
+describe('open traces', () => {
+  it('the book of open traces writes one row for a new trace and a pair for each change', () => {
     const traces = book();
     traces.apply(anEvent(5));
     const first = traces.takeRows();
@@ -25,7 +25,7 @@ describe('TraceBook', () => {
     expect(traces.takeRows()).toEqual([]);
   });
 
-  it('the trace book reports trace.started once, and trace.completed after the grace only when nothing else arrived', () => {
+  it('the book of open traces reports trace.started once, and trace.completed after the grace only when nothing else arrived', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
     expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.started']);
@@ -48,7 +48,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents()).toEqual([]);
   });
 
-  it('the trace book waits the idle time for a trace without a root', () => {
+  it('the book of open traces waits the idle time for a trace without a root', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000, parent_span_id: 'p' })));
     traces.takeEvents();
@@ -58,7 +58,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.completed']);
   });
 
-  it('the trace book adds a late event to the rows without reporting again', () => {
+  it('the book of open traces adds a late event to the rows without reporting again', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
     traces.takeRows();
@@ -72,7 +72,7 @@ describe('TraceBook', () => {
     expect(traces.takeEvents()).toEqual([]);
   });
 
-  it('the trace book skips what a restored row contains already, and writes its pair for what is new', () => {
+  it('the book of open traces skips what a restored row contains already, and writes its pair for what is new', () => {
     const origin = book();
     origin.apply(anEvent(4));
     const stored = origin.takeRows()[0]?.line ?? '';
@@ -87,7 +87,7 @@ describe('TraceBook', () => {
     expect(cells(rows[1]?.line ?? '')[SPANS_CELL]).toBe(2);
   });
 
-  it('the trace book holds completed_through back for open traces, not for complete ones', () => {
+  it('the book of open traces holds completed_through back for open traces, not for complete ones', () => {
     const traces = book();
     traces.apply(anEvent(7, aSpan({ trace_id: 'a', received_at: 1000 })));
     traces.apply(anEvent(9, aSpan({ trace_id: 'b', received_at: 2000 })));
@@ -98,7 +98,7 @@ describe('TraceBook', () => {
     expect(traces.completedThrough(9)).toBe(9);
   });
 
-  it('the trace book completes the trace that was quiet longest when too many are open', () => {
+  it('the book of open traces completes the trace that was quiet longest when too many are open', () => {
     const traces = book({ openMax: 2 });
     for (const [seq, id] of ['a', 'b', 'c'].entries())
       traces.apply(anEvent(seq + 1, aSpan({ trace_id: id, received_at: 1000 + seq })));
@@ -108,7 +108,7 @@ describe('TraceBook', () => {
     expect(traces.openCount).toBe(2);
   });
 
-  it('the trace book asks for the row of a trace that it has forgotten, and for no other', () => {
+  it('the book of open traces asks for the row of a trace that it has forgotten, and for no other', () => {
     const traces = book({ doneMax: 1 });
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
     traces.tick(9000);
@@ -118,7 +118,7 @@ describe('TraceBook', () => {
     expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
   });
 
-  it('the trace book keeps what was restored for a batch until the batch is applied, however much it is', () => {
+  it('the book of open traces keeps what was restored for a batch until the batch is applied, however much it is', () => {
     const traces = book({ doneMax: 1 });
     const ids = ['a', 'b', 'c'];
     const stored = ids.map((trace_id) => {
@@ -140,7 +140,7 @@ describe('TraceBook', () => {
     expect(traces.missing(ids.map((trace_id) => ({ org_id: 'org_a', trace_id })))).toHaveLength(2);
   });
 
-  it('the trace book forgets no trace whose row lands beside the next batch, so that a late event in it begins no second row', () => {
+  it('the book of open traces forgets no trace whose row lands beside the next batch, so that a late event in it begins no second row', () => {
     const traces = book({ doneMax: 1 });
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
     traces.tick(9000);
@@ -155,7 +155,7 @@ describe('TraceBook', () => {
     ]);
   });
 
-  it('the trace book corrects the cost of a trace by a pair, once, and creates none for an unknown trace', () => {
+  it('the book of open traces corrects the cost of a trace by a pair, once, and creates none for an unknown trace', () => {
     const traces = book();
     traces.apply(anEvent(5, aSpan({ cost_pico_usd: 100n })));
     const [before] = traces.takeRows();
@@ -186,7 +186,7 @@ describe('TraceBook', () => {
     expect(again.takeEvents()).toEqual([]);
   });
 
-  it('the trace book keeps an open trace that is corrected behind those that are older in the log', () => {
+  it('the book of open traces keeps an open trace that is corrected behind those that are older in the log', () => {
     const traces = book();
     traces.apply(anEvent(1, aSpan({ trace_id: 'a', received_at: 1000 })));
     traces.apply(anEvent(2, aSpan({ trace_id: 'b', received_at: 1000 })));
@@ -199,7 +199,7 @@ describe('TraceBook', () => {
     expect(traces.completedThrough(9)).toBe(9);
   });
 
-  it('the trace book computes outcome, root, agent and tags as defined', () => {
+  it('the book of open traces computes outcome, root, agent and tags as defined', () => {
     const traces = book();
     traces.apply(
       anEvent(1, aSpan({ parent_span_id: 'p', agent_id: 'first', tags: ['x'], outcome: 'timeout', started_at: 900 })),
