@@ -1,5 +1,5 @@
 // How a slice declares its routes: path, access, zod shapes of input and output, handler. The
-// declaration is complete: mount.ts serves it, openapi.ts documents it. A handler gets checked
+// declaration is complete: mount.ts serves it, openapi/document.ts documents it. A handler gets checked
 // input and returns data; it writes to the response itself only to stream.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
@@ -125,7 +125,7 @@ interface Declaration {
 /** A context with erased types. */
 export type AnyContext = Context<unknown, unknown, unknown, Credential>;
 
-/** A route as mount.ts and openapi.ts see it. */
+/** A route as mount.ts and openapi/document.ts see it. */
 export interface Route extends Declaration {
   access: Access;
   params: z.ZodType;
