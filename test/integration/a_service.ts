@@ -1,4 +1,5 @@
-// The service of a test: a database, a nats-server, APIs in this process and a worker of its own. close() ends all of it.
+// A complete service for one test: a database, a nats-server, APIs in the test's own process and
+// one worker process. close() stops all of them.
 import { createTestDatabase, type TestDatabase } from '../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../support/nats.ts';
 import { startWorker, type TestWorker } from '../support/pipeline.ts';
@@ -7,7 +8,7 @@ import { startTestApi, type TestApi, type TestApiOptions } from './api/an_api.ts
 export interface TestServiceOptions {
   /** Settings of each API. */
   api?: Omit<TestApiOptions, 'natsUrl' | 'clickhouseUrl'>;
-  /** Settings of the worker: environment variables. */
+  /** Environment variables of the worker. */
   worker?: Record<string, string>;
 }
 
@@ -24,7 +25,7 @@ export class TestService {
     this.#options = options;
   }
 
-  /** Starts one without an API. */
+  /** Starts a service that has no API. */
   static async start(options: TestServiceOptions = {}): Promise<TestService> {
     const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
     const service = new TestService(database, nats, options);
@@ -32,26 +33,26 @@ export class TestService {
     return service;
   }
 
-  /** Where another process finds it. */
+  /** The URLs at which another process reaches this service's stores. */
   get urls(): { natsUrl: string; clickhouseUrl: string } {
     return { natsUrl: this.nats.url, clickhouseUrl: this.database.url };
   }
 
-  /** One more API. */
+  /** Starts another API. */
   async startApi(): Promise<TestApi> {
     const api = await startTestApi({ ...this.urls, ...this.#options.api });
     this.#apis.push(api);
     return api;
   }
 
-  /** A worker; the one before has been killed. Resolves when it works. */
+  /** Starts a worker after the previous one was killed. Resolves once the worker is ready. */
   async startWorker(): Promise<void> {
     const { worker: more } = this.#options;
     this.#worker = startWorker({ ...this.urls, ...(more === undefined ? {} : { more }) });
     await this.#worker.ready;
   }
 
-  /** kill -9. */
+  /** Kills the worker with SIGKILL. */
   async killWorker(): Promise<void> {
     this.#worker?.kill('SIGKILL');
     await this.#worker?.exited;

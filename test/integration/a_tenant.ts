@@ -1,12 +1,14 @@
-// A tenant of a test: an organization with an owner and a key of every scope, made by the operator as a customer's is. It ingests,
-// reads, makes further keys, and waits until what it sent has landed. Tests that share a service stay apart by a tenant each.
+// A tenant for one test: an organization with an owner and a key of every scope, created by the
+// operator as a customer's organization is. The tenant ingests, reads, creates more keys, and waits
+// until its spans are stored. Tests that share a service stay isolated because each has its own
+// tenant.
 import { expect } from 'vitest';
 import type { SourceFormat } from '../../schemas/codec.ts';
 import type { TestDatabase } from '../support/clickhouse.ts';
 import { eventually } from '../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, tokenOf } from './api/an_api.ts';
 
-/** Headers by which a request of a test says who calls; they take the place of the key of call(). */
+/** Request headers that identify the caller. They replace the default key of call(). */
 export type Caller = Record<string, string | undefined>;
 
 export const asOperator: Caller = {
@@ -15,20 +17,20 @@ export const asOperator: Caller = {
   Authorization: `Bearer ${ADMIN_TOKEN}`,
 };
 
-/** The part of a service that a tenant needs: an API and, for landed(), its database. */
+/** The part of a service that a tenant needs: an API and, for landed(), the API's database. */
 export interface Serving {
   api: { url: string };
   database?: Pick<TestDatabase, 'run'>;
 }
 
 export interface TenantOptions {
-  /** Unset: a new one. */
+  /** Id of the organization; generated if unset. */
   org?: string;
-  /** Fields of POST /admin/orgs that differ from an enterprise organization's. */
+  /** Fields of POST /admin/orgs that override those of an enterprise organization. */
   fields?: Record<string, unknown>;
 }
 
-/** An organization and two who may call for it. */
+/** An organization and the two callers that act for it: a key and the owner. */
 export interface Account {
   org: string;
   /** A key of every scope. */
@@ -51,7 +53,7 @@ export class Tenant implements Account {
     this.owner = owner;
   }
 
-  /** Calls the API with the key of every scope, unless headers name another caller. */
+  /** Calls the API with the key of every scope unless `headers` name another caller. */
   call(method: string, path: string, options: Parameters<typeof call>[3] = {}): Promise<Answer> {
     return call(this.#service.api, method, path, { ...options, headers: { ...this.key, ...options.headers } });
   }
@@ -60,19 +62,22 @@ export class Tenant implements Account {
     return this.call('GET', path, { headers: as });
   }
 
-  /** Makes a further key. */
+  /** Creates another key with these scopes. */
   keyOf(...scopes: string[]): Promise<Caller> {
     return makeKey(this.#service.api, this.org, scopes);
   }
 
-  /** Sends an event, or several as { events }; the API has accepted them when it resolves. */
+  /** Sends one event, or several as { events }. Resolves once the API has accepted them. */
   async ingest(format: SourceFormat, body: unknown): Promise<Answer> {
     const answer = await this.call('POST', `/orgs/${this.org}/ingest/${format}`, { body });
     expect([answer.status, answer.text]).toEqual([200, answer.text]);
     return answer;
   }
 
-  /** Resolves once this many spans of the organization stand in spans, in traces and in the usage. */
+  /**
+   * Resolves once this many spans of the organization are stored in the spans, the traces and the
+   * usage.
+   */
   async landed(spans: number): Promise<void> {
     const { database } = this.#service;
     if (database === undefined) throw new Error('landed() takes the database of the service');
@@ -84,7 +89,7 @@ export class Tenant implements Account {
   }
 }
 
-/** Makes a key with these scopes for an organization, as the operator does. */
+/** Creates a key with these scopes for an organization, with the operator's token. */
 export async function makeKey(api: { url: string }, org: string, scopes: readonly string[]): Promise<Caller> {
   const body = { name: 'key', scopes };
   const answer = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body });
@@ -92,7 +97,7 @@ export async function makeKey(api: { url: string }, org: string, scopes: readonl
   return { 'X-Org-Api-Key': String(answer.json?.['raw_key']), 'X-Org-Id': org };
 }
 
-/** Makes an organization; its key works at this API when it resolves. */
+/** Creates an organization. Resolves once the organization's key works at this API. */
 export async function anAccount(service: Serving, { org, fields = {} }: TenantOptions = {}): Promise<Account> {
   const org_id = org ?? `org_tenant_${++made}`;
   const owner = { user_id: `u_${org_id}`, email: `${org_id}@example.com` };
@@ -107,7 +112,7 @@ export async function anAccount(service: Serving, { org, fields = {} }: TenantOp
   return { org: org_id, key, owner: asUser(await tokenOf({ sub: owner.user_id }), org_id) };
 }
 
-/** Makes an organization, as anAccount() does, and gives what a test does with it. */
+/** Creates an organization as anAccount() does and returns the tenant that acts for it. */
 export async function aTenant(service: Serving, options: TenantOptions = {}): Promise<Tenant> {
   return new Tenant(service, await anAccount(service, options));
 }

@@ -1,5 +1,5 @@
-// The agent registry of two API processes on one nats-server. Importing this module starts them for the test file and ends them
-// after it.
+// The agent registry of two API processes on one nats-server. Importing this module starts them
+// before the tests of a file and stops them afterwards.
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -49,7 +49,7 @@ export async function aKey(scopes: string[]): Promise<Record<string, string>> {
   return { 'X-Org-Api-Key': String(made.json?.['raw_key']) };
 }
 
-/** A token's record as it lies in KV. */
+/** Returns a token's record as stored in KV. */
 export const tokenRecord = async (token: string) => {
   const kv = await one.log.bucket('register_tokens');
   const key = `${ORG}.${hash('sha256', token, 'hex')}`;

@@ -1,5 +1,5 @@
-// When agents were heard of last, on the real engine: from a landing's rows to the registry's lists, and what the nightly job
-// makes of agents that fell silent.
+// Tests of agent activity on a real ClickHouse: the rows that a landing writes, last_seen_at in the
+// registry's lists, and how the nightly job deprecates silent agents.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentActivity, type ActivityOptions } from '../../../api/control/agents/activity.ts';
 import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline/landing/agent_activity.ts';
@@ -20,7 +20,7 @@ import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from 
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
 
-/** A registry of its keys only, to which agents can be added. */
+/** A registry that holds only the keys of agents and lets a test add agents. */
 class Registry {
   readonly #agents = new Map<string, { key: string; org_id: string; agent_id: string }>();
   readonly #listeners = new Set<(key: string, agent: AgentRecord) => void>();
@@ -71,7 +71,7 @@ describe('agent activity', () => {
     await database.drop();
   });
 
-  /** Lands usage as a worker does; gives the rows written. */
+  /** Lands usage as a worker does and returns the number of rows written. */
   const land = async (
     rows: { org_id?: string; agent_id: string; at: number; partition?: number }[],
     owned: [number, number][] = [
@@ -134,7 +134,8 @@ describe('agent activity', () => {
     await land([{ agent_id: 'a', at: 5000 }]);
     await activity.poll();
     expect(activity.lastSeen('org_a', 'a')).toBe(5000);
-    // An older receipt that lands later, of a partition that was behind; then the same once more, as after a crash.
+    // A lagging partition lands an older receipt late. A newer receipt then lands twice, as after a
+    // crash.
     await land([{ agent_id: 'a', at: 3000 }]);
     await land([{ agent_id: 'a', at: 7000 }]);
     await land([{ agent_id: 'a', at: 7000 }]);
@@ -168,7 +169,8 @@ describe('agent activity', () => {
       { logBase: 0, windowMs: 1000, tail: false },
       memory,
     );
-    // What a checkpoint covers was written before it.
+    // The previous owner wrote the activity of all events up to the checkpoint, so only later
+    // events add rows.
     const seen = `SELECT agent_id, toUnixTimestamp64Milli(max(last_seen_at)) FROM agent_activity WHERE agent_id IN ('settled', 'orphan') GROUP BY agent_id FORMAT TSV`;
     expect((await database.run(seen)).trim()).toBe('orphan\t300');
   });
@@ -317,7 +319,8 @@ describe('the whole way', () => {
       what: 'last_seen_at',
     });
     expect(await counts()).toEqual({ checked: 0, deprecated: 0, revived: 0 });
-    // As of a time at which one was heard of 89 days ago and the other registered 91 days ago.
+    // The job runs with a clock at which one agent was last seen 89 days ago and the other was
+    // registered 91 days ago.
     const kv = await api.log.bucket('agents');
     const old = new Date(heard - 2 * DAY).toISOString();
     const entry = await kv.get(agentKey(ORG, 'quiet'));

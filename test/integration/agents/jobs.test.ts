@@ -1,4 +1,5 @@
-// Who runs a job, on real NATS: one at a time, each slot once, and what becomes of it when its worker dies, is paused, or ends.
+// Job leases on a real nats-server: one worker runs a job at a time, each slot runs once, and a job
+// continues correctly after its worker dies, is paused or stops.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -12,7 +13,10 @@ import { JobRunner } from '../../../pipeline/jobs/runner.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 
-/** A lease lasts 4 s instead of 12: a busy machine may keep a holder from renewing it for a second or two. */
+/**
+ * A lease lasts 4 s instead of 12 s. It is no shorter, because a busy machine may keep a holder
+ * from renewing it for a second or two.
+ */
 const HURRY = 3;
 const RENEWALS_OF_A_LEASE = 4;
 const NEVER = '0 0 1 1 *';
@@ -62,10 +66,16 @@ async function aRunner(
   return leases;
 }
 
-/** Looks in which a runner would have begun what it holds to be due: they are 50 ms apart. */
+/**
+ * Number of polls, 50 ms apart, after which a runner would have started any job that it considers
+ * due.
+ */
 const LOOKS = 12;
 
-/** Resolves once the runner has looked at its jobs some more times: what it held to be due would run by then. */
+/**
+ * Resolves once the runner has polled its jobs LOOKS times. By then it has started every job that
+ * it considers due.
+ */
 async function looked(leases: JobLeases): Promise<void> {
   const reads = vi.spyOn(leases, 'record');
   await eventually(() => reads.mock.calls.length >= LOOKS, { what: 'looks of the runner' });
@@ -155,7 +165,7 @@ describe('a call', () => {
     const calls = Array.from({ length: 12 }, () => call('gated'));
     const early = await Promise.race(calls);
     expect(early).toEqual({ state: 'running' });
-    // Longer than a lease: a holder that lives keeps it, by writing its record again and again.
+    // Wait longer than a lease lasts: a live holder keeps its lease by rewriting the record.
     const kv = await log.bucket('jobs');
     const revision = async (): Promise<number> => (await kv.get('gated'))?.revision ?? 0;
     const first = await revision();
@@ -282,7 +292,7 @@ describe('a worker', () => {
     await nats.kill();
     await lost.promise;
     await nats.start();
-    // What the cut took with it, the call's answer too, is not waited for.
+    // The test does not wait for the call's answer, because it was lost with the connection.
     void called;
     await eventually(async () => {
       const lease = await leases.take('cut');

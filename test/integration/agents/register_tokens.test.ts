@@ -1,5 +1,5 @@
-// Register tokens: who makes them, who uses them, and what is left when a process dies between the spending of a token and the
-// making of its agent.
+// Register tokens: which callers create and use them, and what remains when a process dies after it
+// has spent a token and before it has created the token's agent.
 import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { agentKey } from '../../../schemas/records/agent.ts';
@@ -87,7 +87,7 @@ test.each([
     const register_token = await aToken();
     const made = await register({ name: 'Half', agent_id, register_token });
     const id = String(dataOf(made)['agent_id']);
-    // As it lies in KV when the process died right after it had spent the token.
+    // KV now holds what a process leaves when it dies immediately after it has spent the token.
     const agents = await one.log.bucket('agents');
     await agents.delete(agentKey(ORG, id));
     await eventually(async () => (await call(one, 'GET', `${AGENTS}/${id}`)).status === 404);

@@ -1,4 +1,5 @@
-// The agent registry over two API processes: what a registration changes, how agents are archived, and what the list shows.
+// The agent registry over two API processes: what a registration changes, how agents are archived,
+// and what the list shows.
 import { expect, test } from 'vitest';
 import { agentKey } from '../../../schemas/records/agent.ts';
 import { eventually } from '../../support/wait.ts';
@@ -155,7 +156,8 @@ test('archiving removes an agent from the list and keeps it readable, and regist
 });
 
 test('archiving or reading an unknown agent is agent_not_found', async () => {
-  // From about 3,000 characters on a key would end the connection to NATS: the next write shows that it is there.
+  // A KV key of about 3,000 characters or more would close the connection to NATS. The write that
+  // follows shows that the connection is still open.
   for (const id of ['none', encodeURIComponent('\u0000'), 'x'.repeat(129), 'x'.repeat(3000), 'x'.repeat(8000)]) {
     expect(codeOf(await call(one, 'GET', `${AGENTS}/${id}`))).toEqual([404, 'agent_not_found']);
     expect(codeOf(await call(one, 'DELETE', `${AGENTS}/${id}`))).toEqual([404, 'agent_not_found']);

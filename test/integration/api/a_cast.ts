@@ -1,16 +1,17 @@
-// Two orgs with everything that one must not see of the other: members of each role, API keys of any scopes, an agent, a grant, a
-// trace. What the walk, the fuzzing and the search of the logs call an API with.
+// Two organizations, each with everything that the other must not see: members of each role, API
+// keys of any scopes, an agent, a grant, a trace. The access walk, the fuzz test and the search for
+// secrets in logs call an API with them.
 import type { Role } from '../../../api/http/permissions.ts';
 import { ADMIN_TOKEN, asUser, call, ORG, type TestApi, tokenOf } from './an_api.ts';
 
-/** The owner of the org that an API makes at its first start. */
+/** Owner of the organization that an API creates at its first start. */
 export const OWNER = 'user_local';
 export const OTHER_ORG = 'org_other';
 const OTHER_OWNER = 'user_other';
 
 export type Headers = Record<string, string | undefined>;
 
-/** Ids of one org's things. */
+/** Ids of the resources of one organization. */
 export interface Things {
   trace_id: string;
   agent_id: string;
@@ -26,7 +27,7 @@ const asOperator: Headers = {
   Authorization: `Bearer ${ADMIN_TOKEN}`,
 };
 
-/** Headers with a raw key of an org. */
+/** Returns the headers that call as a raw key of an organization. */
 export const asKey = (raw: string, org = ORG): Headers => ({ 'X-Org-Api-Key': raw, 'X-Org-Id': org });
 
 async function must(
@@ -40,7 +41,10 @@ async function must(
   return (answer.json?.['data'] ?? answer.json) as Record<string, unknown>;
 }
 
-/** A raw API key, made by the operator, who may give any scope. */
+/**
+ * Creates an API key and returns its raw value. The operator creates it, because the operator may
+ * grant any scope.
+ */
 export async function makeKey(
   api: TestApi,
   scopes: readonly string[],
@@ -53,7 +57,7 @@ export async function makeKey(
   return { raw: String(made['raw_key']), id: String(made['id']) };
 }
 
-/** A member of a role, by invitation; gives back their token. */
+/** Invites a person to a role, accepts the invitation and returns the new member's token. */
 export async function makeMember(
   api: TestApi,
   role: Role,
@@ -73,7 +77,7 @@ export async function makeMember(
   return { user_id, token };
 }
 
-/** A second org with one of everything; the trace is the caller's to land. */
+/** Creates a second organization with one resource of each kind. The caller lands the trace. */
 export async function makeOtherOrg(api: TestApi): Promise<Things & { owner: Headers; raw: string }> {
   await must(api, 'POST', '/admin/orgs', {
     headers: asOperator,
@@ -122,22 +126,22 @@ interface MediaDoc {
   example?: unknown;
 }
 
-/** What the document says of an operation. */
+/** An operation as the OpenAPI document describes it. */
 export interface Operation {
-  /** GET /v1/traces/{trace_id}/tree */
+  /** Method and path template, for example `GET /v1/traces/{trace_id}/tree`. */
   name: string;
   method: string;
-  /** With {names}. */
+  /** Path with its {names}. */
   template: string;
   access: unknown;
-  /** undefined where nothing is declared. */
+  /** undefined if the operation declares no audit action. */
   audit: unknown;
-  /** The example body; {} where there is none, undefined where no body is taken. */
+  /** Example body; {} if the document gives none, undefined if the operation accepts no body. */
   body: unknown;
   query: { name: string; schema: unknown }[];
 }
 
-/** Every operation of an API's own document. */
+/** Returns every operation of an API's own OpenAPI document. */
 export async function operationsOf(api: { url: string }): Promise<Operation[]> {
   const { json } = await call(api, 'GET', '/openapi.json');
   const paths = json?.['paths'] as Record<string, Record<string, Record<string, unknown>>>;
@@ -162,7 +166,10 @@ export async function operationsOf(api: { url: string }): Promise<Operation[]> {
   );
 }
 
-/** The path of an operation with these values in the places of its {names}; what is not given becomes a thing that nobody has. */
+/**
+ * Returns the path of an operation with these values in place of its {names}. A name without a
+ * value becomes the id of a resource that does not exist.
+ */
 export function pathOf(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/\{([a-z_]+)\}/g, (_, name: string) => values[name] ?? `no_such_${name}`);
 }

@@ -1,5 +1,5 @@
-// An API of a test: the real one on a free port, with its own connection to the test's nats-server. Several of them on one
-// server are what several API processes are.
+// A real API in the test's process, on a free port and with its own connection to the test's
+// nats-server. Several of them on one nats-server behave as several API processes do.
 import { SignJWT } from 'jose';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { openRoutes } from '../../../ops/platform/llm/routes.ts';
@@ -17,7 +17,7 @@ export const KEY = 'sk_svc_testkeytestkeytestkey';
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export const JWT_SECRET = 'jwt-secret-of-the-tests-0123456789abcdef';
 const PATIENT: NatsWaits = { commitMsMax: 15_000, keyMsMax: 10_000 };
-/** Nobody listens there. */
+/** A URL at which no ClickHouse listens. */
 const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
 export interface TestApi {
@@ -30,7 +30,7 @@ export interface TestApi {
 export interface TestApiOptions {
   natsUrl: string;
   clickhouseUrl?: string;
-  /** In the place of KEY. */
+  /** Replaces KEY. */
   bootstrapKey?: string;
   logBytesMax?: number;
   bodyBytesMax?: number;
@@ -38,23 +38,28 @@ export interface TestApiOptions {
   corsOrigins?: readonly string[];
   now?: () => number;
   production?: boolean;
-  /** An OpenAI-compatible upstream. */
+  /** URL of an OpenAI-compatible upstream. */
   llmUrl?: string;
   llmKey?: string;
-  /** File of the gateway's routing table, and where its keys are looked up. */
+  /**
+   * File of the gateway's routing table, and the variables in which the gateway looks up its keys.
+   */
   gateway?: { routes: string; keys?: Record<string, string> };
   /** SERVICE_GATEWAY_CALLS_PER_ORG */
   gatewayCallsPerOrg?: number;
   sampling?: Partial<SamplingSettings>;
-  /** Told of every query of ClickHouse by its name, when it has been answered. */
+  /** Receives the name of every ClickHouse query once the query has been answered. */
   observeQuery?: (name: string) => void;
-  /** How long requests wait for NATS; left out, longer than the contract allows, so that a busy machine causes no 502. */
+  /**
+   * How long requests wait for NATS. The default is longer than the contract allows, so that a busy
+   * machine causes no 502.
+   */
   waits?: NatsWaits;
-  /** An OIDC provider in the place of JWT_SECRET. */
+  /** An OIDC provider that replaces JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
 
-/** Starts one. The caller must close() it before its nats-server ends. */
+/** Starts an API. The caller must close() it before the API's nats-server stops. */
 export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   const nc = await connectNats({ url: options.natsUrl, name: 'api-test', waitMs: 5000 });
   const log = await openLog(nc, { replicas: 1, logBytesMax: options.logBytesMax ?? 64 * 1024 * 1024 });
@@ -118,14 +123,16 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   };
 }
 
-/** Claims of a token; it ends in an hour unless exp says otherwise. */
+/** Claims of a token. The token expires after one hour unless `exp` is set. */
 export interface TestClaims {
   sub: string;
   email?: string;
   [claim: string]: unknown;
 }
 
-/** A token of a person as an issuer with JWT_SECRET signs it. Send it with asUser(). */
+/**
+ * Returns a person's token, signed as an issuer with JWT_SECRET signs it. Send it with asUser().
+ */
 export async function tokenOf(claims: TestClaims, secret = JWT_SECRET): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   return new SignJWT({ iat: now, exp: now + 3600, ...claims })
@@ -133,19 +140,22 @@ export async function tokenOf(claims: TestClaims, secret = JWT_SECRET): Promise<
     .sign(new TextEncoder().encode(secret));
 }
 
-/** Headers that call as a person, in the test's org unless another is named. They take the place of call()'s API key. */
+/**
+ * Returns headers that call as a person, in the test's organization unless `org` names another.
+ * They replace the API key of call().
+ */
 export function asUser(token: string, org = ORG): Record<string, string | undefined> {
   return { 'X-Org-Api-Key': undefined, 'X-Org-Id': org, Authorization: `Bearer ${token}` };
 }
 
-/** What a test sends as it is. */
+/** A body that call() sends unchanged. */
 export type RawBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** The body as JSON; null where it is none. */
+  /** The body as JSON; null if it is not JSON. */
   json: Record<string, unknown> | null;
 }
 
@@ -153,13 +163,14 @@ interface CallOptions {
   body?: unknown;
   raw?: RawBody;
   headers?: Record<string, string | undefined>;
-  /** An ingest that the log does not confirm in time is not sent again. */
+  /** Disables the retry of an ingest request that the log does not confirm in time. */
   once?: boolean;
 }
 
 /**
- * Calls an API with the test org's key, which `headers` may replace; undefined leaves a header out. An ingest that the log does not
- * confirm in time is sent again, as clients do: on a busy machine that is no fault.
+ * Calls an API with the key of the test's organization. `headers` override it; the value undefined
+ * omits a header. An ingest request that the log does not confirm in time is sent again, as clients
+ * do: on a busy machine a late confirmation is not a fault.
  */
 export async function call(
   api: { url: string },
@@ -202,7 +213,7 @@ function present(headers: Record<string, string | undefined>): [string, string][
   return Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
 }
 
-/** A valid custom event. */
+/** Returns a valid custom event. */
 export const anEvent = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({
   name: 'step',
   outcome: 'success',

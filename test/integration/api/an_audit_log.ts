@@ -1,5 +1,5 @@
-// Two API processes, one of them with a clock three minutes ahead, and a lander of their audit log. Importing this module starts them
-// for the test file and ends them after it.
+// Two API processes, one of them with a clock three minutes ahead, and a lander of their audit log.
+// Importing this module starts them before the tests of a file and stops them afterwards.
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -22,7 +22,7 @@ export let nats: TestNats;
 export let engine: TestEngine;
 export let clickhouse: ClickHouse;
 export let api: TestApi;
-/** The same service three minutes later: longer than any request takes. */
+/** The same service with a clock three minutes ahead, which is longer than any request lasts. */
 export let later: TestApi;
 export let log: Log;
 export let lander: BatchConsumer<AuditEntry>;
@@ -74,12 +74,15 @@ afterAll(async () => {
   await Promise.all([nats.remove(), engine.remove()]);
 });
 
-/** Everything that was written down has landed. */
+/** Resolves once every published audit record has landed. */
 export const landed = () =>
   eventually(async () => (await log.jsm.streams.info(AUDIT_STREAM)).state.messages === 0, {
     what: 'an empty audit queue',
   });
-/** What was in hand when its acknowledgement got lost comes again after a wait; with a new consumer it comes at once. */
+/**
+ * Redelivers unacknowledged messages at once by deleting the consumer. With the old consumer, a
+ * message whose acknowledgement was lost would be redelivered only after a wait.
+ */
 export const redeliver = () => log.jsm.consumers.delete(AUDIT_STREAM, 'audit');
 export const read = (query = '', on = api, headers: Record<string, string | undefined> = {}): Promise<Answer> =>
   call(on, 'GET', `/orgs/${ORG}/audit-log${query}`, { headers });
@@ -89,7 +92,7 @@ export const makeKey = (name: string, headers: Record<string, string | undefined
 export const byRequest = async (answer: Answer, on = later): Promise<Shown[]> =>
   shown(await read('?limit=200', on)).filter(({ request_id }) => request_id === answer.headers.get('x-request-id'));
 
-/** Every test has an org of its own, as far as its log goes. */
+/** Every test starts with an empty audit log. */
 beforeEach(async () => {
   await landed();
   await runStatement(engine.url, 'TRUNCATE TABLE audit_log');
@@ -106,7 +109,7 @@ export async function events(): Promise<ServiceEvent[]> {
   return found;
 }
 
-/** Different ids of the events of a kind that are about a thing. */
+/** Returns the distinct event ids of the events of one kind whose payload contains `about`. */
 export async function eventIds(event: string, about: string): Promise<string[]> {
   return [
     ...new Set(
@@ -117,7 +120,7 @@ export async function eventIds(event: string, about: string): Promise<string[]> 
   ];
 }
 
-/** Starts a lander in the place of one that has stopped. */
+/** Starts a lander to replace one that has stopped. */
 export function replaceLander(): void {
   lander = startLander(log);
 }

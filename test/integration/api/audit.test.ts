@@ -1,4 +1,4 @@
-// The audit log from a mutation to its record and to the list of records.
+// The audit log, from a mutation to its stored record and to the list of records.
 import { expect, test } from 'vitest';
 import { AuditLog, recordSystemMutation } from '../../../ops/exchange/audit_log.ts';
 import { AUDIT_SUBJECT } from '../../../schemas/streams.ts';
@@ -63,7 +63,7 @@ test('the making of an organization is listed in its own audit log and in no oth
   expect(shown(await read('', later))).toEqual([]);
   const crossed = await read('', api, mine);
   expect([crossed.status, crossed.json?.['code']]).toEqual([403, 'cross_org_access']);
-  // Nothing is left over under no org.
+  // No record without an organization remains.
   expect(
     await runStatement(engine.url, "SELECT count() FROM audit_log FINAL WHERE org_id = '' AND outcome = 'unknown'"),
   ).toBe('0\n');
@@ -137,7 +137,7 @@ const put = async (n: number, over: Partial<AuditEntry> = {}): Promise<void> => 
     changes: '{}',
     request_id: '',
     ip: '',
-    // Three of a millisecond each.
+    // Groups of three records share a millisecond.
     created_at: Date.parse('2026-01-01T00:00:00Z') + Math.floor(n / 3),
     ...over,
   };

@@ -1,4 +1,5 @@
-// The audit log while parts of the service go away: every mutation has one record, or is refused and changes nothing.
+// The audit log while parts of the service are down: every mutation either has exactly one record,
+// or is rejected and changes nothing.
 import { expect, test } from 'vitest';
 import { AuditLog } from '../../../ops/exchange/audit_log.ts';
 import { trackConnected } from '../../../ops/platform/nats/connect.ts';
@@ -85,7 +86,7 @@ test('rows that arrive twice, or an outcome before its intent, are one mutation'
       msgID: `twice-${String(n)}`,
       timeoutMs: 2000,
     });
-    // Each lands by itself.
+    // Each record lands in a batch of its own.
     replaceLander();
     await landed();
     await lander.stop();

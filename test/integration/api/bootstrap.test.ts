@@ -1,4 +1,5 @@
-// What the first start makes, in the audit log: the organization and its key, once, whoever starts and however often.
+// Audit records of the first start: the organization and its key are recorded once, no matter which
+// process starts and how often.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditEntries } from '../../support/audited.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -1,15 +1,19 @@
-// Who may call what, written down from the contract by hand: the walk holds the API against it. Nothing here is taken from the
-// product, so that a mistake in its table cannot hide. A new endpoint needs a line here, or the walk fails.
+// The access rules of the contract, written by hand. The access walk compares the API with them.
+// Nothing here is imported from the product, so a mistake in the product's table cannot hide. The
+// walk fails until a new endpoint has an entry here.
 import type { Role } from '../../../api/http/permissions.ts';
 
-/** The least role that may, and the scope that lets an API key; null where no key may. */
+/**
+ * The lowest role that may call the operation, and the scope that allows an API key to call it;
+ * null if no key may.
+ */
 export type OrgRule = readonly [role: Role, scope: string | null];
 export type Rule = OrgRule | 'person' | 'operator' | 'public';
 
-/** Least first: each may do what those before it may. */
+/** Roles from lowest to highest. Each role may do everything that the roles before it may. */
 export const RANKS: readonly Role[] = ['viewer', 'member', 'admin', 'owner'];
 
-/** Every scope that the contract names, but the one for all of them. */
+/** Every scope that the contract names, except the one that stands for all scopes. */
 export const CONTRACT_SCOPES = [
   'ingest:write',
   'traces:read',
@@ -39,7 +43,7 @@ export const CONTRACT_SCOPES = [
 ];
 
 export const CONTRACT: Readonly<Record<string, Rule>> = {
-  // A token of member and up may ingest.
+  // Ingest: tokens of members and higher roles.
   'POST /orgs/{org_id}/ingest/chatcompletion': ['member', 'ingest:write'],
   'POST /orgs/{org_id}/ingest/messages': ['member', 'ingest:write'],
   'POST /orgs/{org_id}/ingest/chain': ['member', 'ingest:write'],
@@ -47,21 +51,21 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'POST /orgs/{org_id}/ingest/app': ['member', 'ingest:write'],
   'POST /v1/otlp/v1/traces': ['member', 'ingest:write'],
   'POST /v1/traces': ['member', 'ingest:write'],
-  // The gateway: gateway:invoke, member and up.
+  // Gateway: keys with gateway:invoke, and members and higher roles.
   'POST /v1/chat/completions': ['member', 'gateway:invoke'],
   'POST /v1/responses': ['member', 'gateway:invoke'],
   'POST /v1/embeddings': ['member', 'gateway:invoke'],
   'GET /v1/models': ['member', 'gateway:invoke'],
   'GET /v1/models/{model}': ['member', 'gateway:invoke'],
-  // Reading traces and costs: member and up.
+  // Traces and costs: members and higher roles may read them.
   'GET /v1/traces': ['member', 'traces:read'],
   'GET /v1/traces/{trace_id}/tree': ['member', 'traces:read'],
   'GET /v1/traces/{trace_id}/timeline': ['member', 'traces:read'],
   'POST /v1/traces/{trace_id}/export': ['member', 'traces:export'],
   'POST /v1/traces/compare': ['member', 'traces:read'],
-  // Without commit; with it, gateway:invoke is asked for too.
+  // The rule for a replay without `commit`; a replay with `commit` also requires gateway:invoke.
   'POST /v1/traces/{trace_id}/replay': ['member', 'traces:read'],
-  // judges:run is member and up.
+  // judges:run requires the role member or higher.
   'POST /v1/evals': ['member', 'judges:write'],
   'GET /v1/evals': ['member', 'judges:read'],
   'GET /v1/evals/compare': ['member', 'judges:read'],
@@ -98,13 +102,13 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /v1/incidents': ['member', 'traces:read'],
   'GET /v1/incidents/{incident_id}': ['member', 'traces:read'],
   'POST /v1/incidents/{incident_id}/resolve': ['member', 'agents:write'],
-  // Judges are made by admins, and read by whoever reads traces.
+  // Admins write judges; every caller that may read traces may read judges.
   'POST /v1/judges': ['admin', 'judges:write'],
   'GET /v1/judges': ['member', 'judges:read'],
   'GET /v1/judges/{judge_id}': ['member', 'judges:read'],
   'PATCH /v1/judges/{judge_id}': ['admin', 'judges:write'],
   'DELETE /v1/judges/{judge_id}': ['admin', 'judges:write'],
-  // Budgets, alerts, webhooks: admin and up.
+  // Budgets, alerts and webhooks: admins and owners.
   'PUT /orgs/{org_id}/prices': ['admin', 'budgets:write'],
   'PUT /orgs/{org_id}/cost/anomaly-config': ['admin', 'budgets:write'],
   'PUT /orgs/{org_id}/budget': ['admin', 'budgets:write'],
@@ -123,7 +127,8 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /orgs/{org_id}/webhooks/{webhook_id}/deliveries': ['admin', 'webhooks:read'],
   'GET /orgs/{org_id}/webhooks/dead-letters': ['admin', 'webhooks:read'],
   'POST /orgs/{org_id}/webhooks/dead-letters/{event_id}/replay': ['admin', 'webhooks:write'],
-  // Viewers read references, agents and the org only; agents:write is member and up, register tokens admin and up.
+  // Viewers may read only references, agents and the organization. agents:write requires the role
+  // member or higher, register tokens require admin or higher.
   'GET /orgs/{org_id}/agents': ['viewer', 'agents:read'],
   'GET /orgs/{org_id}/agents/{agent_id}': ['viewer', 'agents:read'],
   'POST /orgs/{org_id}/agents/register': ['member', 'agents:write'],
@@ -135,7 +140,7 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'DELETE /orgs/{org_id}/api-keys/{key_id}': ['admin', 'org:write'],
   'GET /orgs/{org_id}/members': ['viewer', 'org:read'],
   'POST /orgs/{org_id}/members': ['admin', 'org:write'],
-  // Owners only, and no API key.
+  // Only owners, and no API key.
   'PATCH /orgs/{org_id}/members/{user_id}': ['owner', null],
   'DELETE /orgs/{org_id}/members/{user_id}': ['owner', null],
   'POST /orgs/{org_id}/transfer': ['owner', null],
@@ -146,7 +151,8 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'DELETE /orgs/{org_id}/grants/{grant_id}': ['owner', null],
   'GET /orgs/{org_id}/pii-policy': ['admin', 'org:write'],
   'PUT /orgs/{org_id}/pii-policy': ['admin', 'org:write'],
-  // Retention and restores: owner, and no key whatever its scopes; what they came to is anybody's who may read jobs.
+  // Only owners may set the retention and start restores and erasures; no API key may, whatever its
+  // scopes. Every caller that may read jobs may read their results.
   'GET /orgs/{org_id}/retention': ['member', 'retention:read'],
   'PUT /orgs/{org_id}/retention': ['owner', null],
   'POST /orgs/{org_id}/cold-storage/restore': ['owner', null],
@@ -156,7 +162,8 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /orgs/{org_id}/policy': ['viewer', 'org:read'],
   'PUT /orgs/{org_id}/policy': ['owner', null],
   'GET /orgs/{org_id}/audit-log': ['admin', 'org:read'],
-  // Whoever has a valid token; that a transfer is to a member is then said by the work.
+  // Any caller with a valid token. The handler itself checks that a person who accepts a transfer is
+  // a member.
   'POST /orgs/{org_id}/members/accept': 'person',
   'POST /orgs/{org_id}/transfer/accept': 'person',
   'POST /v1/session': 'person',

@@ -1,5 +1,6 @@
-// What pages of other origins get: ingest/app and OTLP answer any of them, everything else those that the operator lists, nobody
-// with a session cookie; and keys in the query of a beacon.
+// CORS headers for pages of other origins. Ingest of app events and OTLP answers every origin; all
+// other operations answer only the origins that the operator lists; no other origin may use a
+// session cookie. Also tests keys in the query string of a beacon.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -56,7 +57,7 @@ const preflight = (of: TestApi, path: string, origin: string, method: string): P
     },
   });
 
-/** The CORS headers of an answer, null for those that are missing. */
+/** Returns the CORS headers of an answer; null for each missing header. */
 function corsOf({ headers }: { headers: Headers }): {
   origin: string | null;
   credentials: string | null;

@@ -1,5 +1,6 @@
-// Refusals that are known before the request's body has arrived, at every entrance of the API: a client that is still writing
-// reads the answer, whichever client it is.
+// Rejections that the API decides before the request body has arrived, at every endpoint that
+// accepts a body. A client that is still writing its body reads the answer, with each HTTP client
+// that is tested.
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The edge of every route, walked from the OpenAPI document: credentials, orgs, scopes, methods, request ids, hostile input.
+// Checks that apply to every operation of the OpenAPI document: credentials, organizations, scopes,
+// methods, request ids and hostile input.
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,12 +15,12 @@ interface Operation {
   method: string;
   path: string;
   security: Record<string, unknown>[];
-  /** Left out where it takes none. */
+  /** Missing if the operation accepts no body. */
   requestBody?: unknown;
 }
 
 let nats: TestNats;
-/** What the gateway is in front of. */
+/** Upstream of the gateway. */
 let models: ModelServer;
 let database: TestDatabase;
 let api: TestApi;
@@ -40,7 +41,7 @@ beforeAll(async () => {
   operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, rest]) => ({ ...rest, method: method.toUpperCase(), path })),
   );
-  // No route needs this scope alone, so a key that holds nothing else may do nothing.
+  // No operation accepts this scope alone, so a key with only this scope may call nothing.
   powerless = String(
     (await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'powerless', scopes: ['references:delete'] } }))
       .json?.['raw_key'],
@@ -55,10 +56,10 @@ afterAll(async () => {
 });
 
 const fill = (path: string, org = ORG) => path.replace('{org_id}', org).replace(/\{[a-z_]+\}/g, 'x1');
-/** Paths whose errors are as OpenAI has them. */
+/** Paths that answer errors in OpenAI's format. */
 const GATEWAY = /^\/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)$/;
 const OTLP = /^\/v1\/(otlp\/v1\/)?traces$/;
-/** The code of an error, after its shape was looked at. */
+/** Returns the code of an error after checking the error's shape. */
 function codeOf(path: string, body: Record<string, unknown>): unknown {
   const error = GATEWAY.test(path) ? (body['error'] as Record<string, unknown>) : body;
   expect(Object.keys(error).sort()).toEqual(
@@ -152,13 +153,13 @@ test('JSON nested without end is rejected, without a 5xx, by every route that ac
   const raw = `{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   const named: string[] = [];
   for (const { method, path, requestBody, security } of operations) {
-    // The body of the gateway is its upstream's to judge.
+    // The gateway's upstream validates the body of a gateway request.
     if (requestBody === undefined || GATEWAY.test(path)) continue;
     const headers = security.some((scheme) => 'operator' in scheme)
       ? { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined }
       : {};
     const { status, json } = await confirmed(() => call(api, method, fill(path), { raw, headers }));
-    // OpenTelemetry's JSON has fields that are not known left out, whatever is in them.
+    // OTLP JSON requires receivers to ignore unknown fields, whatever their values.
     const least = OTLP.test(path) ? 200 : 400;
     expect([method, path, status >= least && status < 500]).toEqual([method, path, true]);
     if (status === 422 && json?.['code'] === 'invalid_request' && /^body: .*nested/.test(String(json['detail'])))
@@ -372,7 +373,8 @@ describe('hostile input never makes a 5xx', () => {
             },
             ...(method === 'GET' || method === 'DELETE' ? {} : { body: JSON.stringify(body) }),
           });
-          // A body that is no OTLP has a shape of its own, and so has what the upstream of the gateway answers.
+          // A body that is not valid OTLP is answered in OTLP's own error format, and the gateway's
+          // upstream answers in its own format.
           const otherShape = GATEWAY.test(path) || (/\/traces$/.test(path) && response.status === 400);
           if (otherShape) expect([response.status < 500, response.headers.has('x-request-id')]).toEqual([true, true]);
           if (path === '/readyz' || otherShape) await response.body?.cancel();

@@ -1,7 +1,10 @@
-// Every operation of a real API under hostile requests, with ClickHouse and NATS behind it: never a 5xx, never a hang, always an
-// answer of the contract's shape. The seed is fixed, so that a failure comes again; it is printed with the case.
-// A busy machine may delay an acknowledgement of NATS or an answer of ClickHouse beyond its bound. The contract's answer is 502
-// upstream_unavailable then, and the client sends the same request again; so does this test. A request whose every answer is 502 fails it.
+// Sends hostile requests to every operation of a real API with ClickHouse and NATS. No request may
+// cause a 5xx or a hang, and every answer must have the shape that the contract defines. The seed
+// is fixed, so a failure can be reproduced; the test prints the seed with the failing case.
+//
+// A busy machine may delay an acknowledgement of NATS or an answer of ClickHouse past its time
+// limit. The contract then requires 502 upstream_unavailable, and clients retry the request, so
+// this test retries it too. A request that is answered only with 502 fails the test.
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,9 +23,14 @@ import { type HostileCase, hostileCases } from './hostile.ts';
 const SEED = 20_261_121;
 const CASES = 11_000;
 const CONNECTIONS = 16;
-/** Far beyond what any answer takes: an answer that is not there then is a hang. */
+/**
+ * Time in ms after which a missing answer counts as a hang. It is far longer than any answer takes.
+ */
 const HANG_MS = 60_000;
-/** For how long a request is sent again while a store is too busy to answer it, and the pause before each time. */
+/**
+ * How long the test retries a request that a store is too busy to answer, and the pause before each
+ * retry, in ms.
+ */
 const BUSY_MS_MAX = 60_000;
 const BUSY_PAUSE_MS = 200;
 
@@ -103,7 +111,9 @@ function send(one: HostileCase, method: string): Promise<Heard> {
 
 const isBusy = ({ status, text }: Heard): boolean => status === 502 && text.includes('upstream_unavailable');
 
-/** Sends a request, and sends it again for as long as the answer is that a store is away, as a client does. */
+/**
+ * Sends a request and, as a client does, retries it while the answer is 502 upstream_unavailable.
+ */
 async function sendUntilServed(one: HostileCase, method: string): Promise<Heard> {
   const deadline = performance.now() + BUSY_MS_MAX;
   for (;;) {
@@ -114,16 +124,16 @@ async function sendUntilServed(one: HostileCase, method: string): Promise<Heard>
 }
 
 const STATUSES: Readonly<Record<string, number>> = STATUS_OF;
-/** Answers that are no envelope, as the contract says. */
+/** Operations whose answers have no envelope in the contract. */
 const BARE = /^(POST .*\/api-keys|GET \/(healthz|readyz|metrics|openapi\.json|docs))$|\/export$/;
-/** Answered as OTLP has it. */
+/** Operations that answer in OTLP's format. */
 const OTLP = /^POST \/v1\/(otlp\/v1\/)?traces$/;
-/** Answered as OpenAI has it; no upstream is configured here. */
+/** Operations that answer in OpenAI's format. This API has no upstream. */
 const GATEWAY = /^(POST \/v1\/(chat\/completions|responses|embeddings)|GET \/v1\/models(\/\{model\})?)$/;
-/** What cannot work here by itself: no pipeline runs in this test. */
+/** Operations that may answer 5xx because this test runs no pipeline worker. */
 const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'GET /readyz']);
 
-/** What is wrong with an answer; null for nothing. */
+/** Returns what is wrong with an answer, or null if nothing is. */
 function complaint({ status, headers, text, bytes }: Heard, name: string): string | null {
   const id = headers['x-request-id'];
   if (typeof id !== 'string' || !/^req_[0-9a-f]{32}$/.test(id)) return 'no X-Request-Id';
@@ -151,15 +161,18 @@ function complaint({ status, headers, text, bytes }: Heard, name: string): strin
   if (body['request_id'] !== id) return 'another request id in the body';
   if (typeof body['detail'] !== 'string' || body['detail'] === '') return 'no detail';
   if (/\bat .*\.ts:\d+|DB::Exception|SELECT |node:internal/.test(body['detail'])) return 'a detail from the inside';
-  // A URL or header beyond what Node takes at all never gets to a route.
+  // Node itself rejects a URL or header that exceeds its limits, before any route.
   if (status === 431 && body['code'] === 'invalid_request') return null;
   return STATUSES[String(body['code'])] === status ? null : 'a code that is not of this status';
 }
 
-/** What is wrong with an answer of the gateway: it has no upstream, so that every one is an error of its own. */
+/**
+ * Returns what is wrong with an answer of the gateway, or null if nothing is. The gateway has no
+ * upstream here, so every answer is the gateway's own error.
+ */
 function complaintOfGateway(status: number, body: Record<string, unknown>): string | null {
   const error = body['error'] as Record<string, unknown> | undefined;
-  // Beyond what Node takes at all, a request never gets to a path.
+  // Node itself rejects a request that exceeds its limits, before any path is matched.
   if (status === 431) return null;
   if (
     Object.keys(error ?? {})
@@ -173,7 +186,10 @@ function complaintOfGateway(status: number, body: Record<string, unknown>): stri
   return STATUSES[String(error['code'])] === status ? null : 'a code that is not of this status';
 }
 
-/** What is wrong with an answer of the OTLP paths: an ExportTraceServiceResponse, or at 400 a google.rpc.Status. */
+/**
+ * Returns what is wrong with an answer of the OTLP paths, or null if nothing is. An answer is an
+ * ExportTraceServiceResponse, or a google.rpc.Status at 400.
+ */
 function complaintOfOtlp(status: number, body: Record<string, unknown>, id: string): string | null {
   if (status < 300) return ['', 'partialSuccess'].includes(Object.keys(body).join()) ? null : 'no answer to an export';
   const [info] = (body['details'] ?? []) as { reason: string; metadata: Record<string, unknown> }[];
@@ -222,7 +238,7 @@ test('no generated request causes a 5xx', async () => {
 
   expect(Object.fromEntries(wrong)).toEqual({});
   expect([...answered].toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
-  // Enough of them came through to the work, and enough were refused for what they say.
+  // Enough requests reached the handlers, and enough were rejected for their content.
   const share = (status: number) => (statuses.get(status) ?? 0) / CASES;
   expect([
     share(200) > 0.1,
@@ -236,7 +252,7 @@ test('no generated request causes a 5xx', async () => {
   await eventually(async () => (await call(api, 'GET', '/v1/traces')).status === 200, { what: 'an answer as before' });
 }, 900_000);
 
-/** Below the level of requests: what only a socket can send. */
+/** Raw bytes that only a socket can send, because no HTTP client would. */
 const RAW: Readonly<Record<string, readonly [sent: string | Buffer, status: number]>> = {
   'no Host': ['GET /healthz HTTP/1.1\r\n\r\n', 400],
   'HTTP/1.0, which needs none': ['GET /healthz HTTP/1.0\r\n\r\n', 200],

@@ -1,5 +1,5 @@
-// Grants and policies over two API processes and a real engine: what a grant opens, what it does not, when it ends; what a
-// policy takes, and who sets it.
+// Grants and policies over two API processes and a real ClickHouse: what a grant permits and what
+// it does not, when it ends, which values a policy accepts, and who may set it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -14,7 +14,7 @@ let one: TestApi;
 let two: TestApi;
 let aheadMs = 0;
 let org = '';
-/** The viewer: a new person for each test, as persons have a rate limit of their own. */
+/** The viewer. Each test uses a new person, because every person has a rate limit of their own. */
 let vic = '';
 let serial = 0;
 
@@ -60,7 +60,7 @@ const aGrant = (over: Record<string, unknown> = {}) => ({
   ...over,
 });
 
-/** A new org with an owner, a viewer and two traces. */
+/** Creates a new organization with an owner, a viewer and two traces. */
 beforeEach(async () => {
   aheadMs = 0;
   org = `org.g${String(++serial)}`;
@@ -272,7 +272,7 @@ describe('a policy', () => {
 
   test('a policy has defaults, accepts single fields, and null restores a default', async () => {
     expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
-    // What is redacted, and by which patterns, is for those who may edit it.
+    // Only callers that may edit the redaction settings can read them.
     expect(dataOf(await send(vic, 'GET', path()))).toEqual(
       Object.fromEntries(Object.entries(DEFAULTS).filter(([name]) => name !== 'pii')),
     );

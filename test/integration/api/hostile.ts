@@ -1,23 +1,24 @@
-// Generators of hostile requests: what a client can send that is well-formed enough to arrive, and wrong in every other way.
+// Generators of hostile requests. Each request is well-formed enough to reach the API and invalid
+// in any other way.
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Operation } from './a_cast.ts';
 
 export interface HostileCase {
-  /** Index of the operation, modulo their number. */
+  /** Index of the operation, modulo the number of operations. */
   operation: number;
   caller: 'owner' | 'key' | 'operator';
-  /** As sent. */
+  /** Path as it is sent. */
   path: string;
   query: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** What the body is, for a person to read. */
+  /** Description of the body for a person who reads the failing case. */
   what: string;
 }
 
-/** Texts that have broken something somewhere. */
+/** Texts that have broken some program before. */
 const TEXTS = [
   '',
   ' ',
@@ -79,7 +80,10 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
 );
 
-/** Percent-encodes what a request line cannot hold; a lone surrogate goes as its three bytes, which are no UTF-8. */
+/**
+ * Percent-encodes characters that a request line cannot hold. A lone surrogate becomes its three
+ * bytes, which are not valid UTF-8.
+ */
 function encoded(value: string): string {
   return Array.from(value)
     .map((char) => {
@@ -91,7 +95,7 @@ function encoded(value: string): string {
     .join('');
 }
 
-/** Raw pieces of a URL: encoded well, doubly, not at all, or not as UTF-8. */
+/** Raw parts of a URL: encoded correctly, encoded twice, not encoded, or not valid UTF-8. */
 const piece = fc.oneof(
   { weight: 6, arbitrary: text.map(encoded) },
   { weight: 1, arbitrary: text.map((value) => encodeURIComponent(encoded(value))) },
@@ -132,7 +136,7 @@ const LEAVES: readonly unknown[] = [
   { then: 1 },
   ...TEXTS,
 ];
-/** As texts, as JSON.stringify could not write them. */
+/** Raw JSON texts, because JSON.stringify cannot produce them. */
 const RAW_LEAVES = [
   '1e999',
   '-0',
@@ -168,7 +172,7 @@ function changedAt(value: unknown, path: Path, change: (old: unknown) => unknown
   );
 }
 
-/** One step away from a body that is right. */
+/** One change to a valid body. */
 const mutation = fc.record({
   at: fc.nat(1000),
   how: fc.constantFrom('replace', 'replace', 'replace', 'raw', 'drop', 'add', 'wrap', 'repeat'),
@@ -205,7 +209,7 @@ function mutated(example: unknown, mutations: readonly Mutation[]): string {
   );
 }
 
-/** Bodies that are no JSON, or JSON made to hurt. */
+/** Bodies that are not JSON, or JSON that is built to do harm. */
 const NO_BODIES: readonly (readonly [what: string, body: Buffer | string])[] = [
   ['nothing', ''],
   ['white space', ' \n\t'],
@@ -231,11 +235,11 @@ const NO_BODIES: readonly (readonly [what: string, body: Buffer | string])[] = [
   ['XML', '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>'],
 ];
 
-/** 24 MiB of spaces in some KiB. */
+/** 24 MiB of spaces, compressed to a few KiB. */
 const BOMB_GZIP = gzipSync(Buffer.alloc(24 * 1024 * 1024, 0x20));
 const BOMB_BROTLI = brotliCompressSync(Buffer.alloc(24 * 1024 * 1024, 0x20));
 
-/** Printable, as a client's library would refuse to send anything else in a header. */
+/** Only printable characters: an HTTP client library refuses to send others in a header. */
 const headerText = text.map((value) => value.replace(/[^\x20-\x7e\x80-\xff]/g, '').slice(0, 500));
 const headers = fc.record(
   {
@@ -267,13 +271,19 @@ const headers = fc.record(
   },
   { requiredKeys: [] },
 );
-/** Most requests have one or two odd headers, not all of them: the first that is refused would hide the others. */
+/**
+ * Most requests carry one or two odd headers instead of all of them, because the first header to be
+ * rejected would hide the others.
+ */
 const fewHeaders = fc.tuple(headers, fc.nat(12), fc.nat(20)).map(([all, from, take]) => {
   const entries = Object.entries(all);
   return Object.fromEntries(take > 12 ? [] : entries.slice(from % (entries.length + 1)).slice(0, take > 9 ? 3 : 1));
 });
 
-/** Mostly parameters that the operation takes, each once: names that it does not take are refused before anything else. */
+/**
+ * Mostly parameters that the operation accepts, each once. The API rejects unknown parameters
+ * before it checks anything else.
+ */
 const queryOf = (names: readonly string[]): fc.Arbitrary<string> => {
   const pairs = (name: fc.Arbitrary<string>, isUnique: boolean) => {
     const pair = fc.tuple(name, piece);
@@ -343,8 +353,8 @@ const bodyOf = (example: unknown): fc.Arbitrary<{ body: Buffer; what: string; he
 const NO_BODY = { body: Buffer.alloc(0), what: '', headers: {} };
 
 /**
- * Hostile requests to any of the operations.
- * @param known values that lead somewhere, by the names in paths
+ * Returns a generator of hostile requests to any of the operations.
+ * @param known values of existing resources, by their names in paths
  */
 export function hostileCases(
   operations: readonly Operation[],

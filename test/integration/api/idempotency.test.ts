@@ -1,5 +1,5 @@
-// Idempotency-Key over two API instances on one nats-server: the work is done once and the answer is the first one, whoever
-// asks, however many at once.
+// Idempotency-Key over two API instances on one nats-server: the work is done once and every repeat
+// gets the first answer, whichever instance receives it and however many requests arrive at once.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
@@ -19,7 +19,7 @@ import {
   tokenOf,
 } from './an_api.ts';
 
-/** The owner of the org that an API makes at its first start. */
+/** Owner of the organization that an API creates at its first start. */
 const OWNER = 'user_local';
 
 let nats: TestNats;
@@ -41,17 +41,20 @@ afterAll(async () => {
 const AT_ONCE = 50;
 const post = (api: TestApi, key: string, body: unknown, path = `${INGEST}/custom`) =>
   call(api, 'POST', path, { body, headers: { 'Idempotency-Key': key } });
-/** The same request so many times at once, at both instances in turns. */
+/** Sends the same request several times at once, alternating between the instances. */
 const volley = (key: string, bodyOf: (index: number) => unknown, path?: string): Promise<Answer[]> =>
   Promise.all(
     Array.from({ length: AT_ONCE }, (_, index) => post(index % 2 === 0 ? one : two, key, bodyOf(index), path)),
   );
-/** first: did the work; true: a replay; otherwise the code of the refusal. */
+/**
+ * Returns `first` if the request did the work, `true` if the answer is a replay, otherwise the code
+ * of the error.
+ */
 const kindOf = ({ status, json, headers }: Answer): string =>
   status < 300 ? (headers.get('idempotency-replayed') ?? 'first') : String(json?.['code']);
 const stored = async () => (await one.log.jsm.streams.info(INGEST_STREAM)).state.messages;
 
-/** Names of all events in the log, one for each time that an event is in it. */
+/** Returns the names of all events in the log; an event that is stored twice is listed twice. */
 async function namesInLog(): Promise<string[]> {
   const names: string[] = [];
   const { state } = await one.log.jsm.streams.info(INGEST_STREAM);
@@ -118,7 +121,7 @@ describe('ingest under an Idempotency-Key', () => {
   test('of many concurrent requests with one key and two bodies, only one body is stored', async () => {
     for (let round = 0; round < 5; round++) {
       const key = randomUUID();
-      // Halves by pairs, so that both instances get both bodies.
+      // The body changes after every two requests, so both instances receive both bodies.
       const answers = await volley(key, (index) => anEvent({ name: `${key}-${String((index >> 1) % 2)}` }));
       const names = new Set((await namesInLog()).filter((name) => name.startsWith(key)));
       expect(names.size).toBe(1);
@@ -243,7 +246,8 @@ describe('other POST endpoints', () => {
 
   test('an answer beyond 64 KiB is made once too, and repeated to the byte', async () => {
     const key = randomUUID();
-    // Random, so that it shrinks as little as a text can; with its quotes as large as a template may be.
+    // Random text compresses as little as text can. With its quotes it is as large as a template
+    // may be.
     const template = randomBytes(TEMPLATE_BYTES_MAX)
       .toString('base64')
       .slice(0, TEMPLATE_BYTES_MAX - 2);
@@ -263,7 +267,7 @@ describe('other POST endpoints', () => {
 
   test('a failed export releases its key, for another body too', async () => {
     const key = randomUUID();
-    // No API here has a ClickHouse.
+    // No API of this test has a ClickHouse, so every export fails.
     for (const body of [{ format: 'json' }, { format: 'ndjson' }]) {
       const answer = await post(one, key, body, '/v1/traces/trc_none/export');
       expect([answer.status, answer.json?.['code']]).toEqual([502, 'upstream_unavailable']);

@@ -1,4 +1,5 @@
-// Ingest against a real nats-server: what is answered 200 is in the log as it was sent; what cannot be stored is said so at once.
+// Ingest against a real nats-server: every event that is answered 200 is in the log as it was sent,
+// and an event that cannot be stored is rejected at once.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
@@ -25,7 +26,7 @@ afterAll(async () => {
   await nats.remove();
 });
 
-/** Every event of the log, with the subject of its message. */
+/** Returns every event of the log with the subject of its message. */
 async function logged(of: TestApi): Promise<(IngestEvent & { subject: string })[]> {
   const info = await of.log.jsm.streams.info(INGEST_STREAM);
   const events: (IngestEvent & { subject: string })[] = [];
@@ -304,7 +305,8 @@ describe('ingest into a log that cannot store', () => {
     await ownNats.remove();
   });
 
-  // That it waits for COMMIT_MS_MAX and no longer is asserted on a simulated clock: test/unit/api/publisher.test.ts.
+  // test/unit/api/publisher.test.ts asserts on a simulated clock that ingest waits for at most
+  // COMMIT_MS_MAX.
   const ingestOne = async () => {
     const answer = await call(ownApi, 'POST', `${INGEST}/custom`, {
       body: anEvent({ name: `event-${String(++names)}` }),
@@ -342,7 +344,7 @@ describe('ingest into a log that cannot store', () => {
   test('answers 429 with Retry-After while the log is full', async () => {
     const text = Array.from({ length: 4000 }, () => Math.random().toString(36)).join('');
     let last = await call(ownApi, 'POST', `${INGEST}/custom`, { body: anEvent() });
-    // A confirmation that is late is 502, and what was sent may be stored all the same.
+    // A late confirmation is answered 502, although the events may be stored.
     for (let sent = 0; sent < 400 && last.status !== 429; sent++) {
       last = await call(ownApi, 'POST', `${INGEST}/custom`, {
         body: {

@@ -1,4 +1,5 @@
-// Invitations to an organization over two API processes: who may invite and accept, and until when.
+// Invitations to an organization over two API processes: who may invite, who may accept, and when
+// an invitation expires.
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';

@@ -1,5 +1,6 @@
-// kill -9 of an API process in the middle of keyed requests: what it had answered is answered the same by another process, no
-// key is blocked for longer than seconds, and no event is doubled or lost.
+// SIGKILL of an API process during keyed requests: another process repeats the answers that the
+// killed process gave, no key stays blocked for longer than a few seconds, and no event is
+// duplicated or lost.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -59,7 +60,7 @@ interface Sent {
   key: string;
   path: string;
   body: { name: string };
-  /** What the process that was killed had answered. */
+  /** Answer of the process that was killed; null if it did not answer. */
   first: Answer | null;
 }
 
@@ -101,7 +102,8 @@ test('after a process is killed, another one repeats its kept answers and takes 
 
   const open = sent.filter(({ first }) => first === null);
   expect(open.length).toBeGreaterThan(0);
-  // In turns: a repeat that is told to wait is sent again until its key is free.
+  // Requests are repeated one after the other. A repeat that is answered idempotency_in_progress is
+  // sent again until its key is released.
   const again = new Map<Sent, Answer>();
   for (const one of sent) {
     await eventually(

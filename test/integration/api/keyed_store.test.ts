@@ -1,4 +1,5 @@
-// What remembers Idempotency-Keys, at its bounds: full, trimmed, disconnected, with holders and claims that are gone.
+// The store of Idempotency-Keys at its limits: full, truncated, disconnected, and with dead holders
+// and deleted claims.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
@@ -26,7 +27,7 @@ afterAll(async () => {
 const up = () => true;
 const noProblem = () => undefined;
 const CHANGED = { changed: true };
-/** So that a busy machine causes no refusal. */
+/** Store timeout in ms, long enough that a busy machine causes no rejection. */
 const PATIENT_MS = 10_000;
 type Bucket = 'idempotency' | 'ingest_keys' | 'ingest_claims';
 

@@ -1,5 +1,7 @@
-// Rate limits over HTTP: what counts against which bucket, what the headers say, changes of plan, a second process, and what
-// holds while NATS is away. Orgs refill one token a minute, so that counts do not depend on how fast the test runs.
+// Rate limits over HTTP: which requests count against which bucket, what the headers contain,
+// changes of plan, a second process, and the limits that apply while NATS is down. The
+// organizations' buckets refill by one token per minute, so counts do not depend on the speed of
+// the test.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -32,7 +34,7 @@ interface Tenant {
   headers: Record<string, string>;
 }
 
-/** A new org with a key that may do everything. */
+/** Creates a new organization with a key of every scope. */
 async function aTenant(plan: Record<string, unknown>): Promise<Tenant> {
   const org = `org_limits_${String(++serial)}`;
   const owner = { user_id: 'user_1', email: 'owner@example.com' };
@@ -46,7 +48,8 @@ async function aTenant(plan: Record<string, unknown>): Promise<Tenant> {
     headers: operator,
   });
   const headers = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
-  // Known everywhere, found out without taking anything: for the operator's routes a known key is 403, an unknown one 401.
+  // Waits until both processes know the organization and its key. The probe spends no token: an
+  // operator route answers 403 to a known key and 401 to an unknown one.
   for (const api of [one, two])
     await eventually(
       async () =>
@@ -61,7 +64,10 @@ const limited = (burst: number) => aTenant({ plan_name: 'enterprise', rate_limit
 const getOrg = ({ org, headers }: Tenant, api = one) => call(api, 'GET', `/orgs/${org}`, { headers });
 const ingest = ({ org, headers }: Tenant, format: string, body: unknown, api = one) =>
   call(api, 'POST', `/orgs/${org}/ingest/${format}`, { headers, body, once: true });
-/** Asks a process until it refuses. */
+/**
+ * Sends requests to a process until it rejects one. Returns the number of requests granted before
+ * that.
+ */
 async function grantedUntilRefused(tenant: Tenant, api: TestApi): Promise<number> {
   for (let granted = 0; ; granted++) {
     const { status } = await getOrg(tenant, api);
@@ -69,12 +75,14 @@ async function grantedUntilRefused(tenant: Tenant, api: TestApi): Promise<number
     expect(status).toBe(200);
   }
 }
-/** What flows into a bucket while a test takes minutes. */
+/** Most tokens that refill a bucket during a test, which takes minutes. */
 const REFILLED_MAX = 5;
 /**
- * Asks a process until it shows that it knows what was granted elsewhere too.
- * @param left what is left for it then, before it is asked
- * @returns how many requests it has granted meanwhile
+ * Sends requests to a process until its answers show that it also counts the requests granted by
+ * the other process.
+ *
+ * @param left tokens left in the shared bucket before the first of these requests
+ * @returns the number of requests that the process granted meanwhile
  */
 async function untilTold(tenant: Tenant, api: TestApi, left: number): Promise<number> {
   let granted = 0;
@@ -215,7 +223,7 @@ describe('one process', () => {
     expect([large.status, ...rateOf(large).slice(0, 3)]).toEqual([200, String(APP_PER_MINUTE), '0', '120']);
     const next = await ingest(tenant, 'app', appEvents(1));
     expect(next.status).toBe(429);
-    // More than it takes a bucket that is only empty to have room for one event again.
+    // The wait is longer than an empty bucket needs to refill one event, so the bucket is in debt.
     expect(Number(next.headers.get('retry-after'))).toBeGreaterThan(60 / APP_PER_MINUTE);
   });
 
@@ -247,7 +255,8 @@ describe('several processes', () => {
   test('a process that starts knows what the others granted before', async () => {
     const tenant = await limited(5);
     for (const status of [200, 200, 200, 200, 200, 429]) expect((await getOrg(tenant)).status).toBe(status);
-    // On a busy machine the others' answers may come later than one waits for them at its start.
+    // On a busy machine the other processes' answers may arrive after a starting process has
+    // stopped waiting for them.
     await eventually(async () => {
       const late = await startTestApi({ natsUrl: nats.url, appPerMinute: APP_PER_MINUTE });
       try {
@@ -279,7 +288,8 @@ test('while NATS is away each process limits by itself and answers from memory; 
     await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"nats":"ok"'), {
       what: 'the connection',
     });
-  // The second has 399 left by its own count, and none by what the first tells it now. It is asked ten times a second.
+  // The second process has 399 tokens left by its own count, and none by the count that the first
+  // process now publishes. The test sends it ten requests per second.
   let granted = 0;
   await eventually(async () => {
     const { status } = await getOrg(tenant, two);

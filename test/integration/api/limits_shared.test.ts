@@ -1,6 +1,8 @@
-// One tenant's rate over several API processes: three real ones hammered at once grant what one alone would, and when one of
-// them is killed and another takes its place no burst is given twice. Bounds are by the clock that the buckets are refilled by, so they
-// hold on a busy machine too; what processes grant before they have heard of each other is at most one burst for each further process.
+// One organization's rate limit over several API processes. Three real processes under full load
+// together grant what one would grant alone, and a process that replaces a killed one does not
+// grant a second burst. The bounds are computed from the same clock that refills the buckets, so
+// they hold on a busy machine too. Before the processes have heard of each other, each further
+// process grants at most one extra burst.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,10 +10,13 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, call, JWT_SECRET, KEY, ORG } from './an_api.ts';
 
-/** Little enough that a busy machine asks for twice as much. */
+/** Requests per minute, low enough that a busy machine still sends twice as many. */
 const PER_MINUTE = 300;
 const BURST = 20;
-/** Long enough that the worst debt of three processes (two bursts, 8 s) is paid off well before the end. */
+/**
+ * Duration of the load in ms, long enough that the worst debt of three processes (two bursts, 8 s)
+ * is repaid well before the end.
+ */
 const HAMMER_MS = 12_000;
 const LANES = 4;
 
@@ -93,7 +98,10 @@ const withinMs = (ms: number): (() => boolean) => {
   return () => performance.now() < end;
 };
 
-/** Requests granted by all of these processes while they were asked as fast as they answer, and for how long that was. */
+/**
+ * Sends requests to all of these processes as fast as they answer. Returns the numbers of requests
+ * sent and granted, and the duration in seconds.
+ */
 async function hammer(
   targets: readonly Process[],
   tenant: Tenant,
@@ -119,11 +127,11 @@ const ofOneProcess = (seconds: number) => BURST + (PER_MINUTE / 60) * seconds;
 test('three processes together grant what one does, not three times as much', async () => {
   const alone = await hammer(processes.slice(0, 1), await aTenant('org_alone'), withinMs(HAMMER_MS));
   expect(alone.granted).toBeLessThanOrEqual(ofOneProcess(alone.seconds));
-  // While a machine that does much else beside holds the lanes up, tokens beyond the burst are lost.
+  // Tokens above the burst are lost while other load on the machine delays the lanes.
   expect(alone.granted).toBeGreaterThan(0.5 * ofOneProcess(alone.seconds));
 
   const together = await hammer(processes, await aTenant('org_together'), withinMs(HAMMER_MS));
-  // Without telling each other they would grant three times as much.
+  // Processes that did not share their counts would grant three times as much.
   expect(together.asked).toBeGreaterThan(2 * together.granted);
   expect(together.granted).toBeLessThan(1.5 * ofOneProcess(together.seconds));
   expect(together.granted).toBeGreaterThan(0.5 * ofOneProcess(together.seconds));
@@ -141,7 +149,7 @@ test('a process that replaces a killed one grants no burst in addition to the on
   const ofLate = await hammer([late], tenant, () => ++asked <= 3 * BURST);
   done = true;
   await others;
-  // What flows meanwhile, at most; a fresh bucket would be BURST on top of it.
+  // The bound is what refills the bucket meanwhile; a fresh bucket would add BURST to it.
   expect(ofLate.asked).toBe(3 * BURST);
   expect(ofLate.granted).toBeLessThan((PER_MINUTE / 60) * ofLate.seconds + BURST / 2);
 }, 120_000);

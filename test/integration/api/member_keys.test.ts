@@ -1,5 +1,6 @@
-// API keys and the members behind them, over two API processes on one nats-server: who owns a key, what becomes of it when its
-// member is demoted or removed, and to which roles a key can invite.
+// API keys and the members that own them, over two API processes on one nats-server: who owns a
+// key, what happens to it when its member is demoted or removed, and to which roles a key can
+// invite.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { OrgRecord } from '../../../schemas/records/org.ts';
 import { auditEntries } from '../../support/audited.ts';
@@ -59,7 +60,7 @@ async function makeKey(
 const keyOf = async (name: string, scopes: string[]): Promise<Key> =>
   makeKey(scopes, asUser(await tokenOf({ sub: name, email: `${name}@example.com` }), org));
 
-/** Resolves when a call with the key is answered so by a process. */
+/** Resolves once a process answers a call with the key as wanted. */
 async function answersSoon(
   api: TestApi,
   key: Key,
@@ -177,7 +178,7 @@ describe('a demotion of the member', () => {
     const wanted = [
       { id: all.id, name: '*', effect: 'capped' },
       { id: only.id, name: 'org:write', effect: 'revoked' },
-      // org:read shows an admin the plan and the audit log as well.
+      // With org:read, an admin can also read the plan and the audit log, and a member cannot.
       { id: reads.id, name: 'org:read agents:read', effect: 'capped' },
     ];
     expect(effects.toSorted(byId)).toEqual(wanted.toSorted(byId));

@@ -1,5 +1,5 @@
-// Members of an organization over two API processes: who gets in, with which role, how fast a removed member is out, and that an
-// owner stays, whoever writes at once.
+// Members of an organization over two API processes: who is admitted and with which role, how fast
+// a removed member loses access, and that an owner always remains, even under concurrent writes.
 import { expect, test } from 'vitest';
 import { AUDIT_STREAM } from '../../../schemas/streams.ts';
 import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
@@ -116,7 +116,7 @@ test('two owners who remove each other at once, at two processes, leave exactly 
         : send(who, 'PATCH', `/members/${who}`, { role: 'admin' }, two),
     ]);
     expect([first.status, second.status].filter((status) => status === 200)).toHaveLength(1);
-    // The one who lost had become no owner, no member, or the last owner.
+    // The caller whose request failed was by then no owner, no member, or the last owner.
     expect([403, 404, 409]).toContain([first.status, second.status].find((status) => status !== 200));
     const record = JSON.parse((await (await one.log.bucket('orgs')).get(org))?.string() ?? '') as {
       members: { role: string }[];
@@ -143,7 +143,7 @@ test('the operator replaces the owner', async () => {
   expect(await rolesOf()).toEqual({ bob: 'owner', eve: 'admin', ann: 'admin' });
 });
 
-/** Mutations of the test's org that took effect, as they are on their way to the audit log. */
+/** Returns the completed mutations of the test's organization that are queued for the audit log. */
 async function auditOf(): Promise<Pick<AuditEntry, 'action' | 'actor_id' | 'target_type' | 'target_id' | 'changes'>[]> {
   const { state } = await one.log.jsm.streams.info(AUDIT_STREAM);
   const found = [];

@@ -1,5 +1,6 @@
-// Two API processes on one nats-server and, for each test, an organization with the owner ann, to whom persons with tokens join.
-// Importing this module starts them for the test file and ends them after it.
+// Two API processes on one nats-server and, for each test, an organization whose owner is ann and
+// which other persons with tokens join. Importing this module starts the processes before the tests
+// of a file and stops them afterwards.
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -9,7 +10,7 @@ export const DAY_MS = 24 * 3_600_000;
 export let nats: TestNats;
 export let one: TestApi;
 export let two: TestApi;
-/** What the clocks of both are ahead. */
+/** How far both processes' clocks are ahead, in ms. */
 let aheadMs = 0;
 export let org = '';
 let serial = 0;
@@ -29,7 +30,7 @@ afterAll(async () => {
 
 export const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 
-/** A person whose sub is the name, in the org of the test. */
+/** Returns the headers of a person whose sub is `name`, in the organization of the test. */
 export async function as(
   name: string,
   email: string | null = `${name}@example.com`,
@@ -52,7 +53,7 @@ export async function send(
 export const dataOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
 export const said = (answer: Answer) => [answer.status, answer.json?.['code']];
 
-/** Invites and accepts. */
+/** Invites a person and accepts the invitation. */
 export async function join(name: string, role: string): Promise<void> {
   const invited = await send('ann', 'POST', '/members', { email: `${name}@example.com`, role });
   expect(invited.status).toBe(201);
@@ -79,7 +80,7 @@ beforeEach(async () => {
   });
 });
 
-/** Sets the clocks of both processes this far ahead, until the next test. */
+/** Sets the clocks of both processes ahead by `ms` until the next test. */
 export function setClocksAhead(ms: number): void {
   aheadMs = ms;
 }

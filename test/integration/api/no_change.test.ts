@@ -1,5 +1,6 @@
-// Requests that set fields, sent twice: the second changes nothing. Every PUT and PATCH of the API's own document is asked with the
-// example that the document gives, so that a new one is held to the same.
+// Requests that set fields, each sent twice: the second changes nothing. The test calls every PUT
+// and PATCH of the API's own OpenAPI document with the document's example, so it covers new
+// operations too.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditEntries } from '../../support/audited.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -44,11 +45,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Actions that the audit log says were carried out, oldest first. */
+/** Returns the actions that the audit log records as done, oldest first. */
 const auditedActions = async (): Promise<string[]> =>
   (await auditEntries(api.log)).filter(({ phase }) => phase === 'done').map(({ action }) => action);
 
-/** How many writes each bucket has taken. */
+/** Returns the number of writes to each bucket. */
 async function writesOfBuckets(): Promise<Record<string, number>> {
   const writes: Record<string, number> = {};
   for await (const { config, state } of api.log.jsm.streams.list('$KV.>')) writes[config.name] = state.last_seq;
@@ -63,17 +64,20 @@ const headersFor = (template: string) =>
 const ask = ({ method, template }: Pick<Operation, 'method' | 'template'>, body?: unknown) =>
   call(api, method, pathOf(template, ids), { headers: headersFor(template), ...(body === undefined ? {} : { body }) });
 
-/** Everything of an answer but what differs with each request. */
+/** Returns the parts of an answer that do not differ with each request. */
 const shown = ({ status, json }: Answer) => ({ status, data: json?.['data'] });
 
-/** A first answer as the repeat has to show it: a secret is shown once, and so are the keys whose rights a change moved. */
+/**
+ * Returns what the repeat must answer, given the first answer. A secret, and the keys whose
+ * permissions a change affected, are shown only once.
+ */
 function unmoved({ status, data }: ReturnType<typeof shown>): ReturnType<typeof shown> {
   const { secret, api_keys, ...rest } = data as Record<string, unknown>;
   expect(secret === undefined || typeof secret === 'string').toBe(true);
   return { status, data: api_keys === undefined ? rest : { ...rest, api_keys: [] } };
 }
 
-/** Bodies where the example says what is so already. */
+/** Bodies for operations whose example equals the current state. */
 const BODIES: Readonly<Record<string, unknown>> = {
   'PUT /orgs/{org_id}/cost/anomaly-config': { z_threshold: 4 },
   'PATCH /admin/orgs/{org_id}': { name: 'Renamed' },
@@ -81,7 +85,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 
 const isSetter = ({ method }: Operation): boolean => method === 'PUT' || method === 'PATCH';
 
-/** POSTs that set what is there, with what they are asked. */
+/** POSTs that set existing fields, with their bodies. */
 const SETTING_POSTS = [
   ['/orgs/{org_id}/budget/agents', { agent_id: 'agent_support', tokens: { soft_limit: 1, hard_limit: 2 } }],
   [

@@ -1,5 +1,6 @@
-// What one organization can fill of the stores that all share: each bound is named in its refusal, holds in every process and after
-// a restart, and touches no other organization. The stores are filled by hand, so that a bound of thousands needs no thousand requests.
+// How much of the shared stores one organization can fill. The rejection names the bound, the bound
+// holds in every process and after a restart, and it affects no other organization. The test writes
+// to the stores directly, so that a bound of thousands does not need a thousand requests.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AGENTS_BYTES_ORG_MAX, AGENTS_ORG_MAX } from '../../../api/control/agents/agents.ts';
@@ -79,7 +80,7 @@ const post = (
 const said = ({ status, json }: Answer) => [status, json?.['code']];
 const dataOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
 
-/** Writes many keys of a bucket, some at a time. */
+/** Writes many keys to a bucket, `atOnce` of them concurrently. */
 async function fill(
   bucket: Parameters<TestApi['log']['bucket']>[0],
   records: readonly (readonly [key: string, value: unknown])[],
@@ -110,7 +111,7 @@ describe('idempotency answers', () => {
       await kv.put(placeOf(`org:${org}`, 'POST /x', String(n)).at, part);
     const restarted = await startTestApi({ natsUrl: nats.url });
     try {
-      // The process that has not counted yet, and one that has just started.
+      // One process that has not counted yet, and one that has just started.
       for (const api of [two, restarted]) {
         const refused = await make(api, randomUUID());
         expect(said(refused)).toEqual([429, 'rate_limited']);
@@ -274,7 +275,7 @@ test("an organization's datasets have a byte share in addition to their number",
 });
 
 describe('judges', () => {
-  /** A judge of about so many bytes: each sign has three. */
+  /** Returns a judge of about this many bytes. Each character has three bytes. */
   const aJudge = (bytes: number) => {
     const text = '€'.repeat(Math.min(50_000, Math.floor(bytes / 3)));
     const criterion = '€'.repeat(Math.max(1, Math.floor((bytes - 150_000) / 150)));

@@ -1,4 +1,5 @@
-// Orgs and API keys over two API instances on one nats-server: who gets in, who does not, and how fast a revocation holds.
+// Organizations and API keys over two API instances on one nats-server: which callers are admitted,
+// which are rejected, and how fast a revocation takes effect.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -188,7 +189,7 @@ describe('the first key', () => {
   const statusAfterStart = (key: string, bootstrapKey = key) => started(bootstrapKey, (api) => statusAt(api, key));
 
   test('a revoked first key stays revoked at every later start, and another value creates another key', async () => {
-    // The process that did not make it hears of it a moment later.
+    // A process that did not create the key learns of it a moment later.
     const works = (api: TestApi) => eventually(async () => (await statusAt(api, first)) === 200);
     await Promise.all([first, first, first].map((key) => started(key, works)));
     const id = await eventuallyKeyId(first);
@@ -199,7 +200,7 @@ describe('the first key', () => {
     expect(await statusAfterStart(first)).toBe(401);
     expect(await statusAfterStart(second)).toBe(200);
     expect(await statusAfterStart(first, second)).toBe(401);
-    // That of every other start is still there.
+    // KEY, the first key of every other start, still works.
     expect(await statusAfterStart(KEY)).toBe(200);
     for (const api of [one, two])
       await eventually(

@@ -1,4 +1,5 @@
-// Transfers of ownership over two API processes: from the request to its acceptance, its expiry or its withdrawal.
+// Transfers of ownership over two API processes: from the request to its acceptance, expiry or
+// withdrawal.
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { call } from './an_api.ts';
@@ -29,7 +30,7 @@ test('an owner requests a transfer of ownership, the new owner accepts it, and t
   expect(said(await accept('ann', token))).toEqual([403, 'forbidden']);
   expect(said(await accept('eve', token))).toEqual([403, 'forbidden']);
   expect(await rolesOf()).toEqual({ ann: 'owner', bob: 'member' });
-  // The same acceptance at both processes: one takes effect.
+  // Both processes receive the same acceptance; only one takes effect.
   const both = await Promise.all([accept('bob', token, one), accept('bob', token, two)]);
   expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
   expect(both.find(({ status }) => status === 200)?.json?.['data']).toEqual({ ...pending, status: 'effective' });

@@ -1,4 +1,5 @@
-// The API as a process: what it says when it cannot start, and that a stop loses nothing of what it acknowledged.
+// The API as a process: the message that it prints when it cannot start, and a shutdown that loses
+// no acknowledged event.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

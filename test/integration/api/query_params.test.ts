@@ -1,5 +1,6 @@
-// Query parameters of every operation, walked from the document: what is documented is accepted, anything else is refused with the
-// nearest parameter that the operation takes. Endpoints whose clients add parameters of their own ignore what they do not know.
+// Query parameters of every operation in the OpenAPI document. Documented parameters are accepted;
+// any other is rejected with the name of the nearest parameter that the operation accepts.
+// Endpoints whose clients add parameters of their own ignore unknown ones.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -17,7 +18,10 @@ import {
   tokenOf,
 } from './an_api.ts';
 
-/** Operations of other protocols, and those that probes and scrapers ask. */
+/**
+ * Operations that ignore unknown parameters: those of other protocols, and those that probes and
+ * scrapers call.
+ */
 const LENIENT =
   /^(POST \/v1\/(otlp\/v1\/)?traces|(POST|GET) \/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)|GET \/(healthz|readyz|metrics|openapi\.json|docs(\/\{section\}\/\{page\})?))$/;
 
@@ -30,7 +34,7 @@ let owner: string;
 beforeAll(async () => {
   nats = await startTestNats();
   models = await startModelServer();
-  // Without ClickHouse: parameters are checked before it is asked.
+  // This API has no ClickHouse, because it checks parameters before it queries ClickHouse.
   api = await startTestApi({ natsUrl: nats.url, llmUrl: models.url });
   operations = await operationsOf(api);
   owner = await tokenOf({ sub: 'user_local', email: 'owner@example.com' });

@@ -1,4 +1,4 @@
-// Readiness and the joined metrics: both follow the heartbeats that workers write, nothing else.
+// Readiness and the merged metrics: both depend only on the heartbeats that workers write.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What a client may rely on once /readyz answers 200, with a real worker that is starting.
+// Guarantees to a client once /readyz answers 200, tested with a real worker that is starting.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

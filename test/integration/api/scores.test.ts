@@ -1,4 +1,5 @@
-// Scores over HTTP: what is given to a trace or a span is read back beside those of judges, survives ClickHouse being away, and is stored once.
+// Scores over HTTP: a score that a client gives to a trace or a span is listed beside the scores of
+// judges, survives a ClickHouse outage, and is stored once.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -30,7 +31,10 @@ afterAll(async () => {
 });
 
 let serial = 0;
-/** A trace of one span that has been acknowledged, which does not say that it can be read yet. */
+/**
+ * Sends a trace of one span. Resolves once the API has acknowledged it, which may be before the
+ * trace can be read.
+ */
 async function sent(): Promise<{ trace_id: string; span_id: string }> {
   const trace_id = `scored-${String(++serial)}`;
   const event = { name: 'step', outcome: 'success', duration_ms: 1, trace_id, span_id: `${trace_id}-root` };
@@ -137,7 +141,7 @@ describe('a score', () => {
     expect(again.json).toEqual(first.json);
     const { trace_id: other } = await sent();
     expect((await give({ trace_id: other, name: 'stars', value: 5 })).status).toBe(201);
-    // What came later is there, so what came before is all there is.
+    // The later score is visible, so every earlier score is visible too.
     await eventually(async () => scoresOf(await list(other)).length === 1);
     expect(scoresOf(await list(trace_id))).toHaveLength(1);
   });
@@ -210,7 +214,7 @@ test("the organization's redaction applies to scores too", async () => {
   expect((await call(api, 'PUT', policy, { body: { enabled: true, kinds: ['email'] } })).status).toBe(200);
   const { trace_id } = await sent();
   const written = { name: 'by ann@example.com', value: 'as ann@example.com said', comment: 'ask ann@example.com' };
-  // The worker knows of the policy within a second.
+  // The worker learns of the policy within a second.
   await eventually(async () => {
     expect((await give({ trace_id, ...written })).status).toBe(201);
     return scoresOf(await list(trace_id)).some(({ comment }) => comment === 'ask [EMAIL]');

@@ -1,5 +1,7 @@
-// Whatever is asked, and however it fails: no process writes a secret to its log. Real processes at log level trace; ClickHouse away
-// for one API, an answer that cannot be read for a 500, a mail server that refuses; everything that they print is searched.
+// No process writes a secret to its log, whatever the request and however it fails. The test runs
+// real processes at log level trace, an API whose ClickHouse is down, a stored answer that cannot
+// be decoded (which causes a 500) and a mail server that refuses connections. It then searches
+// everything that the processes printed.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +26,7 @@ const CLICKHOUSE_PASSWORD = `click${hex(8)}`;
 const ENCRYPTION_KEY = hex(32);
 const ANALYST_PASSWORD = `analyst${hex(8)}`;
 
-/** What must never be printed, by what it is. */
+/** Secrets that must never be printed, by name. */
 const secrets = new Map<string, string>(
   Object.entries({
     KEY,
@@ -84,7 +86,7 @@ async function run(
     stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const ready = new Promise<Record<string, unknown>>((resolve) => {
     child.on('message', (message) => {
-      // Before that a worker says that it is starting.
+      // A worker first reports that it is starting.
       if (typeof message === 'object' && 'ready' in message) resolve(message);
     });
   });
@@ -103,12 +105,12 @@ async function tokenOf(name: string, claims: Record<string, unknown>, secret = J
     .setProtectedHeader({ alg: 'HS256' })
     .sign(Buffer.from(secret));
   secrets.set(name, token);
-  // The signature alone would do as well, with a header and claims that can be guessed.
+  // The signature alone is a secret too, because the header and the claims can be guessed.
   secrets.set(`${name}, signature`, token.split('.')[2] ?? '');
   return token;
 }
 
-/** Remembers what an answer shows once. */
+/** Records a secret that an answer shows only once. */
 function remember(name: string, value: unknown): string {
   expect([name, typeof value]).toEqual([name, 'string']);
   secrets.set(name, String(value));
@@ -136,7 +138,7 @@ test('the processes print no secret', async () => {
   const wrongKey = remember('wrong key', `sk_svc_${hex(16)}`);
   const wrongAdmin = remember('wrong admin token', `admin${hex(16)}`);
 
-  // What is shown once.
+  // Secrets that an answer shows only once.
   const made = await call(up, 'POST', `/orgs/${ORG}/api-keys`, {
     headers: bearer(owner),
     body: { name: 'one', scopes: ['*'] },
@@ -165,7 +167,8 @@ test('the processes print no secret', async () => {
   });
   const hookSecret = remember('webhook secret', (hook.json?.['data'] as Record<string, unknown>)['secret']);
 
-  // Every operation, by good and bad credentials, with secrets where they belong and where they do not.
+  // Call every operation with good and bad credentials, with secrets in the fields meant for them
+  // and in other fields.
   const bodies: unknown[] = [
     { token: inviteToken },
     { token: transferToken },
@@ -189,7 +192,8 @@ test('the processes print no secret', async () => {
   const operations = await operationsOf(up);
   for (const [index, operation] of operations.entries()) {
     for (const [at, headers] of credentials.entries()) {
-      // What changes who may do what would end the walk early.
+      // These operations change permissions and would end the walk early, so only the wrong key
+      // calls them.
       if (/transfer\/accept|\/admin\/orgs\/\{org_id\}$/.test(operation.template) && at !== 1) continue;
       const body = at % 2 === 0 ? operation.body : bodies[(index + at) % bodies.length];
       for (const one of [up, down]) {
@@ -201,7 +205,7 @@ test('the processes print no secret', async () => {
       }
     }
   }
-  // In places where nobody should put them.
+  // Send secrets in places where no client should put them.
   for (const secret of [key, owner, ADMIN_TOKEN]) {
     for (const path of [
       `/v1/traces?api_key=${secret}`,
@@ -222,7 +226,7 @@ test('the processes print no secret', async () => {
     statuses.add(broken.status);
   }
 
-  // A 500: what is kept under a key cannot be read.
+  // Cause a 500: the record stored under the idempotency key cannot be decoded.
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   const log = await openLog(nc, { replicas: 1, logBytesMax: 16 * 1024 ** 3 });
   const idempotencyKey = randomUUID();
@@ -237,7 +241,7 @@ test('the processes print no secret', async () => {
   statuses.add(failed.status);
   for (const status of [200, 201, 401, 403, 404, 422, 500, 502]) expect([...statuses]).toContain(status);
 
-  // The mails to Ann fail, and the worker says so; the webhook, too.
+  // The mails to Ann and the webhook deliveries fail, and the worker logs the failures.
   await eventually(() => /mail/i.test(printed) && /ECONNREFUSED|refused/i.test(printed), { what: 'a mail that fails' });
   for (const { child } of [api, away, worker]) {
     const ended = once(child, 'exit');

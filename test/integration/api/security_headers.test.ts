@@ -1,4 +1,5 @@
-// Every answer of an API process carries the security headers, whatever answers: routes, errors, ingest, gateway, analysts, pages.
+// Every answer of an API process carries the security headers: those of routes, errors, ingest, the
+// gateway, analysts and pages.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,4 +1,5 @@
-// Tokens and sessions over HTTP: under the secret of a custom portal, and of a real OIDC provider whose keys change.
+// Tokens and sessions over HTTP, with the shared secret of a custom portal and with a real OIDC
+// provider that rotates its keys.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startOidc, type TestOidc } from '../../support/oidc.ts';
@@ -6,7 +7,7 @@ import { eventually } from '../../support/wait.ts';
 import { asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const AUDIENCE = 'https://millrace.example';
-/** The owner of the org that an API makes at its first start. */
+/** Owner of the organization that an API creates at its first start. */
 const OWNER = 'user_local';
 
 let nats: TestNats;
@@ -18,7 +19,7 @@ afterAll(async () => {
 });
 
 const PATH = '/v1/session';
-/** Neither an API key nor a bearer token: only what is given. */
+/** Returns these headers without an API key and without a bearer token. */
 const asBrowser = (headers: Record<string, string>) => ({
   'X-Org-Api-Key': undefined,
   'X-Org-Id': undefined,

@@ -1,4 +1,5 @@
-// One org's flood is what that org waits for: nobody lands what is in the log here, until the test says that it has landed.
+// An organization that floods the log is throttled, and no other organization is. No worker lands
+// events here; the test itself reports them as landed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BACKLOG_MIN } from '../../../api/admission/backlog_shares.ts';
 import { reportLanded } from '../../../ops/exchange/landing_reports.ts';
@@ -36,7 +37,7 @@ afterAll(async () => {
 });
 
 let sent = 0;
-/** A batch of ten large events, each in a trace of its own. */
+/** Returns a batch of ten large events, each in a trace of its own. */
 const batch = (): unknown => ({
   events: Array.from({ length: 10 }, () =>
     anEvent({ name: `n${String(sent++)}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } }),
@@ -52,7 +53,7 @@ const asQuiet = (): Promise<Answer> =>
 test('an organization above its share of the log waits until its events have landed, and others do not', async () => {
   expect((await asQuiet()).status).toBe(200);
   const answers: Answer[] = [];
-  // Each is small beside what may wait; together they are more.
+  // Each batch is small compared with the backlog that is allowed; together they exceed it.
   while (answers.length <= (4 * BACKLOG_MIN) / BATCH_BYTES && answers.at(-1)?.status !== 429)
     answers.push(await asNoisy());
   const last = answers.pop();

@@ -1,5 +1,5 @@
-// Unpaired UTF-16 surrogates in what clients send: no answer holds one, neither as an escape nor as bytes that are no UTF-8, and
-// the ids stay those of the body as it was received.
+// Unpaired UTF-16 surrogates in request bodies: no answer contains one, neither as an escape nor as
+// bytes that are not valid UTF-8, and ids are computed from the body as it was received.
 import { createHash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,12 +16,15 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => service.close());
 
-/** As clients send them: high alone, low alone, in the wrong order; and a pair, which is a character. */
+/**
+ * Surrogates as clients send them: a high one alone, a low one alone, two in the wrong order. PAIR
+ * is a valid pair, which is one character.
+ */
 const LONE = '\ud800 \udc00 \ude00\ud83d';
 const PAIR = '\u{1f600}';
 const SOUND = '\ufffd \ufffd \ufffd\ufffd';
 
-/** The bytes of an answer. */
+/** Returns the body of an answer after checking that its bytes are valid UTF-8. */
 async function raw(
   path: string,
   init: { method?: string; body?: string; headers?: Record<string, string> } = {},
@@ -37,7 +40,7 @@ const hex16 = (text: string): string => createHash('sha256').update(text).digest
 const escapes = /(?<!\\)(?:\\\\)*\\ud[89a-f]/i;
 function expectSound(path: string, text: string): void {
   expect([path, escapes.exec(text)?.[0]]).toEqual([path, undefined]);
-  // Texts of JSON inside of texts, such as prompts, can be read by strict parsers too.
+  // Strict parsers can also read JSON that is nested in strings, such as prompts.
   expect([path, /\\ud[89a-f][0-9a-f]{2}/i.exec(text)?.[0]]).toEqual([path, undefined]);
 }
 

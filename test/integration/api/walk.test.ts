@@ -1,5 +1,6 @@
-// Every operation of a real API's own document × every kind of caller, held against the contract's table; and that no answer tells
-// an org what another one has.
+// Calls every operation of a real API's own OpenAPI document as every kind of caller and compares
+// the outcome with the contract's table. Also checks that no answer reveals one organization's
+// resources to another.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../../api/http/permissions.ts';
 import { type ModelServer, startModelServer } from '../../support/model_server.ts';
@@ -24,7 +25,7 @@ import { ADMIN_TOKEN, type Answer, asUser, call, ORG, startTestApi, type TestApi
 import { CONTRACT, CONTRACT_SCOPES, type OrgRule, RANKS, type Rule } from './contract_access.ts';
 
 let nats: TestNats;
-/** What the gateway is in front of. */
+/** Upstream of the gateway. */
 let models: ModelServer;
 let store: TestStore;
 let api: TestApi;
@@ -77,22 +78,26 @@ const NOTHING: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
 interface Caller {
   name: string;
   headers: Headers;
-  /** Where it differs from the org of the tests. */
+  /** Organization of the path, if it is not the tests' own. */
   org?: string;
   expected: Verdict;
 }
 
-/** The contract's code of an error; the gateway has it in its error. */
+/** Returns the contract's code of an error. The gateway puts it inside `error`. */
 const codeOf = (json: Answer['json']): unknown =>
   (json?.['error'] as { code: string } | undefined)?.code ?? json?.['code'];
 
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';
-  // A 403 of another code is said by the work itself, to a caller who was let in (an invalid register token).
+  // The handler itself answers 403 with another code to an admitted caller, for example for an
+  // invalid register token.
   return status === 403 && ['forbidden', 'cross_org_access'].includes(String(codeOf(json))) ? '403' : 'allowed';
 }
 
-/** Everybody who could call an operation of this rule, with what the contract says they get. */
+/**
+ * Returns every kind of caller of an operation with this rule, with the outcome that the contract
+ * defines.
+ */
 async function callersOf(rule: Rule, hasOrgInPath: boolean): Promise<Caller[]> {
   const open = rule === 'public';
   const callers: Caller[] = [
@@ -170,16 +175,18 @@ async function callersOf(rule: Rule, hasOrgInPath: boolean): Promise<Caller[]> {
   return callers;
 }
 
-/** Callers who are let in, and refused by the work itself with the code of a lacking permission. */
+/**
+ * Callers that are admitted and then rejected by the handler with the code of a missing permission.
+ */
 const REFUSED_LATER: Readonly<Record<string, readonly string[]>> = {
   'POST /orgs/{org_id}/transfer/accept': ['a person who is no member'],
-  // A key invites only to roles whose permissions it holds.
+  // A key invites only to roles whose permissions it has.
   'POST /orgs/{org_id}/members': ['a key of org:write alone', 'the same key as bearer'],
 };
 
-/** Bodies where the example would be refused by what the work itself asks. */
+/** Bodies for operations whose handler would reject the example. */
 const BODIES: Readonly<Record<string, unknown>> = {
-  // A key hands on its own scopes at most.
+  // A key can grant only scopes that it has.
   'POST /orgs/{org_id}/api-keys': { name: 'walk', scopes: ['org:write'] },
 };
 
@@ -235,7 +242,7 @@ test('every caller at every operation gets what the contract says', async () => 
 });
 
 describe('what another org has', () => {
-  /** An answer without what is of this very request, and without the id that was asked for. */
+  /** Returns the status, code and detail of an answer, without the ids that were requested. */
   const told = ({ status, json }: Answer, values: Record<string, string>): string => {
     let detail = String(json?.['detail']);
     for (const value of Object.values(values)) detail = detail.replaceAll(value, '…');
@@ -272,7 +279,8 @@ describe('what another org has', () => {
       const names = [...operation.template.matchAll(/\{([a-z_]+)\}/g)]
         .map(([, name]) => name ?? '')
         .filter((name) => name !== 'org_id');
-      // A trace that only another org has is said to be: the contract wants that.
+      // trace_id is excluded: the contract requires the API to say that a trace belongs to another
+      // organization.
       const known = names.filter((name) => name in other && name !== 'trace_id');
       if (known.length === 0 || !Array.isArray(CONTRACT[operation.name])) continue;
       for (const as of [asKey(keyFor('*')), asUser(tokenFor('owner'))]) {

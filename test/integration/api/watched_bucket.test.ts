@@ -1,4 +1,5 @@
-// A bucket in memory against a real nats-server: what was there, what changes, what changed while nobody was listening.
+// A bucket in memory against a real nats-server: existing keys, changes, and changes made while the
+// process was disconnected.
 import type { KV } from '@nats-io/kv';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -96,7 +97,7 @@ test('a write-once key is written once, also after it was deleted, whoever write
   expect(later.get('a')).toBeUndefined();
   await later.createOnce('b', { n: 1 });
   expect(later.get('b')).toEqual({ n: 1 });
-  // What may be made again is made again.
+  // A key that is not write-once can be created again after it was deleted.
   await later.create('a', { n: 2 });
   expect(later.get('a')).toEqual({ n: 2 });
 });
@@ -109,7 +110,7 @@ test('keys deleted, changed and created while the connection was down are right 
   bucket.onChange((key) => told.push(key));
   await nats.kill();
   await nats.start();
-  // This connection is there before the first one has come back.
+  // This connection is open before the first one has reconnected.
   const other = await openKv();
   await other.kv.delete('gone');
   await other.kv.put('changed', '{"n":2}');
@@ -127,7 +128,7 @@ test('a write without a connection fails at once instead of being dropped', asyn
   const bucket = await watch(await openKv());
   await bucket.create('a', { n: 1 });
   await nats.kill();
-  // A write that waits for the connection ends with a timeout, which says something else.
+  // A write that waits for the connection fails with a timeout, which has a different message.
   await eventually(async () => {
     const error = await bucket.create('b', { n: 1 }).catch((cause: unknown) => cause);
     return error instanceof Error && error.message.includes('not connected');

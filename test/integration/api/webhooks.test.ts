@@ -1,4 +1,5 @@
-// Webhook endpoints over HTTP: rules, secrets, tests, the attempt log, dead letters and their replay.
+// Webhook endpoints over HTTP: rules, secrets, test events, the attempt log, dead letters and their
+// replay.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSealer } from '../../../ops/platform/sealing.ts';
@@ -273,7 +274,7 @@ describe('deliveries', () => {
 
   it('dead-lettered deliveries are listed, and replayed with the original payload under the same id', async () => {
     const made = await create({ url: `${receiver.url}/dead`, events: ['judge.regression'] });
-    // The worker has heard of the endpoint when a test event of it arrives.
+    // The arrival of a test event shows that the worker knows the endpoint.
     await call(api, 'POST', one(made, '/test'));
     await eventually(() => receiver.at('/dead').length > 0);
     await settled();
