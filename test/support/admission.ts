@@ -2,7 +2,7 @@
 import { Admission, type AdmissionParts } from '../../api/admission/admission.ts';
 import { ADMIT } from '../../api/admission/decision.ts';
 
-/** Returns parts that admit everything; the given ones take their place. */
+/** Returns parts that admit everything, overridden by the given ones. */
 export const admittingParts = (parts: Partial<AdmissionParts> = {}): AdmissionParts => ({
   limits: { take: () => ({ allowed: true, headers: {} }) },
   calls: { size: 1 },

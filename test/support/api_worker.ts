@@ -1,4 +1,5 @@
-// An API of a test as a process of its own, for tests that kill or pause it: says where it listens.
+// Runs a test API in its own process, for tests that kill or pause it. Reports its address to the
+// parent.
 import { die } from '../../ops/platform/leave.ts';
 import { startTestApi } from '../integration/api/an_api.ts';
 

@@ -1,9 +1,10 @@
-// What stands in the stream of the audit log while nothing takes it out, for tests that run an API without a worker.
+// Reads the audit log's stream, for tests that run an API without a worker: no consumer removes
+// entries from it.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { AUDIT_STREAM } from '../../schemas/streams.ts';
 import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
-/** Every intent and outcome, oldest first. */
+/** Returns every intent and outcome, oldest first. */
 export async function auditEntries({ jsm }: Log): Promise<AuditEntry[]> {
   const { state } = await jsm.streams.info(AUDIT_STREAM);
   const entries: AuditEntry[] = [];

@@ -1,4 +1,5 @@
-// ClickHouse for tests: an own database on the engine that the run shares, or an own engine for a test that stops it.
+// ClickHouse for tests: a new database on the engine that the run shares, or a separate engine for
+// a test that stops it.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { request } from 'node:http';
@@ -10,17 +11,18 @@ import { DATABASE_PLACE } from './template.ts';
 import { removeDir } from './temp.ts';
 
 export interface TestDatabase {
-  /** http://app:password@host:port/test_…: what SERVICE_CLICKHOUSE_URL takes. */
+  /** http://app:password@host:port/test_…: the format of SERVICE_CLICKHOUSE_URL. */
   url: string;
   database: string;
-  /** Runs a statement as app in this database; gives the answer's text. */
+  /** Runs a statement as app in this database and returns the text of the answer. */
   run(statement: string): Promise<string>;
   drop(): Promise<void>;
 }
 
 /**
- * Makes a new database on the shared engine, with all tables and views and no rows. The caller's afterAll must call drop().
- * @param empty without tables too, for tests of the migration
+ * Creates a database on the shared engine, with all tables and views and no rows. The caller's
+ * afterAll must call drop().
+ * @param empty true: without tables too, for tests of the migration
  */
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const database = `test_${randomBytes(6).toString('hex')}`;
@@ -42,7 +44,7 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
 
 /**
  * Runs one statement over HTTP as the URL's user.
- * @param database unset: the URL's
+ * @param database default: the URL's
  * @throws Error with the server's message
  */
 export function runStatement(address: string, statement: string, database?: string): Promise<string> {
@@ -51,7 +53,7 @@ export function runStatement(address: string, statement: string, database?: stri
   const options = {
     method: 'POST',
     auth: `${decodeURIComponent(username)}:${decodeURIComponent(password)}`,
-    // A connection that is kept open would delay a stop of the engine by seconds.
+    // A keep-alive connection would delay a stop of the engine by seconds.
     agent: false,
     headers: { connection: 'close' },
   };
@@ -68,20 +70,20 @@ export function runStatement(address: string, statement: string, database?: stri
 }
 
 export interface TestEngine {
-  /** Same after a restart; database `millrace`, which does not exist yet. */
+  /** Unchanged by a restart. Names the database `millrace`, which does not exist at first. */
   url: string;
   analystUrl: string;
   readonly server: ClickHouseServer;
-  /** kill -9. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
   stop(): Promise<void>;
-  /** Starts it again on the same port and folder. */
+  /** Starts the engine again on the same port and folder. */
   start(): Promise<void>;
-  /** Stops it and removes its folder; safe to call twice. */
+  /** Stops the engine and removes its folder. Idempotent. */
   remove(): Promise<void>;
 }
 
-/** Starts an engine of its own. The caller's afterAll must call remove(). */
+/** Starts a separate engine. The caller's afterAll must call remove(). */
 export async function startTestEngine(options: { memoryMaxBytes?: number } = {}): Promise<TestEngine> {
   const folder = mkdtempSync(path.join(inject('folder'), 'clickhouse-'));
   const boot = (httpPort: number): Promise<ClickHouseServer> =>
@@ -111,7 +113,7 @@ export async function startTestEngine(options: { memoryMaxBytes?: number } = {})
       server = await boot(httpPort);
     },
     async remove() {
-      // An orderly stop would write what is removed anyway.
+      // SIGKILL, because an orderly stop would write data that is removed anyway.
       server.child.kill('SIGKILL');
       await server.exited;
       removeDir(folder);

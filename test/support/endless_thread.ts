@@ -1,4 +1,5 @@
-// A thread for tests of deadlines: a job is how many parts it answers, and whether it then works for ever.
+// A worker thread for tests of deadlines. A job names the number of parts that it answers, and then
+// ends, loops forever or throws.
 import { parentPort } from 'node:worker_threads';
 
 export interface EndlessJob {

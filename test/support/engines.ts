@@ -1,5 +1,6 @@
-// Before the first test that needs them: nats-server is found or fetched, and one ClickHouse engine starts for the whole run.
-// Tests get both through inject(); the engine and its folder are gone afterwards, also when a test failed.
+// Global set-up of the test run: finds or downloads nats-server and starts one ClickHouse engine
+// for the whole run. Tests get both through inject(). The engine and its folder are removed
+// afterwards, also when a test failed.
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startClickHouse } from '../../ops/launch/clickhouse/server.ts';
@@ -10,13 +11,22 @@ import { makeTemplate } from './template.ts';
 declare module 'vitest' {
   export interface ProvidedContext {
     natsBinary: string;
-    /** Folder of this run, for what its tests start; it goes with all that is in it when the run ends. */
+    /**
+     * Folder of this run for everything that its tests start. Removed with its contents when the
+     * run ends.
+     */
     folder: string;
-    /** Users of the shared engine: app may use `millrace` and every test_*; analyst has its grants on views of `millrace`. */
+    /**
+     * Users of the shared engine: app may use `millrace` and every test_* database; analyst has its
+     * grants on views of `millrace`.
+     */
     clickhouse: {
       url: string;
       analystUrl: string;
-      /** Statements that make the tables and views in a database whose name takes the place of DATABASE_PLACE. */
+      /**
+       * Statements that create the tables and views in a database. DATABASE_PLACE in them is
+       * replaced with its name.
+       */
       template: string[];
     };
   }
@@ -24,7 +34,7 @@ declare module 'vitest' {
 
 const MEMORY_MAX_BYTES = 1_500_000_000;
 
-/** Vitest's global set-up: starts what is shared, gives back how to end it. */
+/** Vitest's global set-up: starts the shared engines and returns the function that stops them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   project.provide('natsBinary', await findNatsServer(console.log));
   removeLeft();

@@ -1,5 +1,6 @@
-// A process of its own that carries out erasures until a step and then stands still: for tests that kill it there. Its parent tells
-// it by the environment what it works on, and hears by a message that the step is reached.
+// Runs erasures in its own process up to a given step and then stops there, for tests that kill it
+// at that step. Its parent configures it through the environment and gets a message when the step
+// is reached.
 import { die } from '../../ops/platform/leave.ts';
 import { JobRecords } from '../../ops/exchange/job_records.ts';
 import { createLogger } from '../../ops/platform/logger.ts';

@@ -1,4 +1,4 @@
-// A worker of evals as a process of its own, for tests that kill it.
+// Runs an eval worker in its own process, for tests that kill it.
 import { die } from '../../ops/platform/leave.ts';
 import { type EvalWorkerOptions, startEvalWorker } from './evals.ts';
 

@@ -1,4 +1,4 @@
-// A worker of evals for tests: in this process, or in one of its own that can be killed.
+// An eval worker for tests, in this process or in its own process, which a test can kill.
 import { type ChildProcess, fork } from 'node:child_process';
 import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import { openUpstream } from '../../ops/platform/llm/upstream.ts';
@@ -14,22 +14,22 @@ import { RecordedCalls } from '../../pipeline/judging/llm_recorded_calls.ts';
 import { openPolicies } from '../../pipeline/settings/org_policies.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
 
-/** Calls of models of one org that a worker has under way. */
+/** Maximum number of model calls that a worker has in flight for one organization. */
 export const CALLS_AT_ONCE = 4;
 
 export interface EvalWorkerOptions {
   natsUrl: string;
   clickhouseUrl: string;
-  /** Left out: the worker has no upstream. */
+  /** Default: the worker has no upstream. */
   llmUrl?: string | undefined;
 }
 
 export interface TestEvalWorker {
-  /** As a worker ends that is told to. */
+  /** Shuts the worker down as a SIGTERM does. */
   stop: () => Promise<void>;
 }
 
-/** A worker in this process; it leads. */
+/** Starts a worker in this process. It is always the leader. */
 export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWorkerOptions): Promise<TestEvalWorker> {
   const nc = await connectNats({ url: natsUrl, name: 'eval-worker', waitMs: 5000 });
   const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
@@ -89,7 +89,7 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
   };
 }
 
-/** A worker in a process of its own; ends by itself when this one does. */
+/** Starts a worker in its own process. It exits when this process does. */
 export async function forkEvalWorker(options: EvalWorkerOptions): Promise<ChildProcess> {
   const child = fork(new URL('./eval_worker.ts', import.meta.url), [JSON.stringify(options)], { silent: true });
   let output = '';

@@ -1,8 +1,9 @@
-// Heartbeats and a KV bucket in memory, with faults: what the real ones do when answers are lost, for decisions that need no server.
+// Heartbeats and a KV bucket in memory with injected faults, for tests of decisions that need no
+// server. They behave like the real ones when answers are lost.
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 
-/** `lost`: it is done, and the answer never comes. `away`: it is not done. */
+/** `lost`: the call takes effect, but its answer never arrives. `away`: the call has no effect. */
 export type Fault = 'lost' | 'away';
 
 interface Entry {
@@ -11,7 +12,7 @@ interface Entry {
   revision: number;
 }
 
-/** What waits to be read by one reader, who waits when there is nothing. */
+/** A queue for one reader, which waits while it is empty. */
 class Channel<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   #wake: (() => void) | null = null;
@@ -47,9 +48,9 @@ const shown = ({ key, value, revision }: Entry, delta: number) => ({
 });
 
 export class FaultyLog {
-  /** Asked at each call; a fault makes it fail. */
+  /** Called for each operation. The operation fails with the returned fault. */
   fault: (method: 'create' | 'update' | 'get', key: string, value: unknown) => Fault | null = () => null;
-  /** Whether watches are told of changes. */
+  /** Whether watches receive changes. */
   telling = true;
   /** Heartbeats that were sent, with the time of each. */
   readonly beats: { worker_id: string; at: number }[] = [];
@@ -102,7 +103,7 @@ export class FaultyLog {
     return this.#entries.get(key)?.value;
   }
 
-  /** What another process writes. */
+  /** Writes a value as another process would. */
   put(key: string, value: object): void {
     this.#revision += 1;
     const entry = { key, value, revision: this.#revision };
@@ -110,12 +111,12 @@ export class FaultyLog {
     if (this.telling) for (const watch of this.#watches) watch.push(shown(entry, 0));
   }
 
-  /** What the client says when it is connected again. */
+  /** Emits the client's reconnect status. */
   reconnect(): void {
     for (const status of this.#statuses) status.push({ type: 'reconnect' });
   }
 
-  /** Ends every watch from the other side. */
+  /** Ends every watch from the server's side. */
   breakWatches(): void {
     for (const watch of this.#watches) watch.stop();
     this.#watches.clear();

@@ -1,5 +1,6 @@
-// A proxy before ClickHouse that breaks the connection of one statement and keeps its request, whole, until a test delivers it: what an
-// engine, or a network, does that stands still for a while and then goes on with everything that came meanwhile.
+// A proxy before ClickHouse that breaks the connection of one statement and keeps its complete
+// request until the test delivers it. It simulates an engine or a network that pauses and then
+// processes everything that arrived meanwhile.
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -13,9 +14,12 @@ interface Kept {
 export interface HoldingProxy {
   /** The given address, with the proxy's host and port. */
   url: string;
-  /** The next statement that contains this is kept; its sender's connection breaks. */
+  /** Holds the next statement that contains `part` and breaks its sender's connection. */
   hold(part: string): void;
-  /** Sends what is kept. Resolves with the engine's status and how many rows it has written, those of views too. */
+  /**
+   * Sends the held statement. Resolves with the engine's status and the number of rows that it
+   * wrote, including those of views.
+   */
   deliver(): Promise<{ status: number; written_rows: number }>;
   close(): Promise<void>;
 }
@@ -27,14 +31,14 @@ async function read(req: IncomingMessage): Promise<Kept> {
   return { method: req.method ?? 'POST', path: req.url ?? '/', headers: req.headers, body: Buffer.concat(chunks) };
 }
 
-/** Sends a request on. */
+/** Forwards a request. */
 function forward(
   to: URL,
   { method, path, headers, body }: Kept,
   answer: (res: IncomingMessage) => void,
   fail: (error: Error) => void,
 ): void {
-  // Whole by now, however it came.
+  // The body is complete, so it is sent with its length even if it arrived in chunks.
   const own: OutgoingHttpHeaders = { ...headers, host: to.host, 'content-length': body.length };
   delete own['transfer-encoding'];
   const req = request({ host: to.hostname, port: to.port, method, path, headers: own }, answer);
@@ -42,7 +46,10 @@ function forward(
   req.end(body);
 }
 
-/** @param target http://user:password@host:port/database */
+/**
+ * Starts the proxy.
+ * @param target http://user:password@host:port/database
+ */
 export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
   const to = new URL(target);
   let part: string | null = null;

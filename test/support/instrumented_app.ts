@@ -1,6 +1,9 @@
-// An application of a user's, as a process of its own: the real openai package under a real instrumentation, or the Vercel AI SDK with
-// its telemetry, and a real exporter that finds its endpoint and its key in the environment. Prints the id of its trace.
-// argv: openinference | openllmetry | ai | ai-legacy, then json | proto. UPSTREAM_URL is where its models are.
+// A user's application as a separate process: the real openai package under a real instrumentation,
+// or the Vercel AI SDK with its telemetry, and a real exporter that reads its endpoint and key from
+// the environment. Prints the id of its trace.
+//
+// Arguments: openinference | openllmetry | ai | ai-legacy, then json | proto. UPSTREAM_URL is the
+// address of the models.
 import { createOpenAI } from '@ai-sdk/openai';
 import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
 import { OpenAIInstrumentation as OpenInference } from '@arizeai/openinference-instrumentation-openai';
@@ -22,7 +25,7 @@ const provider = new NodeTracerProvider({
 provider.register();
 const tracer = provider.getTracer('shop', '1.2.3');
 
-/** Two calls of a model under a run of an agent, which says again what they used. */
+/** Makes two model calls under an agent run whose span repeats their usage. */
 async function callOpenAi(instrumentation: OpenInference | OpenLlmetry): Promise<void> {
   instrumentation.setTracerProvider(provider);
   instrumentation.manuallyInstrument(OpenAI);
@@ -38,7 +41,7 @@ async function callOpenAi(instrumentation: OpenInference | OpenLlmetry): Promise
     });
 }
 
-/** One generateText: two calls of a model with a tool's between them. */
+/** Runs one generateText: two model calls with a tool call between them. */
 async function callAiSdk(): Promise<void> {
   registerTelemetry(library === 'ai' ? new OpenTelemetry({ tracer }) : new LegacyOpenTelemetry({ tracer }));
   const weather = tool({

@@ -1,5 +1,6 @@
-// A process of its own with a job runner, whose only job `endless` runs until it is told to stop: for tests that kill and pause
-// a worker in the middle of a job. Tells its parent what happens; arguments: NATS URL, worker id, hurry.
+// Runs a job runner in its own process, for tests that kill and pause a worker in the middle of a
+// job. Its only job, `endless`, runs until it is aborted. Reports its progress to the parent.
+// Arguments: NATS URL, worker id, hurry.
 import { createLogger } from '../../ops/platform/logger.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
 import { openLog } from '../../ops/platform/nats/open_log.ts';

@@ -1,5 +1,6 @@
-// LLM judging for tests: judges straight in their bucket, tasks straight in their queue, a judging worker in this process or in one of its
-// own that can be killed; and what came of it, from the store and the log.
+// LLM judging for tests: writes judges directly into their bucket and tasks directly into their
+// queue, starts a judging worker in this process or in its own process, which a test can kill, and
+// reads the results from the store and the log.
 import { type ChildProcess, fork } from 'node:child_process';
 import { parseEnv } from '../../ops/platform/env.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
@@ -24,7 +25,7 @@ import { createClickHouse } from '../../sql/client/client.ts';
 
 export const JUDGING_PARTITIONS = 4;
 
-/** The same rules at a fraction of the time. */
+/** The production timings, shortened. */
 export const FAST_TIMINGS: LiveTimings = {
   ackWaitMs: 1500,
   retry: { firstMs: 100, maxMs: 500 },
@@ -72,7 +73,7 @@ export async function putJudge(log: Log, judge: JudgeRecord): Promise<JudgeRecor
 
 let tasks = 0;
 
-/** Puts the task of a live trace into the queue. */
+/** Enqueues the task of a live trace. */
 export async function putTask(
   log: Log,
   judge: JudgeRecord,
@@ -97,7 +98,7 @@ export async function putTask(
   return task;
 }
 
-/** Tasks that are in the queue still, those in hand too. */
+/** Returns the number of tasks in the queue, including those in flight. */
 export async function tasksLeft(log: Log): Promise<number> {
   return (await log.jsm.streams.info(JUDGING_STREAM)).state.messages;
 }
@@ -108,7 +109,7 @@ export interface TestJudging {
   stop(): Promise<void>;
 }
 
-/** A judging worker in this process. */
+/** Starts a judging worker in this process. */
 export async function startTestJudging(options: {
   natsUrl: string;
   clickhouseUrl: string;
@@ -146,7 +147,7 @@ export async function startTestJudging(options: {
   };
 }
 
-/** A judging worker of its own process; resolves when it works. */
+/** Starts a judging worker in its own process and resolves when it is ready. */
 export async function forkJudging(natsUrl: string, clickhouseUrl: string, upstreamUrl: string): Promise<ChildProcess> {
   const child = fork(new URL('./judging_worker.ts', import.meta.url), [], {
     env: { ...process.env, TEST_NATS_URL: natsUrl, TEST_CLICKHOUSE_URL: clickhouseUrl, TEST_UPSTREAM_URL: upstreamUrl },
@@ -162,7 +163,7 @@ export async function forkJudging(natsUrl: string, clickhouseUrl: string, upstre
   return child;
 }
 
-/** A call of a model as it was put into the ingest log. */
+/** A model call as an event of the ingest log. */
 export interface LoggedCall extends IngestEvent {
   event: {
     trace_id: string;
@@ -174,7 +175,10 @@ export interface LoggedCall extends IngestEvent {
   };
 }
 
-/** The calls of an org's judges in the ingest log, in order; an event that is there twice counts once, as the pipeline counts it. */
+/**
+ * Returns the model calls of an organization's judges in the ingest log, in order. A duplicate
+ * event counts once, as in the pipeline.
+ */
 export async function loggedCalls(log: Log, org_id: string): Promise<LoggedCall[]> {
   const calls = new Map<string, LoggedCall>();
   for (const { data, fingerprint } of await messagesOf(log, INGEST_STREAM)) {

@@ -1,4 +1,4 @@
-// A judging worker as a process of its own, for tests that kill it.
+// Runs a judging worker in its own process, for tests that kill it.
 import { die } from '../../ops/platform/leave.ts';
 import { startTestJudging } from './judging.ts';
 

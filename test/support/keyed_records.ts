@@ -1,9 +1,9 @@
-// What is kept under Idempotency-Keys, in memory.
+// An in-memory store of the records of Idempotency-Keys.
 import type { IdempotencyDeps } from '../../api/http/idempotency.ts';
 
 export interface KeyedRecords {
   store: IdempotencyDeps['store'];
-  /** Every record that is there, as text. */
+  /** Returns every stored record as text. */
   texts: () => string[];
 }
 

@@ -1,11 +1,12 @@
-// An empty KV bucket without a server, for what is decided before a server is asked. It writes down what it was asked for.
+// An empty KV bucket without a server, for tests of decisions that precede any request to a server.
+// It records its calls.
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 
 export interface EmptyBucket {
   nc: NatsConnection;
   kv: KV;
-  /** Every call that names a key: what was to be done, and the key. */
+  /** Every call that names a key: the method and the key. */
   asked: [method: string, key: string][];
 }
 

@@ -1,4 +1,4 @@
-// What answers requests, on a port of its own for as long as a test asks it.
+// Serves a request listener on a free port while a test sends it requests.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { closeGracefully, httpServer, listen } from '../../api/http/server.ts';
 

@@ -1,5 +1,6 @@
-// A process of its own that carries out long work of the kind `endless`, which goes on until its signal ends it: for tests that kill
-// and pause a worker in the middle. Arguments: NATS URL, worker id, hurry.
+// Runs long jobs of the kind `endless` in its own process, for tests that kill and pause a worker
+// in the middle of one. A job runs until its signal aborts it. Arguments: NATS URL, worker id,
+// hurry.
 import { die } from '../../ops/platform/leave.ts';
 import { JobRecords } from '../../ops/exchange/job_records.ts';
 import { createLogger } from '../../ops/platform/logger.ts';

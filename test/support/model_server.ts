@@ -1,4 +1,5 @@
-// An upstream of the gateway for tests: a real HTTP server that keeps what reached it, to the byte, and answers as a test says.
+// An upstream of the gateway for tests: a real HTTP server that records the exact bytes of its
+// requests and answers as the test specifies.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -8,7 +9,7 @@ export interface Reached {
   headers: IncomingMessage['headers'];
   rawHeaders: string[];
   body: Buffer;
-  /** Whether the connection was broken off before the answer had ended. */
+  /** Whether the connection broke before the answer ended. */
   gone: boolean;
 }
 
@@ -18,7 +19,10 @@ export interface ModelServer {
   /** http://127.0.0.1:port/v1 */
   url: string;
   reached: Reached[];
-  /** How requests are answered from now on; a list answers one each, its last all further ones. */
+  /**
+   * Sets the behaviour for subsequent requests: each behaviour of a list answers one request, and
+   * the last answers all further ones.
+   */
   behave(...behaviours: ModelBehaviour[]): void;
   close(): Promise<void>;
 }
@@ -29,7 +33,7 @@ export const json =
     res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
   };
 
-/** Server-sent events; the stream is left open where `end` is false. */
+/** Answers with server-sent events. The stream stays open if `end` is false. */
 export const events =
   (texts: readonly string[], end = true): ModelBehaviour =>
   (res) => {
@@ -43,7 +47,7 @@ export const reset: ModelBehaviour = (res) => void res.socket?.resetAndDestroy()
 /** Never answers. */
 export const silence: ModelBehaviour = () => undefined;
 
-/** Starts one. The caller's afterAll must call close(). */
+/** Starts a model server. The caller's afterAll must call close(). */
 export async function startModelServer(): Promise<ModelServer> {
   const reached: Reached[] = [];
   let behaviours: ModelBehaviour[] = [json(200, '{}')];

@@ -1,4 +1,4 @@
-// A nats-server of its own for a test file: it boots in some 20 ms, so nothing is shared.
+// A separate nats-server for each test file: it boots in about 20 ms, so nothing is shared.
 import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { inject } from 'vitest';
@@ -6,21 +6,21 @@ import { type NatsServer, startNats } from '../../ops/launch/nats/server.ts';
 import { removeDir } from './temp.ts';
 
 export interface TestNats {
-  /** Same after a restart. */
+  /** Unchanged by a restart. */
   url: string;
-  /** The server that runs now. */
+  /** The server process that runs now. */
   readonly server: NatsServer;
-  /** kill -9. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** SIGTERM. */
+  /** Sends SIGTERM. */
   stop(): Promise<void>;
-  /** Starts it again on the same port and folder. */
+  /** Starts the server again on the same port and folder. */
   start(): Promise<void>;
-  /** Stops it and removes its folder; safe to call twice. */
+  /** Stops the server and removes its folder. Idempotent. */
   remove(): Promise<void>;
 }
 
-/** Starts one. The caller's afterAll must call remove(). */
+/** Starts a server. The caller's afterAll must call remove(). */
 export async function startTestNats(options: { sync?: string; storeMaxBytes?: number } = {}): Promise<TestNats> {
   const folder = mkdtempSync(path.join(inject('folder'), 'nats-'));
   const boot = (port: number): Promise<NatsServer> =>
@@ -49,7 +49,8 @@ export async function startTestNats(options: { sync?: string; storeMaxBytes?: nu
       server = await boot(port);
     },
     async remove() {
-      // An orderly stop takes JetStream half a second, and its files are removed anyway.
+      // SIGKILL, because an orderly stop takes JetStream half a second and its files are removed
+      // anyway.
       server.child.kill('SIGKILL');
       await server.exited;
       removeDir(folder);

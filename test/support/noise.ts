@@ -1,6 +1,7 @@
-// Texts without any period: a regular expression's automaton meets a new state at nearly every character of them.
+// Texts without a period: at nearly every character, the automaton of a regular expression reaches
+// a new state.
 
-/** `chars` characters a and b, the same ones every time. */
+/** Returns `chars` characters, each a or b, the same in every run. */
 export function noiseOfTwo(chars: number): string {
   let state = 1;
   let text = '';

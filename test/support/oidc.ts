@@ -1,5 +1,6 @@
-// An OIDC provider for tests: the real `oidc-provider` on a free port. People sign in through its own pages, and get a JWT
-// access token for the service, as with any provider that an operator would name.
+// An OIDC provider for tests: the real `oidc-provider` on a free port. Users sign in through its
+// own pages and get a JWT access token for the service, as with any provider that an operator
+// configures.
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,31 +9,34 @@ import Provider, { type JWK } from 'oidc-provider';
 import { z } from 'zod';
 
 const CLIENT = { client_id: 'portal', client_secret: 'portal-secret-of-the-tests' };
-/** Nobody listens there: the code is read off the redirect. */
+/** No process listens there: signIn() reads the code from the redirect. */
 const REDIRECT_URI = 'http://127.0.0.1:9/callback';
 const PRODUCT_SCOPE = 'api';
-/** Of the sign-in: pages and redirects up to the code. */
+/** Maximum number of pages and redirects in a sign-in, up to the code. */
 const STEPS_MAX = 12;
 const TOKEN_SECONDS = 3600;
 
 export type OidcAlg = 'RS256' | 'ES256' | 'EdDSA';
 
 export interface TestOidc {
-  /** What iss says. */
+  /** The value of the `iss` claim. */
   issuer: string;
-  /** As the discovery document names it. */
+  /** The address of the signing keys, as in the discovery document. */
   jwksUrl: string;
-  /** Signs a person in with the code flow. `audience` is the resource that the token is asked for. */
+  /**
+   * Signs a user in with the code flow. `audience` is the resource for which the token is
+   * requested.
+   */
   signIn(login: string, audience: string): Promise<string>;
-  /** A token of the client itself, without a person. */
+  /** Returns a token of the client itself, without a user. */
   clientToken(audience: string): Promise<string>;
-  /** Stops it; start() brings it back on its port. */
+  /** Stops the provider. start() restarts it on the same port. */
   stop(): Promise<void>;
-  /** Starts it with a new key, and none of those before. */
+  /** Starts the provider with a new key and without its earlier keys. */
   start(alg: OidcAlg): Promise<void>;
 }
 
-/** Starts one with one new key. The caller must stop() it. */
+/** Starts a provider with one new key. The caller must stop() it. */
 export async function startOidc(alg: OidcAlg): Promise<TestOidc> {
   let server = await listening(0);
   const { port } = server.address() as AddressInfo;
@@ -73,7 +77,7 @@ function providerOf(issuer: string, alg: OidcAlg, key: JWK): Provider {
         id_token_signed_response_alg: alg,
       },
     ],
-    // Said, so that the provider does not print what it takes instead.
+    // Set explicitly, because the provider prints a warning for each default that it uses.
     ttl: {
       AccessToken: TOKEN_SECONDS,
       ClientCredentials: TOKEN_SECONDS,
@@ -109,7 +113,10 @@ function serve(server: Server, provider: Provider): void {
   server.on('request', (req, res) => void answer(req, res));
 }
 
-/** Walks the provider's pages as a browser does, with its cookies, until it is sent back with a code. */
+/**
+ * Follows the provider's pages and keeps its cookies, as a browser does, until a redirect carries a
+ * code.
+ */
 async function signIn(issuer: string, login: string, audience: string): Promise<string> {
   const verifier = randomBytes(32).toString('base64url');
   const jar = new Map<string, string>();
@@ -140,7 +147,7 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
   for (let step = 0; step < STEPS_MAX; step++) {
     let response = await visit(url);
     if (response.status === 200) {
-      // A page that asks: first who it is, then whether the client may.
+      // A prompt page: the first asks for the user's login, the next for consent to the client.
       const prompt = /name="prompt" value="(\w+)"/.exec(await response.text())?.[1] ?? '';
       response = await visit(url, { prompt, ...(prompt === 'login' ? { login, password: 'any' } : {}) });
     }

@@ -1,5 +1,6 @@
-// Exports of OTLP for tests, in both encodings from one description: JSON as the specification has it, and protobuf by the very
-// field numbers of the product's own .proto files (which the real exporters check in the integration tests).
+// OTLP exports for tests, in both encodings from one description: JSON as the specification defines
+// it, and protobuf with the field numbers of the product's own .proto files, which the integration
+// tests check against real exporters.
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
@@ -20,7 +21,7 @@ export function asJson(resourceSpans: readonly OtlpObject[]): Buffer {
   return Buffer.from(JSON.stringify({ resourceSpans }));
 }
 
-/** A span as OTLP/JSON has it, as bytes. */
+/** Encodes an OTLP/JSON span as protobuf. */
 export function spanBytes(span: OtlpObject): Uint8Array {
   const bytes = (hex: unknown): Buffer => Buffer.from(typeof hex === 'string' ? hex : '', 'hex');
   const links = ((span['links'] ?? []) as OtlpObject[]).map((link) => ({
@@ -37,7 +38,7 @@ export function spanBytes(span: OtlpObject): Uint8Array {
   return type.encode(type.fromObject({ ...span, ...ids, links })).finish();
 }
 
-/** A length-delimited field, as it is on the wire. */
+/** Encodes a length-delimited protobuf field. */
 export function field(number: number, bytes: Uint8Array): Buffer {
   const length: number[] = [];
   for (let rest = bytes.length; ; rest >>>= 7) {
@@ -47,7 +48,7 @@ export function field(number: number, bytes: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
 }
 
-/** Spans may be given as bytes. */
+/** Encodes an export as protobuf. Spans may already be encoded. */
 export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
   const head = (name: string, object: OtlpObject): Uint8Array =>
     typeOf(name).encode(typeOf(name).fromObject(object)).finish();
@@ -63,14 +64,14 @@ export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
   return Buffer.concat(groups);
 }
 
-/** One resource with one scope that holds these spans. */
+/** Returns one resource with one scope that holds these spans. */
 export function exportOf(spans: readonly unknown[], resource: OtlpObject = {}): OtlpObject[] {
   return [
     { resource: { attributes: keyValues(resource) }, scopeSpans: [{ scope: { name: 'test', version: '1' }, spans }] },
   ];
 }
 
-/** Attributes from plain values. */
+/** Returns OTLP attributes for plain values. */
 export function keyValues(values: OtlpObject): OtlpObject[] {
   return Object.entries(values).map(([key, value]) => ({ key, value: anyValue(value) }));
 }
@@ -84,7 +85,7 @@ function anyValue(value: unknown): OtlpObject {
   return value === null || value === undefined ? {} : { kvlistValue: { values: keyValues(value as OtlpObject) } };
 }
 
-/** A span with ids made from a number. */
+/** Returns a span whose ids derive from `index`. */
 export function otlpSpan(index: number, attributes: OtlpObject = {}, over: OtlpObject = {}): OtlpObject {
   const now = BigInt(Date.now()) * 1_000_000n;
   return {
@@ -104,7 +105,7 @@ export function decodeAnswer(bytes: Uint8Array): OtlpObject {
   return type.toObject(type.decode(bytes), { longs: Number });
 }
 
-/** A google.rpc.Status and the ErrorInfo in it. */
+/** Decodes a google.rpc.Status and the ErrorInfo in it. */
 export function decodeStatus(bytes: Uint8Array): { code: number; message: string; info: OtlpObject } {
   const status = rpc.lookupType('google.rpc.Status');
   const decoded = status.toObject(status.decode(bytes)) as {

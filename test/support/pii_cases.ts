@@ -1,5 +1,5 @@
-// The labelled cases of personal data (test/data/pii_*.txt), and how well a finder does on them. A find counts when kind, begin and
-// end are those of the label.
+// The labelled cases of personal data (test/data/pii_*.txt), and the precision and recall of a
+// finder on them. A match counts if its kind, start and end equal those of the label.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
@@ -16,14 +16,18 @@ export interface PiiScore {
   found: number;
   missed: number;
   wrong: number;
-  /** 0 to 1. */
+  /** From 0 to 1, like `recall`. */
   precision: number;
   recall: number;
 }
 
 const LABEL = /⟦(\w+)\|([^⟧]*)⟧/g;
 
-/** tuned: the finder was made with these at hand. unseen: written afterwards, and the finder not changed for them. */
+/**
+ * Reads the labelled cases.
+ * @param set tuned: cases used to develop the finder; unseen: cases written afterwards, for which
+ * the finder was not changed
+ */
 export function piiCases(set: 'tuned' | 'unseen'): PiiCase[] {
   const file = path.resolve(import.meta.dirname, '../data', set === 'tuned' ? 'pii_cases.txt' : 'pii_unseen_cases.txt');
   const lines = readFileSync(file, 'utf8').split('\n');
@@ -44,7 +48,7 @@ function caseOf(line: string): PiiCase {
   return { text: text + line.slice(at), labels };
 }
 
-/** For each kind and for all together. */
+/** Returns the score of each kind and of all kinds together. */
 export function scorePii(cases: readonly PiiCase[]): PiiScore[] {
   const redactor = new PiiRedactor({ kinds: PII_KINDS, custom: [], hash_key: null });
   const [found, missed, wrong] = [[], [], []] as [string[], string[], string[]];

@@ -1,4 +1,5 @@
-// A pipeline worker as a process of its own, fed straight through the log: for tests that kill, pause and restart it.
+// A pipeline worker in its own process that reads events published directly to the ingest log, for
+// tests that kill, pause and restart it.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
@@ -13,13 +14,13 @@ export const PARTITIONS = 4;
 
 export interface TestWorker {
   readonly child: ChildProcess;
-  /** Resolves when it owns its partitions' work. */
+  /** Resolves when the worker owns its partitions. */
   ready: Promise<void>;
   kill(signal: NodeJS.Signals): void;
   exited: Promise<number | null>;
 }
 
-/** Starts a worker. What it prints is kept for the message of a failure. */
+/** Starts a worker. Its output is kept for the error message of a failure. */
 export function startWorker(env: {
   natsUrl: string;
   clickhouseUrl: string;
@@ -42,7 +43,7 @@ export function startWorker(env: {
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const ready = new Promise<void>((resolve, reject) => {
     child.on('message', (message) => {
-      // Before that it says that it is starting.
+      // Until it is ready, the worker reports that it is starting.
       if (typeof message === 'object' && 'ready' in message) resolve();
     });
     void exited.then((code) => {
@@ -60,17 +61,23 @@ export function startWorker(env: {
   };
 }
 
-/** A worker between a log and a database of its own. */
+/** A worker with its own log and its own database. */
 export interface TestPipeline {
   readonly database: TestDatabase;
   readonly nats: TestNats;
   readonly log: TestLog;
-  /** Kills the worker and starts another, which remembers nothing; resolves when that one is ready. */
+  /**
+   * Kills the worker and starts another, which has no state in memory. Resolves when the new worker
+   * is ready.
+   */
   replaceWorker(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param more environment of its workers */
+/**
+ * Starts a log, a database and a worker.
+ * @param more additional environment variables of its workers
+ */
 export async function startTestPipeline(more: Record<string, string> = {}): Promise<TestPipeline> {
   const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
   const log = await openTestLog(nats.url);
@@ -103,9 +110,12 @@ export async function startTestPipeline(more: Record<string, string> = {}): Prom
 
 export interface TestLog {
   log: Log;
-  /** Puts events into the log as one message a partition; resolves when JetStream has stored them. */
+  /**
+   * Publishes events to the log, one message per partition. Resolves when JetStream has stored
+   * them.
+   */
   publish(events: readonly IngestEvent[], partitionOf: (event: IngestEvent) => number): Promise<void>;
-  /** Puts raw bytes into the log. */
+  /** Publishes raw bytes to the log. */
   publishRaw(partition: number, data: Uint8Array, fingerprint?: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -130,7 +140,7 @@ export async function openTestLog(natsUrl: string): Promise<TestLog> {
   };
 }
 
-/** An event of the log around a body, with the id that ingest would give it. */
+/** Returns a log event with the given body and the id that ingest would assign. */
 export function logged(
   format: SourceFormat,
   body: Record<string, unknown>,

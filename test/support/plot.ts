@@ -1,9 +1,16 @@
-// Line charts as SVG text, for the reports of benchmarks and soak runs: axes with ticks at round numbers, a grid and a legend.
+// Line charts as SVG text, for the reports of benchmarks and soak runs: axes with ticks at round
+// numbers, a grid and a legend.
 
-/** One line: points in the order in which they are joined. What is not finite, or not above 0 on a logarithmic axis, breaks the line. */
+/**
+ * One line: its points, in the order in which they are joined. A value that is not finite, or not
+ * above 0 on a logarithmic axis, breaks the line.
+ */
 export interface Series {
   name: string;
-  /** Lines of one thing share its colour; those after the first are dashed. Without it a line has a colour of its own. */
+  /**
+   * Lines with the same value share a colour, and all but the first of them are dashed. Default:
+   * the line has a colour of its own.
+   */
   of?: string;
   points: readonly (readonly [x: number, y: number])[];
 }
@@ -13,7 +20,7 @@ export interface LineChart {
   x_label: string;
   y_label: string;
   series: readonly Series[];
-  /** A logarithmic axis, in decades. */
+  /** True for a logarithmic axis, in decades. */
   log_x?: boolean;
   log_y?: boolean;
 }
@@ -23,28 +30,37 @@ const PLOT = { left: 78, right: 860, height: 300 };
 const TITLE_HEIGHT = 30;
 const LEGEND_LINE = 18;
 const LEGEND_GAP = 34;
-/** Of the 12 px font: the longest a letter is taken to be. */
+/** Assumed maximum width of a character in the 12 px font, in pixels. */
 const LETTER_WIDTH = 6.8;
 const AXIS_HEIGHT = 48;
-/** About so many labels fit beside an axis. */
+/** Approximate number of labels that fit beside an axis. */
 const TICKS = { x: 9, y: 6 };
-/** A decade with fewer than this many around it is ticked at 2 and 5 as well. */
+/** A logarithmic axis of fewer decades than this also has ticks at 2 and 5. */
 const FEW_DECADES = 3;
-/** Beyond the last tick by so small a part of the number a point still stands on the axis's end. */
+/**
+ * A point may exceed the last tick by this fraction of the tick and still be drawn past the end of
+ * the axis.
+ */
 const TICK_SLACK = 0.03;
-/** Lines of so few points show them. */
+/** Lines with at most this many points show a mark at each point. */
 const FEW_POINTS = 12;
-/** Told apart also by those who see few colours (Okabe and Ito); from the ninth on they are dashed. */
+/**
+ * Distinguishable with colour blindness (Okabe and Ito). Lines from the ninth on reuse the colours,
+ * dashed.
+ */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8a7500'];
 
-/** Beyond this, and nearer to 0 than its inverse, doubles leave no room to count ticks in. */
+/**
+ * Largest absolute value that an axis accepts. Beyond it, and nearer to 0 than its inverse, doubles
+ * are too coarse to compute ticks.
+ */
 const LARGEST = 1e100;
-/** A span that is a smaller part of its numbers than this is rounding noise: the line is flat. */
+/** A range smaller than this fraction of its values is rounding noise: the line is flat. */
 const NOISE = 1e-9;
 
 interface Axis {
   ticks: readonly number[];
-  /** 0 to 1 along the axis; NaN of NaN. */
+  /** Maps a value to its position along the axis, from 0 to 1. NaN maps to NaN. */
   place: (value: number) => number;
 }
 
@@ -53,7 +69,7 @@ const escaped = (text: string): string =>
 
 const rounded = (pixels: number): string => String(Math.round(pixels * 10) / 10);
 
-/** 1, 2 or 5 times a power of ten, so that about `count` of them fill the span. */
+/** Returns 1, 2 or 5 times a power of ten, so that about `count` steps fill the span. */
 function stepOf(span: number, count: number): number {
   const decade = 10 ** Math.floor(Math.log10(span / count));
   const step = [1, 2, 5, 10].find((factor) => span / (factor * decade) <= count) ?? 10;
@@ -67,7 +83,7 @@ function linearAxis(values: readonly number[], count: number): Axis {
   const step = stepOf(room, count);
   const first = Math.floor(low / step);
   const last = Math.max(Math.ceil(high / step), first + 1);
-  // Multiples, not sums: no tick at 0.30000000000000004.
+  // Multiples rather than sums, to avoid ticks such as 0.30000000000000004.
   const digits = Math.max(0, -Math.floor(Math.log10(step)));
   const ticks = Array.from({ length: last - first + 1 }, (_, index) =>
     Number(((first + index) * step).toFixed(Math.min(digits, 100))),
@@ -83,7 +99,8 @@ function logAxis(values: readonly number[]): Axis {
   const all = Array.from({ length: last - first + 1 }, (_, index) =>
     factors.map((factor) => Number((factor * 10 ** (first + index)).toPrecision(1))),
   ).flat();
-  // From the last tick below all points to the first above them: no half of a chart stays empty.
+  // From the last tick below all points to the first tick above them, so that no half of a chart is
+  // empty.
   const from = all.findLastIndex((tick) => tick <= low * (1 + TICK_SLACK));
   const until = all.findIndex((tick) => tick >= high * (1 - TICK_SLACK));
   const ticks = all.slice(Math.max(0, from), Math.max(until, from + 1) + 1);
@@ -91,7 +108,10 @@ function logAxis(values: readonly number[]): Axis {
   return { ticks, place: (value) => (Math.log10(value) - begin) / (end - begin) };
 }
 
-/** Not Math.min of them all: a run has more points than a call takes arguments. */
+/**
+ * Returns the minimum and maximum. Math.min(...values) would fail: a run has more points than a
+ * call accepts arguments.
+ */
 const bounds = (values: readonly number[]): [number, number] =>
   values.reduce<[number, number]>(
     ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
@@ -105,23 +125,23 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1e4, 'k'],
 ];
 
-/** 1500000 as 1.5M, small numbers as they are. */
+/** Formats a tick: 1500000 as 1.5M, small numbers unchanged. */
 function tickText(value: number): string {
   const [unit, letter] = UNITS.find(([size]) => Math.abs(value) >= size) ?? [1, ''];
-  // 20000 to 50000 are in thousands, so 5000 beside them is read as it is.
+  // Thousands are abbreviated from 10,000 on, so a tick of 5000 beside 20k stays unabbreviated.
   const [size, suffix] = letter === 'k' ? [1e3, 'k'] : [unit, letter];
   const short = Number((value / size).toPrecision(6));
   return Math.abs(short) < 1e-4 && short !== 0 ? short.toExponential() : `${String(short)}${suffix}`;
 }
 
-/** A number as an axis takes it: NaN where it has no place there. */
+/** Returns a value that the axis can place, or NaN if it cannot. */
 function usable(value: number, log: boolean): number {
   if (!(Math.abs(value) <= LARGEST)) return NaN;
   const near = Math.abs(value) < 1 / LARGEST ? 0 : value;
   return log && near <= 0 ? NaN : near;
 }
 
-/** The parts of a line between its breaks. */
+/** Returns the segments of a line between its breaks, as SVG point lists. */
 function strokes(points: Series['points'], x: Axis, y: Axis, top: number): string[] {
   const parts: string[][] = [[]];
   for (const [px, py] of points) {
@@ -137,7 +157,7 @@ function strokes(points: Series['points'], x: Axis, y: Axis, top: number): strin
 
 interface Pen {
   colour: string;
-  /** Attribute of a line, or nothing. */
+  /** The dash attribute of the line, or an empty string. */
   dash: string;
 }
 
@@ -152,7 +172,7 @@ function pensOf(series: readonly Series[]): Pen[] {
   });
 }
 
-/** Names with their colours, in as many lines as they need. */
+/** Draws the names with their colours, on as many lines as they need. */
 function legend(series: readonly Series[], pens: readonly Pen[]): { svg: string[]; height: number } {
   let [x, line] = [PLOT.left, 0];
   const svg = series.map(({ name }, index) => {
@@ -166,7 +186,10 @@ function legend(series: readonly Series[], pens: readonly Pen[]): { svg: string[
   return { svg, height: (line + 1) * LEGEND_LINE };
 }
 
-/** One stroke. A point alone would not be seen as a line, and few points are what was measured: they are marked. */
+/**
+ * Draws one segment of a line. Points of a short segment are marked: they are single measurements,
+ * and a lone point is invisible as a line.
+ */
 function strokeSvg(points: string, pen: Pen | undefined): string[] {
   const { colour, dash } = pen ?? { colour: '', dash: '' };
   const each = points.split(' ');
@@ -177,7 +200,9 @@ function strokeSvg(points: string, pen: Pen | undefined): string[] {
   return [...(each.length > 1 ? [line] : []), ...(each.length <= FEW_POINTS ? marks : [])];
 }
 
-/** The chart as a whole SVG document. Series without a point are in the legend alone. */
+/**
+ * Returns the chart as a complete SVG document. A series without points appears in the legend only.
+ */
 export function lineChart({ title, x_label, y_label, series, log_x = false, log_y = false }: LineChart): string {
   const all = series.map(({ points }) => points.map(([px, py]) => [usable(px, log_x), usable(py, log_y)] as const));
   const drawn = all.flat().filter(([px, py]) => !Number.isNaN(px + py));

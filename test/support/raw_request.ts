@@ -1,8 +1,9 @@
-// A request written byte by byte on a socket, in the ways of clients that fetch cannot imitate: everything is written before
-// anything is read, the writing half is closed before the answer, or the sender stops in the middle.
+// Requests written byte by byte to a socket, for client behaviour that fetch cannot imitate: a
+// client that writes everything before it reads, closes the writing half before the answer, or
+// stops in the middle.
 import { connect, type Socket } from 'node:net';
 
-/** Longest wait for an answer; the service decides within a few seconds. */
+/** Longest wait for an answer, in milliseconds. The service decides within a few seconds. */
 const ANSWER_MS_MAX = 20_000;
 
 export interface RawAnswer {
@@ -10,13 +11,17 @@ export interface RawAnswer {
   status: number;
   head: string;
   body: string;
-  /** The code of the socket's error, such as ECONNRESET; null if the connection ended in order. */
+  /**
+   * The code of the socket's error, such as ECONNRESET; null if the connection ended without one.
+   */
   error: string | null;
 }
 
 export interface RawRequest {
   head: readonly string[];
-  /** Written after the head, in order; nothing is read before the last was taken by the kernel. */
+  /**
+   * Written after the head, in order. Reading starts after the kernel has accepted the last piece.
+   */
   pieces: Iterable<Uint8Array | string>;
   /** Closes the writing half after the last piece. */
   halfClose?: boolean;
@@ -45,7 +50,7 @@ export async function writeThenRead(port: number, { head, pieces, halfClose = fa
 
 function written(socket: Socket, piece: Uint8Array | string): Promise<void> {
   return new Promise((resolve) => {
-    // An error is noted by its own event; what was answered before it can still be read.
+    // The error event records the error. An answer sent before it can still be read.
     socket.write(piece, () => {
       resolve();
     });
@@ -57,13 +62,13 @@ function parsed(text: string): Omit<RawAnswer, 'error'> {
   return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? 0), head, body: rest.join('\r\n\r\n') };
 }
 
-/** A body of so many bytes in pieces of 64 KiB. */
+/** Yields a body of `bytes` bytes in pieces of 64 KiB. */
 export function* pieces(bytes: number): Generator<Uint8Array> {
   const piece = Buffer.alloc(64 * 1024, 'x');
   for (let left = bytes; left > 0; left -= piece.length) yield piece.subarray(0, Math.min(left, piece.length));
 }
 
-/** The same in chunked transfer encoding. */
+/** Yields the same body in chunked transfer encoding. */
 export function* chunks(bytes: number): Generator<Uint8Array | string> {
   for (const piece of pieces(bytes))
     yield Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);

@@ -1,4 +1,5 @@
-// A receiver of webhooks for tests: an HTTP server that keeps what it got and behaves, path by path, as a test asks.
+// A receiver of webhooks for tests: an HTTP server that records its requests and behaves, per path,
+// as the test specifies.
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,20 +11,20 @@ export interface Received {
   json: Record<string, unknown>;
   event_id: string;
   attempt: number;
-  /** performance.now() */
+  /** Time of arrival, from performance.now(), in milliseconds. */
   at: number;
 }
 
-/** Answers, or leaves the answer out. */
+/** Answers a request, or leaves it unanswered. */
 export type Behaviour = (res: ServerResponse, received: Received) => void;
 
 export interface Receiver {
   /** http://127.0.0.1:port */
   url: string;
   received: Received[];
-  /** What came to a path. */
+  /** Returns the requests to a path. */
   at(path: string): Received[];
-  /** 200 unless set. */
+  /** Sets the behaviour of a path. Default: answers 200. */
   behave(path: string, behaviour: Behaviour): void;
   close(): Promise<void>;
 }
@@ -37,7 +38,7 @@ export const status =
 export const hang: Behaviour = () => undefined;
 /** Breaks the connection. */
 export const reset: Behaviour = (res) => void res.socket?.resetAndDestroy();
-/** Answers 200 and goes on sending. */
+/** Answers 200 and never stops sending. */
 export const flood: Behaviour = (res) => {
   res.writeHead(200);
   const more = () => {
@@ -59,7 +60,7 @@ export async function startReceiver(): Promise<Receiver> {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
-      // Whoever sent it was killed in the middle.
+      // The sender was killed in the middle of the request.
       if (!req.complete) return;
       const body = Buffer.concat(chunks);
       const one: Received = {
@@ -94,7 +95,10 @@ export async function startReceiver(): Promise<Receiver> {
   };
 }
 
-/** The steps of the contract by which a receiver verifies a delivery; gives the secrets, of those named, that have signed it. */
+/**
+ * Verifies a delivery with the documented steps. Returns those of the given secrets that have
+ * signed it.
+ */
 export function signersOf({ headers, body }: Received, secrets: readonly string[], nowMs = Date.now()): string[] {
   const parts = String(headers['x-service-signature'])
     .split(',')

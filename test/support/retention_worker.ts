@@ -1,5 +1,6 @@
-// A process of its own that runs retention, or a restore, until a step and then stands still: for tests that kill it there.
-// Its parent tells it by the environment what to do, and hears by a message that the step is reached.
+// Runs retention or a restore in its own process up to a given step and then stops there, for tests
+// that kill it at that step. Its parent configures it through the environment and gets a message
+// when the step is reached.
 import { die } from '../../ops/platform/leave.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
@@ -30,7 +31,7 @@ const step = async (name: string): Promise<void> => {
   await new Promise(() => undefined);
 };
 const objects = await openObjectStore({ url: TEST_OBJECTS });
-/** Stands still in the middle of an object. */
+/** Stops in the middle of an object. */
 const slow: ObjectStore = {
   place: objects.place,
   put: (key, content, signal) =>

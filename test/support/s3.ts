@@ -1,9 +1,9 @@
-// A server that speaks S3, for tests: s3rver, on a free port with a folder of its own.
+// An S3-compatible server for tests: s3rver, on a free port with its own folder.
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { removeDir, tempDir } from './temp.ts';
 
-/** As far as it is used here; the package has no types. */
+/** The part of s3rver that is used here; the package has no types. */
 interface S3rverInstance {
   run: () => Promise<AddressInfo>;
   close: () => Promise<void>;
@@ -16,13 +16,13 @@ type S3rverClass = new (options: {
   configureBuckets: { name: string; configs: string[] }[];
 }) => S3rverInstance;
 
-/** What it signs requests with. */
+/** Credentials that the server accepts. */
 export const S3_CREDENTIALS = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
 
 export interface TestS3 {
-  /** Of a store of objects in its bucket `cold`. */
+  /** Address of an object store in the existing bucket `cold`. */
   url: string;
-  /** The same of a bucket that it has not. */
+  /** Address of an object store in a bucket that does not exist. */
   noBucketUrl: string;
   close: () => Promise<void>;
 }

@@ -1,5 +1,6 @@
-// The whole service for end-to-end tests, started as `npm start` starts it: own data folder, free ports.
-// Guarantees: what a test file started is stopped and its folders are gone when the file ends, also when a test failed.
+// The whole service for end-to-end tests, started as `npm start` starts it, with its own data
+// folder and free ports. When a test file ends, every service that it started is stopped and every
+// folder removed, also when a test failed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +16,7 @@ const READY_MS_MAX = 180_000;
 
 export type ChildName = 'api' | 'pipeline' | 'nats' | 'clickhouse';
 
-/** A start command: what it printed, and how it ended. */
+/** A run of the start command: its output and its exit. */
 export interface Started {
   child: ChildProcess;
   exited: Promise<Exit>;
@@ -29,18 +30,18 @@ export interface TestService extends Started {
   baseUrl: string;
   orgId: string;
   secrets: Secrets;
-  /** Process id of a child that runs now. */
+  /** Returns the process id of a running child. */
   pidOf(name: ChildName): number;
-  /** SIGTERM; resolves when everything has drained. */
+  /** Sends SIGTERM and resolves once the service has drained and exited. */
   stop(): Promise<Exit>;
 }
 
 export interface ServiceOptions {
-  /** Unset: a new folder. */
+  /** Default: a new folder. */
   dataDir?: string;
-  /** Settings beyond ports and data folder. */
+  /** Settings in addition to ports and data folder. */
   env?: Record<string, string>;
-  /** Command line; unset: ops/launch/start.ts on this Node. */
+  /** Command line. Default: ops/launch/start.ts on this Node. */
   command?: readonly string[];
 }
 
@@ -55,26 +56,26 @@ afterAll(async () => {
   for (const folder of folders) removeDir(folder);
 });
 
-/** A data folder that is removed when the test file ends. */
+/** Creates a data folder that is removed when the test file ends. */
 export function serviceDir(): string {
   const folder = tempDir('service');
   folders.add(folder);
   return path.join(folder, 'data');
 }
 
-/** Runs the start command without waiting for anything. */
+/** Runs the start command without waiting for it. */
 export function runStart({
   dataDir = serviceDir(),
   env = {},
   command = ['ops/launch/start.ts'],
 }: ServiceOptions = {}): Started {
-  // Settings of whoever runs the tests must not reach the service under test.
+  // The service under test must not inherit settings from the environment of the test run.
   const clean = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)),
   );
   const child = spawn(process.execPath, command, {
     cwd: ROOT,
-    // The channel ends the service should this process be killed.
+    // The service exits when the IPC channel closes, for example because this process was killed.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { ...clean, SERVICE_PORT: '0', SERVICE_CLICKHOUSE_PORT: '0', SERVICE_DATA_DIR: dataDir, ...env },
   });
@@ -93,7 +94,7 @@ export function runStart({
 
 /**
  * Starts the service and waits until it is ready.
- * @throws Error with all its output when it ends first
+ * @throws Error with all its output if it exits first
  */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const dataDir = options.dataDir ?? serviceDir();

@@ -3,7 +3,10 @@
 /** A fenced block of shell commands. */
 export interface ShellBlock {
   text: string;
-  /** Why the block is not run, from a comment `<!-- not run: … -->` above it; null for a block that is run. */
+  /**
+   * The reason why the block is not run, from a comment `<!-- not run: … -->` above it; null for a
+   * block that is run.
+   */
   notRun: string | null;
 }
 

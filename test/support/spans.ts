@@ -1,4 +1,4 @@
-// Builders of data-plane records for tests: sensible defaults, overridden by what a test is about.
+// Builders of data-plane records for tests. A test overrides the defaults that matter to it.
 import { NO_OUTCOMES } from '../../pipeline/domain/pricing/outcomes.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import type { MeteredEvent } from '../../pipeline/stage.ts';
@@ -42,7 +42,7 @@ export function aSpan(over: Partial<Span> = {}): Span {
   };
 }
 
-/** An event of one span at a place in the log. */
+/** Returns an event of one span at a position in the log. */
 export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<MeteredEvent> = {}): MeteredEvent {
   return {
     partition: 0,

@@ -1,4 +1,4 @@
-// A migrated database with rows in it, landed by the very statements of the pipeline: what reads are tested against.
+// A migrated database with rows that the pipeline's own statements landed, for tests of reads.
 import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/traces/trace_state.ts';
@@ -22,11 +22,17 @@ const OWNED = '[(0,1)]';
 export interface TestStore {
   client: ClickHouse;
   database: TestDatabase;
-  /** Lands spans in log order, one event each, with their use; their texts wait in span_texts_recent. Resolves with the place of the first. */
+  /**
+   * Lands spans in log order, one event each, with their usage. Their texts stay in
+   * span_texts_recent. Resolves with the log position of the first.
+   */
   landSpans(spans: readonly Span[]): Promise<number>;
-  /** Lands rows of traces as they are given, without their pairs. */
+  /** Lands rows of traces exactly as given, without the second row of each pair. */
   landTraces(rows: readonly { state: TraceState; version: number; sign: 1 | -1 }[]): Promise<void>;
-  /** Copies the waiting texts into span_texts; `forget` false leaves them in both, as during a move. */
+  /**
+   * Copies the texts of span_texts_recent into span_texts. If `forget` is false, both tables keep
+   * them, as during a move.
+   */
   moveTexts(forget?: boolean): Promise<void>;
   close(): Promise<void>;
 }
@@ -88,7 +94,7 @@ export async function openTestStore(): Promise<TestStore> {
   };
 }
 
-/** The traces that spans add up to. */
+/** Returns the traces that the spans add up to. */
 export function tracesOf(spans: readonly Span[]): TraceState[] {
   return [...Map.groupBy(spans, (span) => `${span.org_id} ${span.trace_id}`).values()].map((own) => {
     const [first] = own;
@@ -99,10 +105,10 @@ export function tracesOf(spans: readonly Span[]): TraceState[] {
   });
 }
 
-/** Money as an answer shows it. */
+/** Converts picodollars to the dollars of an API answer. */
 export const usd = (pico: bigint): number => Number(picoToDecimal(pico));
 
-/** A generator of the same numbers in [0, 1) for the same seed (mulberry32). */
+/** Returns a generator of numbers in [0, 1) that depend only on the seed (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,5 +1,6 @@
-// The way from the log to the rows without its servers, for property tests: the real stages, books and rebuild, over a log and tables
-// in memory. The owner may be killed after any step, with any part of its last landing in the tables.
+// A model of the pipeline from the log to the rows without servers, for property tests: the real
+// stages, state and rebuild, over a log and tables in memory. A test may kill the owner after any
+// step, with any part of its last landing in the tables.
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import type { LandingRow, LandingUnit } from '../../pipeline/landing/lander.ts';
@@ -25,9 +26,9 @@ export const IDLE_MS = 1000;
 export const SLOW_MS = 5000;
 const ORG = 'org_a';
 
-/** An event of the model: which trace, and what its span overrides. */
+/** An event of the model: its trace, and the fields that its span overrides. */
 export interface ModelEvent {
-  /** Its number makes its id. */
+  /** The event's number, from which its id derives. */
   n: number;
   trace_id: string;
   partition: number;
@@ -36,7 +37,7 @@ export interface ModelEvent {
   >;
 }
 
-/** A span's row as landed. */
+/** The landed row of a span or a text. */
 export interface ModelRow {
   hex: string;
   trace_id: string;
@@ -47,7 +48,10 @@ export interface ModelRow {
   key: string;
 }
 
-/** Which rows of a landing are in the tables when the owner is killed: of spans and texts any, of the others all or none. */
+/**
+ * Which rows of a landing are in the tables when the owner is killed: any subset of spans and
+ * texts, and all or none of traces and of usage.
+ */
 export interface Cut {
   spans: readonly boolean[];
   texts: readonly boolean[];
@@ -60,7 +64,7 @@ interface Owner {
   deps: PrepareDeps;
   /** Sequence of the next message to read. */
   next: number;
-  /** Tables as of the last landing are behind these. */
+  /** By partition: the settled and the completed sequence as of the last landing. */
   marks: Map<number, { settled: number; completed: number }>;
 }
 
@@ -91,7 +95,7 @@ export class TailModel {
   readonly traces: { trace: StoredTrace; partition: number; sign: number; sampled: boolean }[] = [];
   readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
   readonly completed = new Set<string>();
-  /** Whether the org has judges now, and what they were given. */
+  /** Whether the organization has judges now. `judged` lists the traces that they received. */
   hasJudges = false;
   readonly judged: CompleteTrace[] = [];
   readonly #log: TakenMessage[] = [];
@@ -100,7 +104,7 @@ export class TailModel {
   readonly #tail: boolean;
   #owner: Owner;
 
-  /** @param tail false: every event is decided by itself, as it is without tail sampling */
+  /** @param tail false: every event is decided separately, as without tail sampling */
   constructor(limits: Partial<TailLimits> = {}, tail = true) {
     this.#tail = tail;
     this.#limits = {
@@ -125,12 +129,12 @@ export class TailModel {
     return [...this.#owner.states.values()].reduce((sum, { tail }) => sum + tail.size, 0);
   }
 
-  /** Sequence up to which a partition would be written down now. */
+  /** Returns the sequence that a checkpoint of the partition would record now. */
   settledThrough(partition: number): number {
     return this.#owner.states.get(partition)?.settled_through ?? NaN;
   }
 
-  /** One message a partition. */
+  /** Publishes one message per partition. */
   publish(events: readonly ModelEvent[]): void {
     for (const [partition, batch] of Map.groupBy(events, (event) => event.partition)) {
       const data = ingestBatchCodec.encode({
@@ -154,7 +158,10 @@ export class TailModel {
     }
   }
 
-  /** Reads up to so many messages and lands what comes of them; with a cut, the owner is killed in the middle. */
+  /**
+   * Reads at most `messages` messages and lands their rows. With a cut, the owner is killed in the
+   * middle of the landing.
+   */
   async step(messages: number, cut: Cut | null = null): Promise<void> {
     const owner = this.#owner;
     const taken: TakenMessage[] = [];
@@ -187,7 +194,7 @@ export class TailModel {
     this.#owner = this.#takeOver();
   }
 
-  /** Reads the rest of the log, and lets every trace come to its end. */
+  /** Reads the rest of the log and completes every trace. */
   async finish(): Promise<void> {
     while (this.isBehind) await this.step(5);
     this.now += 10 * IDLE_MS;

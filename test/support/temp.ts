@@ -3,16 +3,17 @@ import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** A new empty folder under the system's temporary folder. */
+/** Creates an empty folder under the system's temporary folder. */
 export const tempDir = (name: string): string => mkdtempSync(path.join(tmpdir(), `millrace-${name}-`));
 
-/** Linux's file system in memory, and the room there that makes it safe to use. */
+/** Linux's in-memory file system, and the minimum free space there that makes it safe to use. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_MIN_BYTES = 4 * 1024 ** 3;
 
 /**
- * The same in memory where there is room: for the engines of tests that power no machine off, so that a hundred of them do not wait for
- * one disk. What is started by `npm start` (test/e2e) writes to the disk.
+ * Creates an empty folder in memory if there is enough space, otherwise on disk. For engines of
+ * tests that do not simulate a power loss, so that a hundred of them do not wait for one disk.
+ * Services that `npm start` starts (test/e2e) write to the disk.
  */
 export function memoryDir(name: string): string {
   try {
@@ -20,15 +21,18 @@ export function memoryDir(name: string): string {
     if (process.platform === 'linux' && bavail * bsize >= MEMORY_FREE_MIN_BYTES)
       return mkdtempSync(path.join(MEMORY, `millrace-${name}-`));
   } catch {
-    // There is none here, or it is not ours to write to.
+    // The in-memory file system is missing or not writable.
   }
   return tempDir(name);
 }
 
-/** Runs of tests that were killed leave folders; those in memory would take it until the machine starts anew. */
+/**
+ * Age in milliseconds from which a folder counts as left over from a killed test run. Such folders
+ * in memory would occupy it until the machine restarts.
+ */
 const LEFT_MS = 86_400_000;
 
-/** Removes those in memory that are a day old. */
+/** Removes folders in memory that are at least a day old. */
 export function removeLeft(): void {
   try {
     for (const name of readdirSync(MEMORY).filter((text) => text.startsWith('millrace-'))) {
@@ -36,11 +40,11 @@ export function removeLeft(): void {
       if (statSync(folder).mtimeMs < Date.now() - LEFT_MS) rmSync(folder, { recursive: true, force: true });
     }
   } catch {
-    // There is no such file system, or another user's folder in it.
+    // The in-memory file system is missing, or another user owns a folder in it.
   }
 }
 
-/** Removes it, also while a process that just ended lets go of its last files. */
+/** Removes a folder. Retries while a process that just exited still releases its last files. */
 export function removeDir(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }

@@ -1,16 +1,22 @@
-// What a test's database is made from. A migration takes the engine a second of work; over a hundred test files it is done once, and its
-// outcome is made again for each of them (test/integration/sql/migrate.test.ts compares the two).
-// Not by BACKUP and RESTORE … AS, which are shorter: 26.7 loses the aliases of tables in the queries of views on the way.
+// The template of test databases. A migration costs the engine a second of work, so it runs once
+// for over a hundred test files, and each of them replays its result
+// (test/integration/sql/migrate.test.ts compares the two).
+//
+// BACKUP and RESTORE … AS would be shorter, but ClickHouse 26.7 loses the aliases of tables in the
+// queries of restored views.
 import { createClickHouse } from '../../sql/client/client.ts';
 import { migrate } from '../../sql/client/migrate.ts';
 
 const TEMPLATE = 'test_template';
 const TIMEOUT_MS = 30_000;
 
-/** Stands for the name of the database in the statements. */
+/** Placeholder for the name of the database in the statements. */
 export const DATABASE_PLACE = '{the_database}';
 
-/** Migrates a database as the service does; gives the statements that make its like. @param engineUrl as app, with any database */
+/**
+ * Migrates a database as the service does and returns the statements that create an identical one.
+ * @param engineUrl as app, with any database
+ */
 export async function makeTemplate(engineUrl: string): Promise<string[]> {
   const url = new URL(engineUrl);
   url.pathname = `/${TEMPLATE}`;

@@ -1,4 +1,4 @@
-// What the service told (stream EVENTS), as tests read it.
+// Reads the events that the service has published (stream EVENTS).
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_STREAM } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
@@ -6,14 +6,16 @@ import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../..
 interface Reading {
   events: ServiceEvent[];
   upTo: number;
-  /** One reads at a time. */
+  /** The last read; the next one starts after it. */
   last: Promise<void>;
 }
 
-/** Tests ask again and again, and the stream only grows: each message is read once. */
+/** Tests poll, and the stream only grows, so each message is read once. */
 const readings = new WeakMap<Log, Reading>();
 
-/** All events that were told so far, in order; those of one org, where one is named. */
+/**
+ * Returns all events published so far, in order, or those of one organization if `org_id` is set.
+ */
 export async function toldEvents(log: Log, org_id?: string): Promise<ServiceEvent[]> {
   const reading = readings.get(log) ?? { events: [], upTo: 0, last: Promise.resolve() };
   readings.set(log, reading);

@@ -1,5 +1,5 @@
-// An OpenAI-compatible upstream for tests: a real HTTP server that keeps what it was asked and answers as a test says.
-// /v1/chat/completions, not streaming.
+// An OpenAI-compatible upstream for tests: a real HTTP server that records its requests and answers
+// as the test specifies. Supports /v1/chat/completions without streaming.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -7,29 +7,32 @@ export interface UpstreamRequest {
   path: string;
   headers: IncomingHttpHeaders;
   body: { model: string; messages: { role: string; content: string }[]; [field: string]: unknown };
-  /** From 0, of all that came. */
+  /** Position among all requests, from 0. */
   index: number;
-  /** performance.now() */
+  /** Time of arrival, from performance.now(), in milliseconds. */
   at: number;
 }
 
-/** Answers, or leaves the answer out. */
+/** Answers a request, or leaves it unanswered. */
 export type UpstreamBehaviour = (res: ServerResponse, request: UpstreamRequest) => void;
 
 export interface TestUpstream {
-  /** http://127.0.0.1:port/v1: what SERVICE_LLM_BASE_URL takes. */
+  /** http://127.0.0.1:port/v1: the format of SERVICE_LLM_BASE_URL. */
   url: string;
   requests: UpstreamRequest[];
-  /** How requests are answered from now on; a list answers one each, its last all further ones. */
+  /**
+   * Sets the behaviour for subsequent requests: each behaviour of a list answers one request, and
+   * the last answers all further ones.
+   */
   behave(...behaviours: UpstreamBehaviour[]): void;
-  /** Requests that have no answer yet. */
+  /** Number of requests that have no answer yet. */
   readonly open: number;
-  /** The most that were open at a time. */
+  /** Highest number of requests that were open at the same time. */
   readonly openMax: number;
   close(): Promise<void>;
 }
 
-/** A completion with this text and usage. */
+/** Answers with a completion of this text and usage. */
 export const say =
   (
     text: string,
@@ -47,11 +50,11 @@ export const say =
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(completion));
   };
 
-/** A judgement as it is asked for. */
+/** Answers with a judgement in the format that judges request. */
 export const score = (value: number, reason = 'because'): UpstreamBehaviour =>
   say(JSON.stringify({ score: value, reason }));
 
-/** An error as the vendor has it. */
+/** Answers with an error in the vendor's format. */
 export const fail =
   (status: number, headers: Record<string, string> = {}): UpstreamBehaviour =>
   (res) => {
@@ -59,7 +62,7 @@ export const fail =
     res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ error }));
   };
 
-/** Waits, then does the rest. */
+/** Waits `ms` milliseconds, then behaves as given. */
 export const after =
   (ms: number, behaviour: UpstreamBehaviour): UpstreamBehaviour =>
   (res, request) => {
@@ -72,12 +75,15 @@ export const after =
 export const drop: UpstreamBehaviour = (res) => void res.socket?.resetAndDestroy();
 /** Never answers. */
 export const hang: UpstreamBehaviour = () => undefined;
-/** Says back what it was asked, the last message word for word. */
+/** Answers with the last message of the request, word for word. */
 export const echo: UpstreamBehaviour = (res, request) => {
   say(request.body.messages.at(-1)?.content ?? '')(res, request);
 };
 
-/** Starts one; it answers a judgement of 5 until told otherwise. The caller's afterAll must call close(). */
+/**
+ * Starts an upstream. It answers with a judgement of 5 until behave() is called. The caller's
+ * afterAll must call close().
+ */
 export async function startUpstream(): Promise<TestUpstream> {
   const requests: UpstreamRequest[] = [];
   let behaviours: UpstreamBehaviour[] = [score(5)];

@@ -1,13 +1,19 @@
 // Waiting for a condition, the only way in which tests wait.
 
-/** Long enough for a machine that does much else beside; a test asserts no time. */
+/** Long enough for a machine under heavy load. Tests make no assertions about time. */
 const WITHIN_MS = 90_000;
-/** A check is often a query of the store: asked again at once for seconds, it would take the processor from what it waits for. */
+/**
+ * First pause between two checks; it grows up to PAUSE_MAX_MS. A check is often a query of the
+ * store: without pauses it would use the CPU that the awaited work needs.
+ */
 const PAUSE_FIRST_MS = 10;
 const PAUSE_MAX_MS = 100;
 const PAUSE_GROWTH = 1.25;
 
-/** Resolves once check gives true; tries it every few milliseconds, later ten times a second. A check that throws or rejects counts as not yet. */
+/**
+ * Resolves once `check` returns true. Checks every few milliseconds at first, later ten times a
+ * second. A check that throws or rejects counts as false.
+ */
 export async function eventually(
   check: () => boolean | Promise<boolean>,
   options: { withinMs?: number; what?: string } = {},
@@ -28,15 +34,18 @@ export async function eventually(
   }
 }
 
-/** How often a request is sent again, and the pause before that. The log confirms within a second or never. */
+/**
+ * Limit of attempts, and the pause between them in milliseconds. The log confirms within a second
+ * or never.
+ */
 const CONFIRM_TRIES_MAX = 10;
 const CONFIRM_PAUSE_MS = 200;
 
 /**
- * Sends a request as a client does: on a 502 again, as the contract allows a 502 wherever a confirmation is late, which on a busy
- * machine it is.
- * @param isLate whether an answer is such a 502; unset: every 502 is
- * @returns the first answer that is none, or the last one
+ * Sends a request and retries on 502, as clients do. The contract allows a 502 when a confirmation
+ * is late, as happens on a busy machine.
+ * @param isLate returns true for an answer to retry; default: every 502
+ * @returns the first answer that is not late, or the last one
  */
 export async function confirmed<T extends { status: number }>(
   send: () => Promise<T>,

@@ -1,4 +1,4 @@
-// A sending worker as a process of its own, for tests that kill it.
+// Runs a webhook worker in its own process, for tests that kill it.
 import { die } from '../../ops/platform/leave.ts';
 import { startTestWebhooks } from './webhooks.ts';
 

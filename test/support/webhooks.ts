@@ -1,5 +1,6 @@
-// Webhooks for tests: endpoints straight in their bucket, events straight in their stream, a sending worker in this process or
-// in one of its own that can be killed.
+// Webhooks for tests: writes endpoints directly into their bucket, publishes events directly to
+// their stream, and starts a webhook worker in this process or in its own process, which a test can
+// kill.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
@@ -21,10 +22,10 @@ import { createClickHouse } from '../../sql/client/client.ts';
 import { eventually } from './wait.ts';
 
 export const SEALING_KEY = Buffer.alloc(32, 5);
-/** Nobody listens there. */
+/** No process listens there. */
 export const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
-/** The same rules at a hundredth of the time. */
+/** The production timings, divided by a hundred. */
 export const FAST = {
   ...WEBHOOK_TIMINGS,
   firstMs: 10,
@@ -37,7 +38,7 @@ export const FAST = {
 export interface TestWebhooks {
   log: Log;
   webhooks: Webhooks;
-  /** Ends the worker and its connections. */
+  /** Stops the worker and closes its connections. */
   stop(): Promise<void>;
 }
 
@@ -48,7 +49,7 @@ export async function openWebhookLog(natsUrl: string): Promise<Log> {
   });
 }
 
-/** A worker in this process. */
+/** Starts a worker in this process. */
 export async function startTestWebhooks(
   natsUrl: string,
   options: Partial<Omit<WebhooksOptions, 'clickhouse' | 'log'>> & { clickhouseUrl?: string } = {},
@@ -77,7 +78,7 @@ export async function startTestWebhooks(
   };
 }
 
-/** A worker in a process of its own; ends by itself when this one does. */
+/** Starts a worker in its own process. It exits when this process does. */
 export async function forkWebhooks(natsUrl: string): Promise<ChildProcess> {
   const child = fork(new URL('./webhook_worker.ts', import.meta.url), [], {
     env: { ...process.env, TEST_NATS_URL: natsUrl },
@@ -94,7 +95,10 @@ export async function forkWebhooks(natsUrl: string): Promise<ChildProcess> {
   return child;
 }
 
-/** Writes an endpoint as the API would; resolves when the workers that watch have been told, as what happens before that goes to nobody. */
+/**
+ * Writes an endpoint as the API does. Resolves once every worker that watches the bucket has
+ * received it, because earlier events are not sent to it.
+ */
 export async function putEndpoint(
   log: Log,
   over: Partial<WebhookRecord> & { url: string },
@@ -119,7 +123,10 @@ export async function putEndpoint(
   return record;
 }
 
-/** Whether the server has sent all that a bucket holds to everyone who watches: what it sends them later comes later. */
+/**
+ * Returns true once the server has sent the whole bucket to every watcher. Later messages to a
+ * watcher arrive after it.
+ */
 async function haveWatchersHeard(log: Log, bucket: KV): Promise<boolean> {
   const { config } = (await bucket.status()).streamInfo;
   for await (const { push_bound, num_pending } of log.jsm.consumers.list(config.name))
@@ -127,7 +134,7 @@ async function haveWatchersHeard(log: Log, bucket: KV): Promise<boolean> {
   return true;
 }
 
-/** Publishes events of one kind as a worker of the pipeline would, in one batch; gives their ids. */
+/** Publishes events of one kind in one batch, as a pipeline worker does, and returns their ids. */
 export async function publishEvents(
   log: Log,
   count = 1,

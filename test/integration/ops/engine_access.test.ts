@@ -1,4 +1,5 @@
-// Who reaches the embedded engine: local processes and web pages without a password, and users with one.
+// Access to the embedded engine: local processes and web pages without a password, and users with
+// one.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -23,7 +24,10 @@ afterAll(() => engine.remove());
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 const WRONG_APP = basic('app:wrong');
 
-/** Requests without a valid password. Before the rules existed, the engine answered most of them as the user `default`. */
+/**
+ * Requests without a valid password. The engine must reject all of them. Without the access rules
+ * it answers most of them as the user `default`.
+ */
 const WITHOUT_PASSWORD: Record<string, Sent> = {
   'no credentials': {},
   'the parameter user=default': { url: { user: 'default' } },

@@ -1,4 +1,5 @@
-// The two engines as the service runs them: start, survive kill -9, keep their port, stop; who may do what in ClickHouse.
+// The two engines as the service runs them: they start, survive kill -9, keep their port and stop.
+// Also the rights of each ClickHouse user.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { openLog } from '../../../ops/platform/nats/open_log.ts';
@@ -45,7 +46,7 @@ describe('nats-server', () => {
     let seen = false;
     slow.request = async (subject, ...rest) => {
       const answer = await request(subject, ...rest);
-      // In memory, so that the restart took it away.
+      // This stream is stored in memory, so the restart deleted it.
       if (subject.endsWith('STREAM.INFO.KV_ingest_claims') && !seen) {
         seen = true;
         await openLog(fast, limits);

@@ -1,4 +1,5 @@
-// Whether parts are spread over the disk exactly where it has no journal, asked of the file system itself, and how many files a part is.
+// Tests that ClickHouse spreads parts over the disk exactly when the file system has no journal,
+// and the number of files in a part. The kernel reports the file system.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +9,10 @@ import { createClickHouse } from '../../../sql/client/client.ts';
 import { startTestEngine } from '../../support/clickhouse.ts';
 import { removeDir } from '../../support/temp.ts';
 
-/** What the kernel says of the file system that a folder is on, and whether a journal of it is open. */
+/**
+ * Returns the type of the file system that holds the folder, and whether the kernel has a journal
+ * open for it.
+ */
 function seen(folder: string): { type: string; journaled: boolean } {
   const [source = '', type = ''] = execFileSync('findmnt', [
     '--noheadings',
@@ -24,7 +28,7 @@ function seen(folder: string): { type: string; journaled: boolean } {
   try {
     journals = readdirSync('/proc/fs/jbd2');
   } catch {
-    // No driver of journals.
+    // The kernel has no journal driver.
   }
   return { type, journaled: journals.some((name) => name.startsWith(`${path.basename(source)}-`)) };
 }

@@ -1,4 +1,5 @@
-// A child that is kept running: started again when it dies, given up on when it keeps dying, never started after a stop.
+// A supervised child process: the supervisor restarts it when it dies, gives up when it dies
+// repeatedly, and never starts it after a stop.
 import { spawn } from 'node:child_process';
 import { afterAll, expect, it } from 'vitest';
 import { exitOf, stopChild } from '../../../ops/launch/process/child.ts';

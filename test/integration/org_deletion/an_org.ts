@@ -1,4 +1,5 @@
-// Organizations of tests that have something of everything that the service stores: rows, objects, records and what waits in queues.
+// Test organizations with one of everything that the service stores: rows, objects, records and
+// queued messages.
 import { expect } from 'vitest';
 import { deadLetterSubject } from '../../../schemas/streams.ts';
 import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
@@ -23,7 +24,7 @@ export interface TestOrg extends Account {
   api: TestApi;
 }
 
-/** Makes an org with a key for everything. */
+/** Creates an organization and a key with all rights. */
 export async function makeOrg(api: TestApi, org: string): Promise<TestOrg> {
   return { ...(await anAccount({ api }, { org })), api };
 }
@@ -67,16 +68,17 @@ async function firstKey(keys: AsyncIterable<string>): Promise<string | null> {
   return first;
 }
 
-/** Gives an org something of everything that the service stores. */
+/** Stores one of everything that the service stores for an organization. */
 export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   const { org, key, owner, api } = own;
   const put = (at: string, body: unknown, headers = owner) => ok(call(api, 'PUT', at, { headers, body }));
-  // Its own settings.
+  // The organization's own settings.
   await put(`/orgs/${org}/policy`, { compare_threshold_percent: 7 });
   await put(`/orgs/${org}/pii-policy`, { enabled: true, mode: 'hash', kinds: ['card'] });
   await put(`/orgs/${org}/retention`, { telemetry_events: { full_prompt_response_days: 5 } });
   await put(`/orgs/${org}/prices`, { prices: [{ model: 'own', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
-  // As the route makes it, which this engine's database has no views for.
+  // The record that the route writes. The route itself would fail: this engine's database has no
+  // views for it.
   const analyst = { user: `analyst_${String(org.length)}`, org_id: org, name: 'ann', password_hash: '00' };
   await (
     await api.log.bucket('analysts')
@@ -95,7 +97,7 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await ok(call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: owner, body: {} }));
   const agent = { agent_id: 'a1', name: 'a', framework: 'custom', register_token: token['register_token'] };
   await ok(call(api, 'POST', `/orgs/${org}/agents/register`, { headers: key, body: agent }));
-  // What it was asked, and what it answered.
+  // Judges, prompts, datasets and grants.
   const rule = { name: 'r', kind: 'deterministic', rule: { type: 'contains', value: 'said' }, threshold: { pass: 1 } };
   const judge = await post('/v1/judges', own, rule);
   const llm = {
@@ -145,7 +147,7 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
     what: 'the incident',
     withinMs: 60_000,
   });
-  // Until the restore is over, what is read of the cold trace changes.
+  // While the restore runs, reads of the cold trace change.
   const job = String(data(restore)['job_id']);
   await eventually(
     async () => data(await call(api, 'GET', `/v1/jobs/${job}`, { headers: key }))['status'] === 'complete',
@@ -185,7 +187,7 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   });
 }
 
-/** What waits of an org while there is no worker. */
+/** Enqueues the messages of an organization that stay in their queues while no worker runs. */
 export async function fillQueues(own: TestOrg): Promise<void> {
   const { org, owner, key, api } = own;
   await ok(
@@ -210,7 +212,7 @@ export async function fillQueues(own: TestOrg): Promise<void> {
     body: '{}',
     created_at: Date.now(),
   });
-  // Not due for an hour, so it waits whoever reads it.
+  // Due in an hour, so it stays queued even when a worker reads the queue.
   await publishDelivery(api.log, { ...delivery, not_before: Date.now() + 3_600_000 }, 'test');
   const end = { reason: 'expired', attempts: 1, status_code: 500, error: null } as const;
   await (await WebhookDeadLetters.open(api.log)).put(letterOf(delivery, end, Date.now()));

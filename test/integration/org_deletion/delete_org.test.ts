@@ -1,5 +1,7 @@
-// Deleting an organization: real APIs, real workers that are killed, the real engine, a folder of objects. An org that has something of
-// everything is deleted: no table, bucket, stream or object holds anything of it, its neighbour is as before, and its id can be used again.
+// Deletes an organization with real APIs, real workers that the test kills, the real engine and a
+// folder of objects. The organization has one of everything that the service stores. Afterwards no
+// table, bucket, stream or object holds anything of it, its neighbour is unchanged, and its id can
+// be used again.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -20,9 +22,11 @@ import { TestService } from '../a_service.ts';
 import { asOperator } from '../a_tenant.ts';
 import { anEvent, type Data, data, fill, fillQueues, ingest, landed, list, makeOrg, ok } from './an_org.ts';
 
-/** A name that is a part of no other text of the service. */
+/** A name that appears in no other text of the service. */
 const GONE = 'org_quagga';
-/** Begins with the other's name: what goes by a prefix would go with it. */
+/**
+ * Begins with the name of the deleted organization: a deletion by prefix would delete this one too.
+ */
 const NEIGHBOUR = 'org_quagga2';
 const folder = tempDir('org-deletion');
 
@@ -53,7 +57,7 @@ afterAll(async () => {
   removeDir(folder);
 });
 
-/** Every table of the service with a column org_id, and how many rows of the org lie in it. */
+/** Returns the number of the organization's rows in every table that has a column org_id. */
 async function rowsByTable(org: string): Promise<Record<string, number>> {
   const named = await service.database.run(
     "SELECT name FROM system.tables WHERE database = currentDatabase() AND endsWith(engine, 'MergeTree') AND name IN (SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'org_id')",
@@ -68,15 +72,18 @@ async function rowsByTable(org: string): Promise<Record<string, number>> {
   return rows;
 }
 
-/** Texts by which a subject, a key or a value shows whose it is. */
+/** Patterns that find the organization's name in a subject, a key or a value. */
 const namesOf = (org: string): RegExp[] => [
   new RegExp(`\\b${org}\\b`),
   new RegExp(`(^|[.])(${agentOrgToken(org)}|${orgTenantToken(org)})([.]|$)`),
 ];
 
-/** Streams and buckets in which the org of the test stands nowhere before it is deleted. Claims last for seconds, and may be gone. */
+/**
+ * Streams and buckets that hold nothing of the test's organization before its deletion. Claims
+ * expire within seconds, so their bucket may be empty too.
+ */
 const UNFILLED: readonly string[] = [
-  // Facts of the service, not of an org.
+  // Facts of the service, not of an organization.
   'KV_jobs',
   'KV_org_deletions',
   'KV_partitions',
@@ -90,13 +97,16 @@ async function streamNames(): Promise<string[]> {
   return streams;
 }
 
-/** Subjects of messages, marks of deletions too, in which the org stands: in the subject or in the message. By stream. */
+/**
+ * Returns, for each stream, the subjects of the messages that name the organization in the subject
+ * or in the body. Deletion markers count.
+ */
 async function messagesOf(org: string): Promise<Record<string, string[]>> {
   const names = namesOf(org);
   const shows = (text: string): boolean => names.some((name) => name.test(text));
   const found: Record<string, string[]> = {};
   const streams = await streamNames();
-  // All that the service makes, and no stream that nobody looks at.
+  // The streams are exactly those that the service creates, so the loop below misses none.
   const known = [
     ...(Object.keys(BUCKETS) as BucketName[]).map((name) => `KV_${name}`),
     ...streamConfigs({ replicas: 1, logBytesMax: 1 }).map(({ name }) => name),
@@ -144,12 +154,14 @@ test('deleting an organization erases all its data, even when workers are killed
   await service.killWorker();
   await fillQueues(gone);
   await fillQueues(neighbour);
-  // Tables that only a running job fills, and one that is added later, get a row of nothing but the org.
+  // Tables that only a running job fills, and tables added later, get a row with nothing but the
+  // organization's id.
   for (const org of [GONE, NEIGHBOUR])
     for (const table of Object.keys(await rowsByTable(org)))
       await service.database.run(`INSERT INTO ${table} (org_id) VALUES ('${org}')`);
   expect(Object.entries(await rowsByTable(GONE)).filter(([, rows]) => rows === 0)).toEqual([]);
-  // A stream or bucket that is added later has to be filled above, or to be listed here with what keeps it empty.
+  // A stream or bucket that is added later must be filled above, or listed here with the reason why
+  // it is empty.
   const filled = Object.keys(await messagesOf(GONE));
   expect(
     (await streamNames()).filter((name) => !filled.includes(name) && name !== 'KV_ingest_claims').toSorted(),
@@ -170,7 +182,7 @@ test('deleting an organization erases all its data, even when workers are killed
   };
   const asBefore = await readNeighbour();
 
-  // A call of a model is under way when the deletion is asked for.
+  // A model call is in flight when the client requests the deletion.
   upstream.behave(after(30_000, score(5)));
   const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
   const calling = call(other, 'POST', '/v1/chat/completions', { headers: gone.key, body: chat }).catch(
@@ -182,7 +194,7 @@ test('deleting an organization erases all its data, even when workers are killed
   expect([asked.status, data(asked)['kind'], data(asked)['status']]).toEqual([202, 'delete_org', 'queued']);
   const { job_id } = data(asked);
   await calling;
-  // Every process refuses its keys and members, and its id.
+  // Every process rejects the organization's keys, members and id.
   for (const process of [api, other]) {
     await eventually(async () => (await ingest(gone, [anEvent('t-refused')], process)).status === 401, {
       what: 'its keys to be refused',
@@ -203,7 +215,7 @@ test('deleting an organization erases all its data, even when workers are killed
     expect([again.status, data(again)['job_id']]).toEqual([202, job_id]);
   }
 
-  // The worker is killed in the middle, twice.
+  // The test kills the worker twice in the middle of the deletion.
   for (const done of [1, 2]) {
     await service.startWorker();
     await eventually(async () => ((await jobOf(job_id))['progress'] as { done: number }).done >= done, {
@@ -220,7 +232,7 @@ test('deleting an organization erases all its data, even when workers are killed
   expect(Object.entries(await rowsByTable(GONE)).filter(([, rows]) => rows > 0)).toEqual([]);
   expect(objectsOf(GONE)).toEqual([]);
   const left = await messagesOf(GONE);
-  // What the service keeps: that it was deleted, and by which job.
+  // The service keeps only the fact of the deletion and the id of its job.
   expect(left).toEqual({
     KV_org_deletions: [`$KV.org_deletions.${GONE}`],
     KV_job_records: [`$KV.job_records.=operator.${String(job_id)}`],
@@ -230,7 +242,7 @@ test('deleting an organization erases all its data, even when workers are killed
   );
   expect(audit).toBe(`\tdone\toperator\t${GONE}\n`);
 
-  // Its neighbour has what it had.
+  // The neighbour still has all of its data.
   const now = await rowsByTable(NEIGHBOUR);
   // Merges and moves of texts change these counts by themselves.
   for (const table of ['spans', 'usage_events', 'incident_traces'])
@@ -240,7 +252,8 @@ test('deleting an organization erases all its data, even when workers are killed
   expect(objectsOf(NEIGHBOUR).length).toBeGreaterThan(0);
   expect((await api.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
 
-  // An org of the same id begins with nothing, and an event that the old one had is new to it.
+  // A new organization with the same id starts empty. An event that the deleted one had is new to
+  // it.
   const anew = await makeOrg(api, GONE);
   for (const at of [
     '/v1/traces',
@@ -258,7 +271,7 @@ test('deleting an organization erases all its data, even when workers are killed
     tokens: { used: 0, hard_limit: null },
   });
   upstream.behave(score(5));
-  // What the old one used does not count: it was more than this.
+  // The usage of the deleted organization does not count: it was above this limit.
   await ok(
     call(api, 'PUT', `/orgs/${GONE}/budget`, {
       headers: anew.owner,
@@ -297,7 +310,7 @@ test('a deletion whose API process died before the job was stored is carried out
     completed_at: null,
   });
   try {
-    // Its job ended as failed.
+    // The job of this deletion ended as failed.
     const job = newLongJob({
       job_id: 'job_00000000000000f1',
       org_id: OPERATOR_JOBS,
@@ -316,7 +329,7 @@ test('a deletion whose API process died before the job was stored is carried out
     const again = await remove(failed.org);
     expect(again.status).toBe(202);
     expect(data(again)['job_id']).not.toBe(job.job_id);
-    // Its job was never stored.
+    // The job of this deletion was never stored.
     await deletions.begin(asked(orphan.org, 'job_00000000000000f2'), () => false);
     expect(await ended(data(again)['job_id'])).toMatchObject({
       status: 'complete',

@@ -1,4 +1,5 @@
-// Exports over HTTP: real exporters, retries, partial success, and what is answered to what is no export, in either encoding.
+// OTLP exports over HTTP: real exporters, retries, partial success, and the answers to invalid
+// exports, in both encodings.
 import { context, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -82,7 +83,7 @@ async function treeOf(trace_id: string, spans: number): Promise<Data[]> {
   return tree;
 }
 
-/** Spans as an SDK records them: a run with two calls of a model. */
+/** Returns spans as an SDK records them: a run with two model calls. */
 function recordedSpans(): { trace_id: string; spans: ReadableSpan[] } {
   const memory = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(memory)] });
@@ -135,7 +136,8 @@ describe('real exporters', () => {
       expect(await exported(exporter, spans)).toBe(0);
       await exporter.shutdown();
     }
-    // What comes after them in the same trace shows that they have been dealt with.
+    // When this later span of the same trace has landed, the pipeline has processed all spans
+    // before it.
     const after = otlpSpan(7, {}, { traceId: trace_id });
     expect((await send(asProtobuf(exportOf([after])), PROTOBUF)).status).toBe(200);
     const tree = await treeOf(trace_id, 4);
@@ -324,7 +326,7 @@ describe('errors', () => {
     await eventually(async () => (await call(api, 'GET', limits)).text.includes(agent_id), { what: 'the limit' });
     const spend = (index: number, attributes: OtlpObject) =>
       send(asProtobuf(exportOf([otlpSpan(index, attributes, { traceId: 'a4'.repeat(16) })])), PROTOBUF);
-    // A run that repeats its calls' usage takes nothing from it.
+    // A run span that repeats the usage of its calls does not count against the limit.
     expect(
       (await spend(0, { ...usage, 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.usage.input_tokens': 1_000_000 }))
         .status,

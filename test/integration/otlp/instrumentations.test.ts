@@ -1,4 +1,5 @@
-// Real applications with real instrumentations and exporters: what they send becomes one trace, readable, priced once.
+// Real applications with real instrumentations and exporters: their spans become one readable
+// trace, and each call is priced once.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -28,7 +29,10 @@ beforeEach(() => {
 
 const APP = new URL('../../support/instrumented_app.ts', import.meta.url).pathname;
 
-/** Runs the application against the API and gives its trace's tree once it holds `spans` spans. */
+/**
+ * Runs the application against the API and returns the tree of its trace once it holds `spans`
+ * spans.
+ */
 async function traced(
   library: string,
   encoding: 'json' | 'proto',
@@ -92,7 +96,10 @@ const callTool: UpstreamBehaviour = (res, { body }) => {
 };
 
 const kindOf = (span: Data): unknown => (span['attributes'] as Data)['span_kind'];
-/** gpt-4o-mini: 0.15 USD for a million tokens in, 0.60 out; two calls of 100 and 20. */
+/**
+ * Cost of two calls of 100 input and 20 output tokens with gpt-4o-mini, in USD: 0.15 per million
+ * input tokens, 0.60 per million output tokens.
+ */
 const COST = 2 * ((100 * 0.15) / 1e6 + (20 * 0.6) / 1e6);
 const sum = (tree: readonly Data[], field: string): number =>
   tree.reduce((total, span) => total + Number(span[field]), 0);
@@ -124,7 +131,7 @@ test.each([
       parent_span_id: null,
       input_tokens: 0,
       cost_usd: 0,
-      // Its numbers stay where they are.
+      // The run's token counts stay in its attributes.
       attributes: { span_kind: 'event', 'gen_ai.usage.input_tokens': 200, scope: { name: 'shop', version: '1.2.3' } },
     },
     { ...aCall, prompt: question('What is the capital of France?'), response: 'Paris.' },
@@ -146,7 +153,7 @@ test.each([
 ] as const)('decodes the Vercel AI SDK (%s)', async (library, spans) => {
   upstream.behave(callTool, say('Sunny.'));
   const { trace_id, tree } = await traced(library, 'proto', spans);
-  // In the order of their answers: they may have begun in one millisecond.
+  // In the order of their answers, because they may have begun in the same millisecond.
   const calls = tree
     .filter((span) => kindOf(span) === 'llm')
     .toSorted((a, b) => String(a['response']).length - String(b['response']).length);
@@ -162,7 +169,7 @@ test.each([
   expect(tools).toMatchObject([{ prompt: '{"city":"Paris"}', response: '{"city":"Paris","temp":21}' }]);
   expect(sum(tree, 'cost_usd')).toBeCloseTo(COST, 12);
   expect([sum(tree, 'input_tokens'), sum(tree, 'output_tokens')]).toEqual([200, 40]);
-  // Every span but the root has a parent in the tree.
+  // Every span except the root has a parent in the tree.
   const ids = new Set(tree.map((span) => span['span_id']));
   expect(tree.filter((span) => !ids.has(span['parent_span_id']))).toEqual([tree[0]]);
   expect(await inTheList(trace_id)).toMatchObject({ cost_usd: COST, input_tokens: 200, output_tokens: 40 });

@@ -1,5 +1,5 @@
-// The batch consumer against a real nats-server: what it does once, retries and dead-letters, and
-// what happens when the server, the durable consumer or a worker goes away.
+// The batch consumer against a real nats-server: which messages it handles once, retries and
+// dead-letters, and what it does when the server, the durable consumer or a worker dies.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -12,7 +12,7 @@ import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schema
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 
-/** The queue's messages are numbers as text. */
+/** Codec for the queue's messages: numbers as text. */
 const numbers: Codec<number> = {
   fingerprint: 'numbers',
   encode: (value) => Buffer.from(String(value)),
@@ -102,7 +102,7 @@ describe('a work queue', () => {
 
   it('a work queue buffers no more than its bound, whatever waits', async () => {
     const gate = Promise.withResolvers<undefined>();
-    // Messages of the largest size that the stream accepts: 8 of them fit.
+    // Messages of the largest size that the stream accepts: 8 of them fit into the limit.
     for (const n of range(60)) await log.js.publish(AUDIT_SUBJECT, String(n).padStart(64 * 1024, '0'));
     start(() => gate.promise, { bytesMax: 8 * 64 * 1024 });
     const info = () => log.jsm.consumers.info(AUDIT_STREAM, 'test');
@@ -129,7 +129,7 @@ describe('a work queue', () => {
     await emptied();
     expect(batches.map(sorted)).toEqual([[0], [1, 2, 3]]);
     batches.length = 0;
-    // Three seconds of rest for each would be longer than the wait below.
+    // A pause of three seconds per batch would exceed the wait below.
     await put(40, 4);
     await emptied();
     expect(batches.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 4));
@@ -209,7 +209,8 @@ describe('a work queue', () => {
     start(
       async (batch) => {
         begun.push(...valuesOf(batch));
-        // The worker extends the wait of the server for each message four times within it: eight times are twice the wait.
+        // The worker extends the server's acknowledgement wait four times per wait for each
+        // message, so eight extensions cover twice the wait.
         await eventually(() => extended >= 8 * batch.length, { what: 'extensions of the wait' });
       },
       { ackWaitMs: 2000, batchMax: 3, gatherMs: 50 },

@@ -1,4 +1,5 @@
-// Dead letters where there is little room for them: landing goes on, letters shrink, and the operator's command brings back what they lack.
+// Dead letters when DEAD_LETTERS is nearly full: landing continues, the worker truncates the
+// letters, and the operator's command restores what they lack.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -50,7 +51,10 @@ const letters = async (): Promise<number> => (await log.log.jsm.streams.info(DEA
 const landed = async (): Promise<number> => Number((await database.run('SELECT sum(events) FROM usage_events')).trim());
 const bound = (max_bytes: number) => log.log.jsm.streams.update(DEAD_LETTERS_STREAM, { max_bytes });
 
-/** Letters as they are stored, with the bytes of the whole body where they do not hold it. */
+/**
+ * Returns the stored letters. `whole` is the size of the full body in bytes when the letter holds
+ * only a part of it.
+ */
 async function stored() {
   const { state } = await log.log.jsm.streams.info(DEAD_LETTERS_STREAM);
   const found = [];
@@ -67,7 +71,7 @@ async function stored() {
   return found;
 }
 
-/** Leaves no room in DEAD_LETTERS for anything. */
+/** Fills DEAD_LETTERS until it accepts no more messages. */
 async function fill(): Promise<void> {
   for (const bytes of [4096, 256, 16]) {
     try {
@@ -110,13 +114,16 @@ it('dead letters shrink with the available room, landing continues without any, 
   );
 
   await log.log.jsm.streams.purge(DEAD_LETTERS_STREAM, { filter: 'dead.test' });
-  // Room again. The command, whose shell knows of no bounds, leaves them as they are. A cut letter is replayed whole, and dies whole.
+  // The stream has room again. The operator's command runs without the stream's limits in its
+  // environment and must not change them. A truncated letter is replayed in full and dead-lettered
+  // in full.
   expect(await command('list')).toContain('org_flood');
   expect((await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).config.max_bytes).toBe(MIB);
   await bound(room);
   const cut = kept.find(({ whole }) => whole !== null);
   expect(await command('show', String(cut?.seq))).toContain(`"body_bytes": ${String(cut?.whole)}`);
-  // The lost one, by the place that the worker's log names: the second event of the message before the newest.
+  // Resends the lost letter by the position that the worker's log line names: the second event of
+  // the message before the newest.
   const { base } = (await (await log.log.bucket('service')).get('log'))?.json<{ base: number }>() ?? { base: 0 };
   expect(await command('resend', String(base + position - 1), '1')).toContain('of org_b');
   await eventually(async () => (await stored()).some(({ letter }) => letter.org_id === 'org_b'), {

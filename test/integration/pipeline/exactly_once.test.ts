@@ -1,4 +1,5 @@
-// The promise of the pipeline, held against kill -9, pauses and restarts of every process that it consists of.
+// The exactly-once guarantee of the pipeline under kill -9, pauses and restarts of each of its
+// processes.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DEAD_LETTERS_STREAM } from '../../../schemas/streams.ts';
 import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent } from '../../../schemas/codec.ts';
@@ -35,7 +36,7 @@ const rows = async <T>(sql: string): Promise<T[]> => {
 };
 const one = async (sql: string): Promise<number> => (await rows<{ n: number }>(sql))[0]?.n ?? NaN;
 
-/** Events of an LLM call each: ten to a trace, the first of them its root. */
+/** Returns events of one LLM call each, ten to a trace. The first event of a trace is its root. */
 function someEvents(from: number, count: number): IngestEvent[] {
   return Array.from({ length: count }, (_, i) => {
     const n = from + i;
@@ -68,7 +69,7 @@ async function landed(count: number, withinMs = 20_000): Promise<void> {
   });
 }
 
-/** Everything that must hold once `count` events have landed, whatever happened on the way. */
+/** Waits until `count` events have landed, then checks every invariant of the pipeline. */
 async function expectExactly(count: number): Promise<void> {
   await eventually(async () => (await one('SELECT toUInt64(sum(events)) AS n FROM usage_events')) >= count, {
     what: 'usage',
@@ -158,7 +159,7 @@ describe('a pipeline worker', () => {
     const total = 6;
     for (let round = 0; round < total; round += 1) {
       for (let batch = 0; batch < 5; batch += 1) await publish(someEvents(round * 1000 + batch * 200, 200));
-      // A different moment of the landing each round.
+      // Each round interrupts the landing at a different moment.
       await eventually(
         async () => (await one('SELECT toUInt64(count()) AS n FROM spans')) > round * 1000 + round * 130,
       );

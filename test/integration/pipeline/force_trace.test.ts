@@ -1,4 +1,5 @@
-// force_trace on the real engine without tail sampling: what is stored of a trace's later events, also after kill -9 and a handover.
+// force_trace on the real engine without tail sampling: what the pipeline stores of a trace's later
+// events, also after kill -9 and after another worker takes over.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';

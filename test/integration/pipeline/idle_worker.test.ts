@@ -1,4 +1,5 @@
-// A log that fills with messages of one worker's partitions, beside a worker that gets nothing: the log goes on being emptied.
+// The ingest log fills with messages for one worker's partitions while another worker is idle: the
+// janitor keeps truncating the log.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
@@ -36,7 +37,7 @@ it('an empty message moves the checkpoints of idle partitions', async () => {
   await eventually(async () => (await checkpointOf(PARTITION)) >= 6, { what: 'the landing' });
   let nudged = 0;
   const before = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
-  // As beside a worker whose partitions have got nothing yet.
+  // The idle worker's partitions have received no messages, so its checkpoint is 0.
   const janitor = startJanitor(log, createLogger('test', 'silent'), () => 0, 50);
   try {
     await eventually(async () => (nudged = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq) > before, {

@@ -1,4 +1,4 @@
-// What the store says of events that the window of ids is not sure of.
+// Lookups in the store for events that the in-memory window of ids cannot decide.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
 import { KnownRows } from '../../../pipeline/worker/known_rows.ts';

@@ -1,11 +1,15 @@
-// Late events of very many traces in one batch, on the real engine: a new owner knows none of them, and looks all of them up.
+// Late events of very many traces in one batch, on the real engine: a new partition owner knows
+// none of the traces and looks all of them up.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
-/** More than a partition keeps of complete traces; their ids are more than the server takes in one parameter. */
+/**
+ * More complete traces than a partition remembers. Their ids exceed what the server accepts in one
+ * parameter.
+ */
 const TRACES = 6000;
 const PARTITION = 1;
 
@@ -55,7 +59,7 @@ it('late events are added to the existing rows', async () => {
     },
     { what: 'every trace complete', withinMs: 30_000 },
   );
-  // What it has just completed itself it remembers; its successor remembers nothing.
+  // The worker remembers traces that it has just completed; its successor remembers none.
   await pipeline.replaceWorker();
   await publish('second');
   await landed(2 * TRACES);

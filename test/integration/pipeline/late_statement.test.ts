@@ -1,4 +1,5 @@
-// A landing whose answer was lost, and whose statement reaches the store only after the worker has looked what landed.
+// A landing whose answer is lost, and whose statement reaches the store only after the worker has
+// looked up which rows landed.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import {
@@ -29,7 +30,7 @@ let lander: Lander;
 let next = 0;
 
 beforeAll(async () => {
-  // Its fence says that partition 0 is in epoch 1.
+  // The store's fence says that partition 0 is in epoch 1.
   store = await openTestStore();
 });
 afterAll(() => store.close());
@@ -54,7 +55,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Rows of every table, of a trace of their own. */
+/** Returns rows for every table, all of one new trace. */
 function aUnit(): { trace_id: string; unit: LandingUnit } {
   const trace_id = `late-${String(next)}`;
   const spans = Array.from({ length: ROWS }, () => aSpan({ trace_id }));

@@ -1,4 +1,5 @@
-// A reading of the log that falls silent without a notice, as seen with a server of three that was sent away.
+// A log reader whose consumer falls silent without an error, as happened with a cluster of three
+// servers.
 import type { JetStreamClient } from '@nats-io/jetstream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -23,7 +24,10 @@ afterAll(async () => {
   await nats.remove();
 });
 
-/** A client whose first consumers exist and are never pulled from; counts how often one is made, and asked about itself. */
+/**
+ * Returns a client whose first `times` consumers exist but deliver nothing. It counts how often a
+ * consumer is opened and how often its info is requested.
+ */
 function silentAtFirst(
   js: JetStreamClient,
   times: number,
@@ -74,7 +78,7 @@ it('a log reader that is silent although there is something to read is opened ag
       (message) => message && Buffer.from(message.data).toString(),
     ),
   ).toEqual(['a', 'b', 'c', undefined]);
-  // With nothing to read it is left alone.
+  // The reader does not reopen a consumer that has nothing to read.
   const [quiet, looks] = [opened(), asked()];
   await log.js.publish(ingestSubject(1), 'of another');
   await eventually(() => asked() >= looks + 3);

@@ -1,5 +1,6 @@
-// An org's policy reaches the pipeline: a bound on prompts that is set through the API holds for the events that come after
-// it, for that org only, and a worker that starts later has it from the beginning.
+// An organization's policy reaches the pipeline: a limit on prompts that is set through the API
+// applies to later events of that organization only, and a worker that starts later applies it from
+// its first event.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -34,7 +35,7 @@ afterAll(async () => {
 });
 
 let serial = 0;
-/** Sends a model call with a long prompt; resolves with the length of the prompt that was stored. */
+/** Sends a model call with a long prompt and resolves with the length of the stored prompt. */
 async function promptStored(): Promise<number> {
   const trace_id = `trace-${String(++serial)}`;
   const body = {

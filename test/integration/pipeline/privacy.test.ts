@@ -1,5 +1,6 @@
-// A PII policy from the API to the rows: what is stored after it was set holds nothing that it looks for, nobody finds it by
-// searching, hashes keep what was equal equal, and exports, events and the audit log do as they should.
+// A PII policy from the API to the rows. Rows stored after the policy is set contain none of the
+// data that it covers, and a search does not find it. Equal values have equal hashes. Exports,
+// events and the audit log follow the policy.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EVENTS_STREAM } from '../../../schemas/streams.ts';
@@ -46,7 +47,10 @@ const put = (body: unknown, at = api): Promise<Answer> => call(at, 'PUT', PATH, 
 const asOwner = async () => asUser(await tokenOf({ sub: 'user_local' }));
 
 let serial = 0;
-/** Sends a custom event that names a person in all of its places; resolves with its spans when they are stored. */
+/**
+ * Sends a custom event that names a person in every field, and resolves with the rows of its trace
+ * once they are stored.
+ */
 async function stored(mail: string, over: Record<string, unknown> = {}): Promise<{ trace_id: string; rows: string }> {
   const trace_id = `trace-${String(++serial)}`;
   const event = {
@@ -84,7 +88,10 @@ async function stored(mail: string, over: Record<string, unknown> = {}): Promise
   return { trace_id, rows: rows.join('\n') };
 }
 
-/** Sends events until one is stored as it should be: a policy holds within a second, not at once. */
+/**
+ * Sends events until the rows of one satisfy `so`: a policy takes effect within a second, not at
+ * once.
+ */
 async function storedSo(mail: string, so: (rows: string) => boolean): Promise<{ trace_id: string; rows: string }> {
   let last = await stored(mail);
   await eventually(
@@ -184,7 +191,7 @@ test("from a policy's change on, rows in all tables contain nothing that it reda
   worker.kill('SIGKILL');
   await worker.exited;
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  // Sent while nobody reads: the first thing that the new worker lands.
+  // Sent while no worker runs, so it is the first event that the new worker lands.
   const later = await stored('later@example.com');
   expect(later.rows).not.toContain('later@example.com');
 
@@ -210,7 +217,7 @@ test('hashes keep equal values equal within the organization, and reveal nothing
   const ids = (byUser.json?.['data'] as { trace_id: string }[]).map(({ trace_id }) => trace_id);
   expect(ids).toEqual(expect.arrayContaining([one.trace_id, again.trace_id]));
   expect(ids).not.toContain(other.trace_id);
-  // The key stays when hashes are given up and asked for again.
+  // The hash key survives a switch from hashing to redaction and back.
   await put({ mode: 'redact' });
   await storedSo('gone@example.com', (rows) => rows.includes('[EMAIL]'));
   await put({ mode: 'hash' });
@@ -234,7 +241,8 @@ test("an anonymised export uses the policy's kinds and labels, or all kinds wher
 });
 
 test('a stored pattern that is too slow on a text has the whole text replaced, at ingest and in exports', async () => {
-  // Larger than a policy takes now, as if it had been stored before; on the noise it takes the engine many seconds.
+  // Larger than the API accepts, as if an older version had stored it. On the noise, the pattern
+  // takes the engine many seconds.
   const custom = [{ label: 'SLOW', pattern: 'a[ab]{400}[cd]|z1' }];
   const noise = noiseOfTwo(1_000_000);
   const attributes = { prompt: `${noise} 1`, response: 'call z1', user_id: 'u1' };

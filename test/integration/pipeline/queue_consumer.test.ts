@@ -1,5 +1,5 @@
-// The queue consumer against a real nats-server: the parts of its contract that no batch is needed
-// for.
+// The queue consumer against a real nats-server: the parts of its contract that do not involve
+// batches.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -91,7 +91,7 @@ describe('a queue consumer', () => {
     ]);
     for (const delivery of deliveries) await consumer.acknowledge(delivery);
     await emptied();
-    // A second end of the same delivery does nothing.
+    // Settling the same delivery a second time has no effect.
     for (const delivery of deliveries) consumer.retry(delivery, 0);
     expect(deliveries).toHaveLength(2);
   });

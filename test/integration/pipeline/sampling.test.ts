@@ -1,5 +1,5 @@
-// Sampling as a whole on the real engine: the same input through every profile costs the same to the last digit, and what is stored
-// of it is what the rules say.
+// Sampling from end to end on the real engine: the same input costs exactly the same under every
+// profile, and the stored spans follow the sampling rules.
 import { beforeAll, expect, it, vi } from 'vitest';
 import { keptByRate, PROFILE_RATE, type SamplingProfile } from '../../../pipeline/domain/traces/keep_rules.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
@@ -17,7 +17,7 @@ const RECEIVED_AT = Date.now();
 
 type Fate = 'plain' | 'error' | 'timeout' | 'slow' | 'loop' | 'forced';
 const FATES: readonly Fate[] = ['error', 'timeout', 'slow', 'loop', 'forced'];
-/** Every sixth trace has something in its last span that keeps it. */
+/** The last span of every sixth trace has a property that keeps the trace. */
 const fateOf = (trace: number): Fate => (trace % 6 === 0 ? (FATES[(trace / 6) % FATES.length] ?? 'plain') : 'plain');
 const idOf = (trace: number): string => `trace-${String(trace)}`;
 const partitionOf = (event: IngestEvent): number => Number(event.trace_id.split('-')[1]) % PARTITIONS;
@@ -75,7 +75,7 @@ interface Answers {
 
 interface Run {
   answers: Answers;
-  /** Of each event by its place in EVENTS' own order of trace and span: whether it is stored in full. */
+  /** By trace: for each of its events, in the order of EVENTS, whether it is stored in full. */
   stored: Map<string, boolean[]>;
   texts: number;
   sampling: Record<string, unknown>;
@@ -196,7 +196,8 @@ it.each(PROFILES)('the sampling profile stores in full the spans that its rules 
   for (let trace = 0; trace < TRACES; trace += 1) {
     const byRate = keptByRate(idOf(trace), rate);
     const isKept = fateOf(trace) !== 'plain';
-    // A forced trace also keeps what shares a message of the log with the event that forces it (force_trace.test.ts).
+    // A forced trace also keeps the events in the same log message as the event that forces it
+    // (force_trace.test.ts).
     const shared = fateOf(trace) === 'forced' ? (run.stored.get(idOf(trace)) ?? []) : [];
     const expected = Array.from(
       { length: SPANS },

@@ -1,12 +1,12 @@
-// Events that began in more weeks than the store takes partitions in one insert by itself: their texts become searchable, and hold up
-// nobody's behind them.
+// Events that began in more weeks than the store's default limit of partitions per insert. Their
+// texts become searchable and do not delay the texts of other organizations.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
 
-/** The embedded store takes 1,000 by itself. */
+/** More than 1,000, the embedded store's default limit of partitions per insert. */
 const WEEKS = 1200;
 const WEEK_MS = 7 * 86_400_000;
 

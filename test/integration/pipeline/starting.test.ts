@@ -1,4 +1,5 @@
-// A worker that cannot be ready yet says that it is starting, so that nobody takes it for hung.
+// A worker that cannot become ready yet reports that it is starting, so that its supervisor does
+// not consider it hung.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
@@ -8,7 +9,7 @@ let nats: TestNats;
 let worker: TestWorker;
 beforeAll(async () => {
   nats = await startTestNats();
-  // Nobody listens on this port.
+  // No process listens on this port.
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: 'http://app:x@127.0.0.1:1/millrace' });
 });
 afterAll(async () => {

@@ -1,4 +1,5 @@
-// Tail sampling on the real engine: the traces that it buffers survive kills, are evicted by age, and are counted.
+// Tail sampling on the real engine: buffered traces survive kills, are evicted by age, and are
+// counted.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
@@ -67,7 +68,7 @@ it('buffered traces survive kills exactly once and are decided by all of their s
     await publish(ids, 0);
     await publish(ids, 1);
     await usage(2 * ids.length);
-    // All are held: what was used is known, and nothing else yet.
+    // The worker buffers every trace: usage has landed, spans have not.
     expect(await count('SELECT count() FROM spans')).toBe(0);
     worker.kill('SIGKILL');
     await worker.exited;
@@ -79,7 +80,7 @@ it('buffered traces survive kills exactly once and are decided by all of their s
     });
     await eventually(async () => (await count('SELECT count() FROM spans WHERE sampled')) === 3 * failing.length);
     expect(await count('SELECT count() FROM spans WHERE NOT sampled')).toBe(0);
-    // Handed over in peace: still nothing is decided of the others.
+    // The worker drains and shuts down. The other traces stay undecided.
     worker.kill('SIGTERM');
     await worker.exited;
     worker = spawn({ SERVICE_TRACE_GRACE_MS: '100', SERVICE_TRACE_IDLE_MS: '100' });
@@ -87,11 +88,11 @@ it('buffered traces survive kills exactly once and are decided by all of their s
     await eventually(async () => (await count('SELECT sum(sign) FROM traces')) === ids.length, {
       what: 'every trace',
     });
-    // A late span follows its trace.
+    // A late span gets the decision of its trace.
     await publish(ids, 3);
     const total = 3 * ids.length + failing.length;
     await usage(total);
-    // The rows of traces land last.
+    // Rows of traces land last.
     await eventually(async () => (await count('SELECT sum(spans * sign) FROM traces')) >= total, {
       what: 'late spans',
     });

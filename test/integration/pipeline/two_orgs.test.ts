@@ -1,5 +1,6 @@
-// Two orgs that send the very same events, into the same partition of the log: each has its own, also when they are sent again to a new
-// owner, which knows what came before from the store alone.
+// Two organizations send identical events into the same partition of the log. Each has its own
+// rows, also after both send the events again to a new partition owner that knows the earlier
+// events only from the store.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
@@ -54,7 +55,8 @@ it('two organizations that send the same event each have their own, once', async
     return (entry?.json<{ checkpoint: number }>().checkpoint ?? 0) > 0;
   });
   await pipeline.replaceWorker();
-  // All of them again, and one that is new: when it is there, what came before it was dealt with.
+  // Sends all events again and one new event. When the new event has landed, the pipeline has
+  // processed all events before it.
   await publish([...names, 'the last']);
   await eventually(async () => (await counts())['örg c'] === EVENTS + 1, { withinMs: 60_000 });
   expect(await counts()).toEqual(each(EVENTS + 1));

@@ -1,5 +1,6 @@
-// Traces to replay: a real API, a real worker, the real engine, and an upstream that keeps what it was asked. Importing this module
-// starts them for the test file and ends them after it.
+// Fixtures for replay tests: a real API, a real worker, the real engine, and an upstream that
+// records its requests. Importing this module starts them for the test file and stops them after
+// it.
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { echo, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';

@@ -1,4 +1,4 @@
-// Comparing two traces over HTTP, against rows landed by the pipeline's own statements.
+// Comparing two traces over HTTP, with rows that the pipeline's own statements landed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -13,7 +13,7 @@ let nats: TestNats;
 let store: TestStore;
 let api: TestApi;
 
-/** An agent with two model calls. */
+/** Returns the spans of an agent with two model calls. */
 function run(
   trace_id: string,
   { slower = 0, cost = 1_000_000_000n, model = 'gpt-4o', response = 'done', outcome = 'success' as const } = {},
@@ -129,7 +129,8 @@ describe('a comparison', () => {
           delta_percent: null,
           differs: false,
         },
-        // The newest version's score of each judge, live or in an eval: (0.8 + 0.4 + 1) / 3.
+        // The mean over the newest score of each judge, from live judging or an eval: (0.8 + 0.4 +
+        // 1) / 3.
         {
           field: 'judge_score',
           baseline: 0.733333333333,

@@ -1,4 +1,5 @@
-// The prompt registry over HTTP: versions that never change, which one is current, bounds, and that no org sees another's.
+// The prompt registry over HTTP: immutable versions, the current version, limits, and isolation
+// between organizations.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ORG_BYTES_MAX } from '../../../api/control/prompts/prompts.ts';
 import { TEMPLATE_BYTES_MAX } from '../../../schemas/records/prompt.ts';

@@ -1,4 +1,4 @@
-// Replaying a trace with the current prompts: as a dry run, and with calls of the models.
+// Replaying a trace with the current prompts: as a dry run, and with model calls.
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { after, say } from '../../support/upstream.ts';
@@ -110,7 +110,7 @@ it('a committed replay calls the models and stores their answers as a new trace'
     { baseline: 10, candidate: 200, differs: true },
     { baseline: ['gpt-4o'], candidate: ['gpt-4o', 'gpt-4o-mini'], differs: true },
   ]);
-  // The new trace is one like any other: it can be replayed again.
+  // The new trace can itself be replayed.
   expect((await replay(new_trace_id)).status).toBe(200);
 });
 

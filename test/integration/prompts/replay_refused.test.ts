@@ -1,4 +1,5 @@
-// Replays that cannot be made: what is refused, with which code, and that nothing is called or stored then.
+// Rejected replays: which ones the API rejects, with which code, and that they call no model and
+// store nothing.
 import { expect, it } from 'vitest';
 import { REPLAYS_ORG_MAX } from '../../../api/telemetry/traces/replay.ts';
 import { echo, fail, hang, say } from '../../support/upstream.ts';
@@ -25,7 +26,7 @@ it('a replay of a trace without prompt, variables or calls is refused', async ()
 
 it('a replay of a trace without its texts is refused', async () => {
   const trace = await ingest(greeted());
-  // They may be on their way from one table to the other.
+  // The texts may be moving from one table to the other.
   await eventually(async () => {
     for (const table of ['span_texts_recent', 'span_texts'])
       await service.database.run(
@@ -47,7 +48,7 @@ it('a replay with a call without a model fails and stores none of the answers be
     (request.body.model === 'gpt-4o' ? fail(404) : say('ok'))(res, request);
   });
   expect(await refused(trace, { commit: true })).toMatch(/^Span there: its model gpt-4o is gone/);
-  // What comes after has landed, so what was stored before would have too.
+  // This later trace has landed, so anything stored before it would have landed too.
   await ingest(aCall());
   expect((await spans()) - before).toBe(1);
 });

@@ -1,5 +1,6 @@
-// Times at the ends of what the store and JavaScript can hold, in every parameter that takes a time: an answer or 422, never 500, and
-// never a wrong list because a time was cut or wrapped around.
+// Times at the limits of the store and of JavaScript in every time parameter: the API answers
+// correctly or with 422. It never answers 500, and never returns a wrong list because a time was
+// truncated or wrapped around.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, anEvent, call, INGEST, ORG, type TestApi } from '../api/an_api.ts';
@@ -164,7 +165,7 @@ test.each([
   }
 });
 
-// The last one deletes what retention keeps for less than decades.
+// The last time expires everything with a retention of less than decades, so it runs last.
 test.each(['1971-01-01T00:00:00Z', '1971-01-02T00:00:00Z', '1972-01-02T00:00:00Z', '2099-12-31T23:59:59.999Z'])(
   'every job runs as of %s',
   async (now) => {

@@ -9,7 +9,7 @@ import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../supp
 
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 const DAY_MS = 86_400_000;
-/** Fits into no total of a case, so that the last page is a short one. */
+/** Traces per page. No case's total is a multiple of it, so the last page is always short. */
 const PAGE = 31;
 const signal = new AbortController().signal;
 const random = seeded(7);
@@ -32,7 +32,10 @@ const SAYINGS = [
   'don’t stop the red   car',
 ];
 
-/** Spans of 240 traces over 100 days: most of them several times landed, some starting in the same millisecond. */
+/**
+ * Returns spans of 240 traces over 100 days: most traces land several times, and some start in the
+ * same millisecond.
+ */
 function someSpans(): Span[] {
   return Array.from({ length: 240 }, (_, n) => {
     const started = NOW - Math.floor(random() ** 2 * 100) * DAY_MS - (n % 40) * 60_000;
@@ -69,7 +72,7 @@ beforeAll(async () => {
   await store.landSpans(spans);
   await store.moveTexts();
   const byTrace = Map.groupBy(spans, (span) => span.trace_id);
-  // Every trace lands span by span, as a pair each time.
+  // Every trace lands span by span, each time as a pair of rows.
   const rows: { state: TraceState; version: number; sign: 1 | -1 }[][] = [[], [], [], []];
   for (const own of byTrace.values()) {
     for (const [index] of own.entries()) {

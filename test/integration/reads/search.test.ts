@@ -66,7 +66,7 @@ afterAll(() => store.close());
 
 const wordsOf = (text: string): string[] => (text.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase());
 
-/** BM25 as its definition reads, over the texts themselves. */
+/** Computes BM25 from its definition over the texts themselves. */
 function reference(
   q: string,
   where: (span: Span) => boolean,

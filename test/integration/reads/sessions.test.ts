@@ -1,4 +1,5 @@
-// Sessions and end users against sums made in the test, of traces that landed span by span, as pairs that have not met.
+// Sessions and end users, compared with sums that the test computes. The traces land span by span,
+// as pairs of rows that no merge has collapsed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listGroups } from '../../../api/telemetry/sessions/sessions.ts';
 import { groupsQuery } from '../../../api/telemetry/sessions/schema.ts';
@@ -139,8 +140,9 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
 });
 
 describe.each(['session', 'user'] as const)('a filter of the list by %s', (by) => {
-  // A trace that began as agent_early and turned out to be agent_root's, and began earlier than its first span says; beside it one
-  // trace of agent_early that never changed. No merge may collapse the rows of the pairs.
+  // A trace that first landed with agent_early, then turned out to belong to agent_root and to
+  // begin earlier than its first span says. Beside it, a trace of agent_early that never changed.
+  // No merge may collapse the pairs of rows.
   const T = NOW - 3_600_000;
   const people = { org_id: `org_pairs_${by}`, session_id: 's', user_id: 'u' };
   const first = aSpan({

@@ -20,7 +20,7 @@ let store: TestStore;
 const tree = (traceId: string, orgId = 'org_a') => readTree(store.client, orgId, traceId, signal);
 const timeline = (traceId: string) => readTimelineOf(store.client, 'org_a', traceId, signal);
 
-/** What an export of an org without a PII policy is made of. */
+/** Returns the export options of an organization without a PII policy. */
 const asked = (body: Record<string, unknown>) => {
   const options = exportBody.parse(body);
   return {
@@ -29,7 +29,7 @@ const asked = (body: Record<string, unknown>) => {
   };
 };
 
-/** What a client gets for an export. */
+/** Returns the export that a client receives. */
 async function exported(
   traceId: string,
   body: Record<string, unknown> = {},

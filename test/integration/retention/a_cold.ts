@@ -1,4 +1,5 @@
-// Retention and cold storage of a test: the real ones, on a store of its own and a folder (or a bucket) of its own.
+// Retention and cold storage for tests: the real implementations, with a store and a folder (or
+// bucket) for each test file.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -19,7 +20,9 @@ import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 
-/** The day on which everything of these tests began: 2026-03-02, a Monday. */
+/**
+ * The day on which the data of these tests begins, in days since 1970-01-01: 2026-03-02, a Monday.
+ */
 export const DAY = 20_514;
 export const on = (day: number, ms = 0): number => startOfDay(day) + ms;
 
@@ -45,18 +48,18 @@ export interface TestCold {
   cold: ColdStorage;
   tables: ColdTables;
   folder: string;
-  /** Policies of orgs that have one; the others have the defaults. */
+  /** Policies of the organizations that have one. All others have the defaults. */
   policies: OrgPolicy[];
-  /** Lands spans with their traces, and moves their texts to where they are searched. */
+  /** Lands spans with their traces, and moves their texts to the search table. */
   land(spans: readonly Span[]): Promise<void>;
-  /** Runs the job as of the start of a day. */
+  /** Runs retention as of the start of a day. */
   retire(day: number, over?: Partial<RetentionDeps>): Promise<Record<string, unknown>>;
   restore(org_id: string, args?: Partial<RestoreArgs>, now?: number): Promise<Record<string, unknown>>;
-  /** The first cell of a statement's answer. */
+  /** Returns the first cell of a statement's result. */
   value(sql: string): Promise<string>;
-  /** Names of the objects in the folder. */
+  /** Returns the names of the objects in the folder. */
   files(): string[];
-  /** Takes everything away for the next test. */
+  /** Deletes all rows and objects before the next test. */
   clean(): Promise<void>;
   close(): Promise<void>;
 }
@@ -67,7 +70,7 @@ export const policyOf = (org_id: string, change: RetentionChange): OrgPolicy => 
   policy: changedRetention(DEFAULT_RETENTION, change),
 });
 
-/** A span with texts of its own that began on a day. */
+/** Returns a span with its own texts that began on a day. */
 export function aText(day: number, over: Partial<Span> = {}): Span {
   const started_at = on(day, 3_600_000);
   const span = aSpan({
@@ -156,13 +159,16 @@ export async function openCold(url?: string): Promise<TestCold> {
   };
 }
 
-/** Keys of a store that begin with a prefix, in order. */
+/** Returns the keys of a store that begin with a prefix, in order. */
 export async function keysOf(objects: ObjectStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of objects.list(prefix, new AbortController().signal)) keys.push(key);
   return keys.sort();
 }
 
-/** A checksum of the texts of an org, over every column that an object holds; order makes no difference. */
+/**
+ * Returns a query for a checksum of an organization's texts, over every column that an object
+ * holds. The order of rows does not matter.
+ */
 export const textSum = (org_id: string): string =>
   `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, extra_words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;

@@ -1,4 +1,5 @@
-// Retention and cold storage as callers see them: real API, a real worker, the real engine, a folder of objects.
+// Retention and cold storage as clients see them: a real API, a real worker, the real engine, and a
+// folder of objects.
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -61,7 +62,7 @@ async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
   return job;
 }
 
-/** Ingests a model call; resolves with its trace when its text has landed. */
+/** Ingests a model call and resolves with its trace once its text has landed. */
 async function ingest(text: string): Promise<string> {
   const body = {
     request: { model: 'gpt-4o', messages: [{ role: 'user', content: text }] },
@@ -198,7 +199,7 @@ describe('the way of a text', () => {
         const row = await service.database.run(
           `SELECT drop_on - toDate(started_at) FROM (SELECT drop_on, started_at, trace_id FROM span_texts UNION ALL SELECT drop_on, started_at, trace_id FROM span_texts_recent) WHERE trace_id = '${trace}' LIMIT 1`,
         );
-        // The least class of days that is no less than the policy's.
+        // The smallest retention class, in days, that is at least the policy's.
         return row.trim() === '7';
       },
       { what: 'a text stamped by the new policy' },
@@ -245,7 +246,7 @@ describe('the way of a text', () => {
     const used = async (): Promise<unknown> =>
       (data(await call(api, 'GET', '/v1/budgets', { headers: key }))['tokens'] as { used: number }).used;
     expect((await retain({ usage_events: { delete_after_days: 1 } })).status).toBe(200);
-    // A year that begins this month: it is not over in 40 days.
+    // A fiscal year that begins this month does not end within 40 days.
     expect(
       (await policy({ period: 'fiscal_year', fiscal_year_start_month: new Date().getUTCMonth() + 1 })).status,
     ).toBe(200);

@@ -1,5 +1,6 @@
-// kill -9 of a real process at every step of an export, a merge and a restore: nothing is dropped before it is verified, nothing is
-// lost, nothing is doubled, and the next run ends what was begun.
+// kill -9 of a real process at every step of an export, a merge and a restore: nothing is dropped
+// before it is verified, nothing is lost or duplicated, and the next run finishes the interrupted
+// work.
 import { fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => cold.clean());
 afterAll(() => cold.close());
 
-/** Runs the work in a process of its own until it is at a step, and kills it there. */
+/** Runs the work in its own process and kills that process at the given step. */
 async function killAt(step: string, work: 'retire' | 'restore', day: number): Promise<void> {
   const child = fork(new URL('../../support/retention_worker.ts', import.meta.url), [], {
     env: {
@@ -37,12 +38,12 @@ async function killAt(step: string, work: 'retire' | 'restore', day: number): Pr
 }
 
 const texts = (): Promise<string> => cold.value('SELECT count() FROM span_texts');
-/** Both orgs: what objects and the store hold together. */
+/** Returns the checksum of each organization's texts, over objects and store together. */
 const sums = async (): Promise<string[]> => [await cold.value(textSum('org_a')), await cold.value(textSum('org_b'))];
 const restoreAll = async (): Promise<void> => {
   for (const org of ['org_a', 'org_b']) await cold.restore(org);
 };
-/** Nothing is left of what was under way. */
+/** Checks that no partial file, staged row or unfinished object is left. */
 async function expectTidy(files: number): Promise<void> {
   expect(cold.files()).toHaveLength(files);
   expect(

@@ -1,4 +1,4 @@
-// A trace that is listed can be read, on every night of its life and wherever a run of retention is killed.
+// A listed trace can be read on every night of its life, wherever a kill interrupts retention.
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterEach(() => cold.clean());
 afterAll(() => cold.close());
 
-/** A span that begins and ends at these days, milliseconds into each. */
+/** Returns a span with these start and end times: the day, and the milliseconds into it. */
 const span = (trace_id: string, began: readonly [number, number], ended: readonly [number, number]): Span =>
   aText(began[0], { trace_id, started_at: on(...began), ended_at: on(...ended) });
 
@@ -29,15 +29,15 @@ const PLAIN = [span('plain', [DAY, 0], [DAY, 10])];
 /** Begins before midnight and ends after it. */
 const OVER_MIDNIGHT = [span('over_midnight', [DAY, LAST_MINUTE_MS], [DAY + 1, 60_000])];
 const FOR_DAYS = [span('for_days', [DAY, 5000], [DAY + 4, 5000])];
-/** Its last span begins on a later day than the others. */
+/** Its last span begins on a later day than its other spans. */
 const GOES_ON = [span('goes_on', [DAY, 0], [DAY, 10]), span('goes_on', [DAY + 2, 0], [DAY + 5, 10])];
 const ALL = [PLAIN, OVER_MIDNIGHT, FOR_DAYS, GOES_ON];
-/** The last night on which each is listed: the one before its last span is due. */
+/** The last night on which each trace is listed: the one before its last span is due. */
 const LAST_LISTED = { plain: DAY, over_midnight: DAY, for_days: DAY, goes_on: DAY + 2 };
 
 const stateOf = (spans: readonly Span[]): TraceState => tracesOf(spans)[0] as TraceState;
 
-/** Lands every trace span by span, as pairs of rows in parts of their own. */
+/** Lands every trace span by span, as pairs of rows in separate parts. */
 async function landAll(org_id: string): Promise<void> {
   let version = 0;
   for (const trace of ALL) {
@@ -64,7 +64,10 @@ async function listed(org_id: string): Promise<string[]> {
   return data.map(({ trace_id }) => trace_id).sort();
 }
 
-/** Reads every trace that is listed. @returns their ids */
+/**
+ * Reads every listed trace.
+ * @returns their ids
+ */
 async function expectReadable(org_id: string): Promise<string[]> {
   const ids = await listed(org_id);
   for (const id of ids) {
@@ -123,7 +126,7 @@ describe('a listed trace', () => {
   );
 });
 
-/** Runs retention in a process of its own until it is at a step, and kills it there. */
+/** Runs retention in its own process and kills that process at the given step. */
 async function killAt(step: string, day: number): Promise<void> {
   const child = fork(new URL('../../support/retention_worker.ts', import.meta.url), [], {
     env: {

@@ -1,4 +1,5 @@
-// Who carries out long work, on real NATS: one worker at a time, to an end, whoever is killed, paused or stopped.
+// Long jobs on real NATS: one worker at a time runs a job, and the job ends even when workers are
+// killed, paused or stopped.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { JobRecords } from '../../../ops/exchange/job_records.ts';
@@ -11,7 +12,9 @@ import { type LongJob, newLongJob } from '../../../schemas/records/job_record.ts
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 
-/** A record is given up after 2.4 s of silence instead of 12. */
+/**
+ * Speeds up the timings: a worker's claim on a job expires after 2.4 s of silence instead of 12.
+ */
 const HURRY = 5;
 let nats: TestNats;
 let log: Log;

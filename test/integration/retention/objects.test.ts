@@ -1,4 +1,4 @@
-// Stores of objects, each a real one: a folder, and a server that speaks S3. The same of both.
+// The same tests for both object stores: a real folder and a real S3-compatible server.
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';

@@ -1,4 +1,5 @@
-// Retention on the real engine: what goes, when, to where, and what stays, as of instants.
+// Retention on the real engine as of given instants: what it deletes, when, what it exports to
+// where, and what it keeps.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +32,7 @@ describe('texts', () => {
     expect([await texts(), await texts('org_b'), await spans()]).toEqual(['1', '0', '3']);
     expect(cold.files()).toEqual(['org=org_a/day=2026-03-02.parquet', 'org=org_b/day=2026-03-02.parquet']);
     expect(await states()).toBe('org_a\t2026-03-02\tdropped\t2\norg_b\t2026-03-02\tdropped\t1');
-    // A Parquet file by itself, which anything can read.
+    // The object is a self-contained Parquet file that any Parquet reader can open.
     const file = readFileSync(path.join(cold.folder, 'objects', cold.files()[0] ?? ''));
     expect([file.subarray(0, 4).toString(), file.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1']);
     expect(await cold.value('SELECT count() FROM cold_rows')).toBe('0');
@@ -72,7 +73,7 @@ describe('texts', () => {
     cold.policies.push(policyOf('org_a', { telemetry_events: { full_prompt_response_days: 7 } }));
     await cold.retire(DAY + 10);
     expect([await texts(), await texts('org_b')]).toEqual(['0', '1']);
-    // Longer than what was stamped on the rows when they landed.
+    // Longer than the retention that was stamped on the rows when they landed.
     cold.policies.push(policyOf('org_b', { telemetry_events: { full_prompt_response_days: 90 } }));
     await cold.retire(DAY + 60);
     expect(await texts('org_b')).toBe('1');

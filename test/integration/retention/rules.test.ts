@@ -1,4 +1,5 @@
-// What is cleared and deleted, table by table, on the real engine: by the days of each, with the rest left as it is.
+// What retention clears and deletes in each table of the real engine, by that table's days, and
+// what it leaves unchanged.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold } from './a_cold.ts';
@@ -44,7 +45,7 @@ describe('attributes', () => {
     const left = (): Promise<string[]> =>
       rows("SELECT attributes FROM spans WHERE attributes != '{}' ORDER BY attributes");
     const young = ['{"b":2}', `{"day":${String(DAY + 93)}}`];
-    // What is asked for now is carried out when merges go on.
+    // Mutations requested while merges are stopped run once merges start again.
     await cold.value('SYSTEM STOP MERGES spans');
     const retired = cold.retire(DAY + 62 + 365);
     try {
@@ -171,7 +172,7 @@ describe('delete_after_days', () => {
       ['org_a\t2', 'org_b\t2'],
       ['org_a\t2', 'org_b\t2'],
     ]);
-    // The budget's month is not over: its use is the sum of these rows.
+    // The budget's month is not over, and its usage is the sum of these rows.
     await cold.retire(DAY + 20);
     expect(await counts('usage_events')).toEqual(['org_a\t2', 'org_b\t2']);
     await cold.retire(DAY + 30);
@@ -181,11 +182,12 @@ describe('delete_after_days', () => {
       'org_a\t1',
       'org_b\t2',
     ]);
-    // When an agent was heard of last is known for as long as drift detection asks, however few days usage is kept.
+    // The time of an agent's last activity is kept for as long as drift detection needs it, even
+    // when usage is kept for fewer days.
     expect(await counts('agent_activity')).toEqual(['org_a\t2', 'org_b\t2']);
     await cold.retire(DAY + 91);
     expect(await counts('agent_activity')).toEqual(['org_a\t1', 'org_b\t2']);
-    // The defaults: scores for good, the rest for seven years.
+    // The defaults: scores never expire, everything else expires after seven years.
     await cold.retire(DAY + 2554);
     expect(await counts('usage_events')).toEqual(['org_b\t2']);
     await cold.retire(DAY + 2555);

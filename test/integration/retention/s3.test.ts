@@ -1,4 +1,5 @@
-// Cold storage in a bucket of a server that speaks S3: out and back, and a bucket that refuses.
+// Cold storage in a bucket of an S3-compatible server: export, restore, and a bucket that rejects
+// requests.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { startTestS3, type TestS3 } from '../../support/s3.ts';
 import { aText, DAY, keysOf, openCold, type TestCold, textSum } from './a_cold.ts';

@@ -1,5 +1,5 @@
-// An analyst of one of two organizations on an engine with rows of both, and two API processes. Importing this module starts them
-// for the test file and ends them after it.
+// Fixtures: an analyst of one of two organizations, an engine with rows of both, and two API
+// processes. Importing this module starts them for the test file and stops them after it.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';

@@ -137,7 +137,7 @@ describe("the panels of the analysts' dashboard", () => {
   const { panels } = z
     .object({ panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ rawSql: z.string() })) })) })
     .parse(JSON.parse(projectFile('ops/dashboards/analysts.json')));
-  /** As the data source fills its macros in for the first week of the rows above. */
+  /** Replaces the data source's macros with their values for the first week of the rows above. */
   const filled = (sql: string): string =>
     sql
       .replaceAll(

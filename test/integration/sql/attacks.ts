@@ -1,20 +1,29 @@
-// What analysts try, as data: queries and requests that would get at a file, another org's rows, keys, index contents, another host, the
-// server's inside, or past a bound. `{canary}` stands for a file in the engine's folder, `{folder}` for that folder.
+// Attacks by analysts, as data: queries and requests that try to reach a file, another
+// organization's rows, keys, index contents, another host or the server's internals, or to exceed a
+// limit. `{canary}` is replaced with the path of a file in the engine's folder, `{folder}` with the
+// path of that folder.
 
 export interface Attack {
-  /** The query; sent as the body unless the request says otherwise. */
+  /** The query. Sent as the body unless `body` is set. */
   query: string;
-  /** Parameters of the URL beyond the login. */
+  /** URL parameters in addition to the login. */
   url?: Record<string, string>;
   headers?: Record<string, string>;
-  /** Instead of the query. */
+  /** Sent instead of the query. */
   body?: Buffer;
   /**
-   * refused: both fences refuse it. parser: only the service's look at the parser's tree does, as the engine asks for no right.
-   * engine: only the engine does, as it is a name that the service cannot know. own: it is answered, with the org's own rows or none.
+   * The fence that rejects the attack.
+   * - refused: both fences reject it.
+   * - parser: only the service's check of the parse tree rejects it; the engine requires no
+   *   privilege for it.
+   * - engine: only the engine rejects it; the service cannot know the name.
+   * - own: it is answered, with the organization's own rows or none.
    */
   by: 'refused' | 'parser' | 'engine' | 'own';
-  /** What the operator's own analyst gets, who asks the engine directly and may see every org; refused unless given. */
+  /**
+   * The result for the operator's own analyst, who queries the engine directly and may see every
+   * organization. Default: refused.
+   */
   operator?: 'answered' | 'refused' | 'not tried';
 }
 
@@ -24,13 +33,13 @@ const parser = (query: string, operator: Attack['operator'] = 'answered'): Attac
   by: 'parser',
   operator,
 });
-/** A file, which the embedded engine gives to nobody. */
+/** Returns an attack on a file. The embedded engine gives no user access to files. */
 const file = (query: string): Attack => ({ query, by: 'parser', operator: 'refused' });
 const engine = (query: string): Attack => ({ query, by: 'engine' });
 const own = (query: string): Attack => ({ query, by: 'own', operator: 'not tried' });
 
 export const ATTACKS: readonly Attack[] = [
-  // Files, by the scalar function and all the ways to name it.
+  // Files, through the scalar function and every way to name it.
   file("SELECT file('{canary}')"),
   file("SELECT FILE('{canary}')"),
   file("SELECT `file`('{canary}')"),
@@ -76,7 +85,7 @@ export const ATTACKS: readonly Attack[] = [
   refused("SELECT file('{folder}/config.xml')"),
   refused("SELECT file('/etc/hostname')"),
   refused("SELECT file('/proc/self/../1/environ')"),
-  // Files by table functions and as tables.
+  // Files, through table functions and as tables.
   refused("SELECT * FROM file('{canary}', 'LineAsString')"),
   refused("SELECT * FROM fileCluster('c', '{canary}', 'LineAsString')"),
   engine("SELECT * FROM '{canary}'"),
@@ -109,12 +118,13 @@ export const ATTACKS: readonly Attack[] = [
   refused("SELECT * FROM redis('127.0.0.1:9', 'k', 'k String, v String')"),
   parser("SELECT aiGenerate('c', 'p')", 'refused'),
   parser("SELECT hasColumnInTable('127.0.0.1:9', 'app', 'x', 'millrace', 'spans', 'org_id')", 'refused'),
-  // Other rows: tables, views of all orgs, tricks around the row policy.
+  // Other organizations' rows: tables, views over all organizations, and ways around the row
+  // policy.
   refused('SELECT count() FROM millrace.spans'),
   { query: 'SELECT count() FROM millrace.analyst_spans', by: 'refused', operator: 'answered' },
   refused('SELECT count() FROM millrace.span_texts'),
   { query: "SELECT count() FROM merge('millrace', '.*')", by: 'refused', operator: 'answered' },
-  // Of tables that match, only those that may be read: the org's own view.
+  // merge() reads only those matching tables that the user may read: the organization's own view.
   parser("SELECT count() FROM merge(REGEXP('.*'), 'spans')"),
   refused("SELECT count() FROM loop('millrace', 'spans')"),
   parser("SELECT * FROM viewIfPermitted(SELECT * FROM millrace.spans ELSE null('a String'))"),
@@ -131,7 +141,7 @@ export const ATTACKS: readonly Attack[] = [
   own('SELECT org_id, sum(spans) FROM analyst_costs_daily GROUP BY org_id WITH TOTALS'),
   own('SELECT * FROM (SELECT org_id FROM analyst_usage) WHERE org_id IN (SELECT org_id FROM analyst_spans)'),
   own("SELECT toInt32(substring(prompt, 1)) FROM analyst_texts WHERE prompt != ''"),
-  // Keys and contents of indexes, and how much there is of other orgs.
+  // Keys and contents of indexes, and the amount of other organizations' data.
   refused("SELECT * FROM mergeTreeIndex('millrace', 'spans')"),
   refused("SELECT * FROM mergeTreeTextIndex('millrace', 'span_texts', 'ix_doc')"),
   refused('SELECT * FROM mergeTreeTextIndex(millrace, span_texts_recent, ix_doc)'),
@@ -141,7 +151,7 @@ export const ATTACKS: readonly Attack[] = [
   parser('EXPLAIN ESTIMATE SELECT count() FROM analyst_spans'),
   parser('EXPLAIN PIPELINE SELECT count() FROM analyst_spans'),
   parser('SELECT * FROM (EXPLAIN indexes = 1 SELECT count() FROM analyst_spans)', 'refused'),
-  // System tables, dictionaries, the server's inside.
+  // System tables, dictionaries and the server's internals.
   ...[
     'query_log',
     'processes',
@@ -177,7 +187,7 @@ export const ATTACKS: readonly Attack[] = [
   parser('SELECT currentProfiles()'),
   parser("SELECT getMacro('x')", 'refused'),
   parser('SELECT sleep(0.001)'),
-  // Functions whose names stand in strings.
+  // Function names inside strings.
   parser("SELECT arrayReduce('groupFormat(\\'CSV\\')', [1])", 'not tried'),
   parser("SELECT arrayReduce('aggThrow(0.5)', [1])", 'not tried'),
   parser("SELECT arrayReduce(concat('agg', 'Throw(0.5)'), [1])", 'not tried'),
@@ -192,7 +202,8 @@ export const ATTACKS: readonly Attack[] = [
     by: 'parser',
     operator: 'not tried',
   },
-  // Calls that go on when their query is killed, or that end the engine. Nobody sends them to the engine here.
+  // Calls that keep running after their query is killed, or that crash the engine. The tests never
+  // send them to the engine.
   ...[
     'length(h3kRing(geoToH3(37., 55., toUInt8(9)), 1000))',
     "editDistance(repeat('ab', 30000), repeat('ba', 30000))",
@@ -205,7 +216,7 @@ export const ATTACKS: readonly Attack[] = [
     "jsonMergePatch('{}', '{}')",
   ].map((call) => parser(`SELECT ${call}`, 'not tried')),
   parser("SELECT multiMatchAny('x', [repeat('a', 1001)])", 'not tried'),
-  // How many rows the engine read, which counts those of other orgs.
+  // The number of rows that the engine read, which includes rows of other organizations.
   ...['JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow', 'JSONCompactStringsEachRow'].flatMap(
     (format): Attack[] => [
       parser(`SELECT count() FROM analyst_spans FORMAT ${format}WithProgress`),
@@ -223,7 +234,6 @@ export const ATTACKS: readonly Attack[] = [
       },
     ],
   ),
-  // Settings.
   refused('SELECT 1 SETTINGS max_memory_usage = 0'),
   refused('SELECT 1 SETTINGS max_execution_time = 0'),
   refused('SELECT 1 SETTINGS readonly = 0'),
@@ -253,7 +263,7 @@ export const ATTACKS: readonly Attack[] = [
     by,
     operator: 'not tried',
   })),
-  // Other statements.
+  // Statements other than SELECT.
   refused("INSERT INTO analyst_spans (org_id) VALUES ('org_b')"),
   refused("INSERT INTO FUNCTION file('{folder}/written', 'CSV', 'a String') SELECT 'x'"),
   refused('CREATE TABLE x (a UInt8) ENGINE = Memory'),
@@ -265,7 +275,8 @@ export const ATTACKS: readonly Attack[] = [
   refused('DROP VIEW analyst_spans'),
   refused('KILL QUERY WHERE 1'),
   refused('SYSTEM FLUSH LOGS'),
-  // The engine takes these: merges of the tables that the user may stop (none), roles until the end of the request (none).
+  // The engine accepts these without effect: the user has no table whose merges it may stop, and no
+  // role to set for the request.
   parser('SYSTEM STOP MERGES'),
   parser('SET ROLE ALL'),
   refused('EXECUTE AS app SELECT count() FROM millrace.spans'),
@@ -278,7 +289,7 @@ export const ATTACKS: readonly Attack[] = [
   refused('SELECT 1;\nDROP VIEW analyst_spans'),
   refused('CHECK TABLE millrace.spans'),
   refused('OPTIMIZE TABLE millrace.spans'),
-  // The request itself.
+  // Attacks through headers, URL parameters and the encoding of the body.
   {
     query: 'SELECT DISTINCT org_id FROM analyst_spans',
     headers: { 'X-Millrace-Org': 'org_b' },
@@ -307,7 +318,10 @@ export const ATTACKS: readonly Attack[] = [
   { query: "ast = 1 SELECT file('{canary}')", by: 'refused' },
 ];
 
-/** Every place in which an expression can stand, where the parser has to say that there is one: `{f}` is the call of a function. */
+/**
+ * Every position of a query where an expression can stand, and where the parse tree must show it.
+ * `{f}` is a function call.
+ */
 export const PLACES: readonly string[] = [
   'SELECT {f}',
   'SELECT {f} AS a, a',

@@ -70,7 +70,7 @@ describe('reads', () => {
     await database.run('INSERT INTO keyed SELECT 2 * number FROM numbers(20000)');
     const rows = await client.rows({
       name: 'large_set',
-      // 170 MB for the set; 186 MB where it is kept for the index too.
+      // The set needs 170 MB, or 186 MB when the engine also keeps it for the index.
       sql: 'SELECT count() AS found FROM keyed WHERE k IN (SELECT number FROM numbers(3000000)) SETTINGS max_memory_usage = 178000000',
       timeoutMs: 20_000,
     });
@@ -122,7 +122,8 @@ describe('reads', () => {
         rows += block.length;
       return rows;
     };
-    // Where the store's words lie across two chunks, the client only knows that there were some.
+    // When the store's error message is split across two chunks, the client only detects that there
+    // was one.
     expect(await failure(read())).toMatchObject({
       message: expect.stringMatching(/enough|error in the stream/) as string,
     });

@@ -1,4 +1,4 @@
-// How clients log in and query as an analyst of an organization, and how analysts are made.
+// How clients log in and query as an organization's analyst, and how analysts are created.
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { createClient } from '@clickhouse/client';
 import { expect, it } from 'vitest';
@@ -178,7 +178,7 @@ it('making an analyst shows the password once and bounds names and their number'
 });
 
 it('making an analyst is refused with a reason where the engine does not confine analysts', async () => {
-  // This database has none of the grants and row policies of the file of users.
+  // This database has none of the grants and row policies of the engine's users file.
   const elsewhere = engine.url.replace(/millrace$/, 'elsewhere');
   const third = await startTestApi({ natsUrl: nats.url, clickhouseUrl: elsewhere });
   try {

@@ -1,4 +1,5 @@
-// What an answer tells beside its rows: in no format and no header is there a count of rows of other organizations.
+// Side channels of an answer: no format and no header contains a count of another organization's
+// rows.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isAllowedFormat } from '../../../api/telemetry/analysts/check.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
@@ -9,7 +10,7 @@ import { call, startTestApi, type TestApi } from '../api/an_api.ts';
 import { anAccount, asOperator } from '../a_tenant.ts';
 import { fillTwoOrgs, type Reply, send, told } from './two_orgs.ts';
 
-/** fillTwoOrgs gives each organization as many spans, in the same granules. */
+/** fillTwoOrgs gives each organization this many spans, in the same granules. */
 const OWN_SPANS = 500;
 let engine: TestEngine;
 let nats: TestNats;

@@ -1,4 +1,5 @@
-// Places of analysts' queries: callers that read nothing, queries that go on in the engine, and what other organizations notice of both.
+// Concurrency slots of analysts' queries: callers that read nothing, queries that continue in the
+// engine, and the effect of both on other organizations.
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { orgMark } from '../../../api/telemetry/analysts/engine.ts';
@@ -13,7 +14,7 @@ import { anAccount, asOperator } from '../a_tenant.ts';
 import { type Reply, send } from './two_orgs.ts';
 
 const ORGS = ['org_a', 'org_b', 'org_c', 'org_d'];
-/** An answer that no buffer on its way takes whole. */
+/** A query whose answer exceeds every buffer between the engine and the caller. */
 const EXPORT = "SELECT number, repeat('x', 100) FROM numbers(2000000) FORMAT TSV";
 let engine: TestEngine;
 let nats: TestNats;
@@ -52,7 +53,7 @@ afterAll(async () => {
   await Promise.all([engine.remove(), nats.remove()]);
 });
 
-/** Begins an export and reads nothing of its answer. */
+/** Starts an export and reads nothing of its answer. */
 function stalled(
   base: string,
   { path = '/', headers = {} }: { path?: string; headers?: Record<string, string> },
@@ -67,7 +68,7 @@ function stalled(
   });
 }
 
-/** Four exports of each organization at each API process. */
+/** Starts four stalled exports for each organization at each API process. */
 async function stalledAt(at: readonly TestApi[], org_ids: readonly string[]): Promise<IncomingMessage[]> {
   const all = at.flatMap(({ url }) =>
     org_ids.flatMap((org_id) => [1, 2, 3, 4].map(() => stalled(url, { headers: logins.get(org_id) ?? {} }))),
@@ -90,7 +91,7 @@ it('a caller that reads nothing loses its place before the queries that wait for
 });
 
 it('an organization whose queries continue in the engine gets no further places there, in any process, until they end', async () => {
-  // As a process that was killed leaves them: no process of the service knows these queries.
+  // A killed process leaves its queries in this state: no process of the service knows them.
   const left = await Promise.all(
     Array.from({ length: ENGINE_ORG_MAX }, (_, number) =>
       stalled(engine.url, {

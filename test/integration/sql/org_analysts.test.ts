@@ -1,4 +1,4 @@
-// What an analyst of an organization can read and what not, and the bounds of an analyst's queries.
+// What an organization's analyst can and cannot read, and the limits on an analyst's queries.
 import { expect, it } from 'vitest';
 import { ORG_ANALYST, ORG_HEADER, orgAnalystPassword } from '../../../sql/analysts/org_views.ts';
 import { eventually } from '../../support/wait.ts';

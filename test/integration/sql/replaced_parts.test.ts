@@ -1,4 +1,5 @@
-// What merges have replaced, on the real engine: it stays long enough to survive power loss, and goes though the engine does not get to it.
+// Parts that merges have replaced, on the real engine: they stay long enough to survive a power
+// loss, and the sweeper removes them when the engine does not.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REPLACED_PARTS_KEPT_S } from '../../../ops/platform/clickhouse/replaced_parts.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -30,7 +31,7 @@ const parts = async (): Promise<{ active: number; replaced: number }> => {
   return row ?? { active: 0, replaced: 0 };
 };
 let after = { active: 0, replaced: 0 };
-/** A table of five parts that became one. */
+/** Creates a table and merges its five parts into one. */
 const merged = async (settings: string): Promise<void> => {
   await run('DROP TABLE IF EXISTS t SYNC');
   await run(`CREATE TABLE t (k UInt64) ENGINE = MergeTree PARTITION BY k % 1 ORDER BY k ${settings}`);
@@ -52,7 +53,10 @@ it('a replaced part stays for two minutes, as its successor is not synced', asyn
   expect([row?.value, REPLACED_PARTS_KEPT_S]).toEqual(['120', 120]);
 });
 
-/** Looks in which the sweeper would have acted: a part is due after a second, and looks are at least 50 ms apart. */
+/**
+ * Number of sweeper checks after which it would have acted: a part is due after one second, and
+ * checks are at least 50 ms apart.
+ */
 const LOOKS = 60;
 
 describe('with an engine that does not get to it', () => {
@@ -60,7 +64,10 @@ describe('with an engine that does not get to it', () => {
   let synced = 0;
   let looks = 0;
   let isLeader = true;
-  /** Resolves once the sweeper has looked often enough to have acted: one look begins only after the one before has ended. */
+  /**
+   * Resolves once the sweeper has checked often enough to have acted. A check begins only after the
+   * previous one has ended.
+   */
   const looked = () => eventually(() => looks >= LOOKS, { what: 'looks of the sweeper' });
   const start = (keptS: number): void => {
     const sync = (): Promise<void> => {

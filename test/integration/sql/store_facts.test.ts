@@ -1,4 +1,4 @@
-// What the leader shows of ClickHouse, on the real engine.
+// The ClickHouse metrics that the leader exposes, on the real engine.
 import { expect, it } from 'vitest';
 import { readStoreFacts } from '../../../pipeline/wiring/store_gauges.ts';
 import { openTestStore } from '../../support/store.ts';

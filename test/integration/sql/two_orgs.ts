@@ -1,4 +1,5 @@
-// Two orgs whose rows lie side by side, a file of the engine's, and the wire by which analysts try to get at what is not theirs.
+// Two organizations whose rows are stored side by side, a file in the engine's folder, and the HTTP
+// client that sends analysts' attacks.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
@@ -7,9 +8,9 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ORG_TABLES } from '../../../sql/analysts/org_views.ts';
 import type { Attack } from './attacks.ts';
 
-/** In every text of org_b. */
+/** Part of every text of org_b. */
 export const SECRET = 'SECRET_OF_ORG_B';
-/** In a file in the engine's folder. */
+/** Content of a file in the engine's folder. */
 const FILE_SECRET = 'CONTENT_OF_A_FILE';
 const FILE_NAME = 'canary.txt';
 
@@ -22,12 +23,12 @@ export interface Reply {
 export interface Sent {
   method?: string;
   url?: Record<string, string>;
-  /** Several values of one header are sent as several headers. */
+  /** Each value of an array is sent as a separate header. */
   headers?: Record<string, string | string[]>;
   body?: string | Buffer;
 }
 
-/** Sends a request whose headers are all the caller's own. */
+/** Sends a request with exactly the caller's headers. */
 export function send(base: string, { method = 'POST', url = {}, headers = {}, body = '' }: Sent): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const target = new URL(base);
@@ -44,19 +45,19 @@ export function send(base: string, { method = 'POST', url = {}, headers = {}, bo
 
 const filled = (text: string, folder: string): string =>
   text.replaceAll('{canary}', path.join(folder, FILE_NAME)).replaceAll('{folder}', folder);
-/** What an attack sends, with the paths that it names. */
+/** Returns the request of an attack, with its placeholders replaced by paths. */
 export const sentOf = ({ query, url = {}, headers = {}, body }: Attack, folder: string): Sent => ({
   url: Object.fromEntries(Object.entries(url).map(([name, value]) => [name, filled(value, folder)])),
   headers,
   body: body ?? filled(query, folder),
 });
-/** All that an answer tells. */
+/** Returns everything that an answer reveals: headers and body. */
 export const told = ({ headers, text }: Reply): string => JSON.stringify(headers) + text;
-/** Also one that fails after its first bytes. */
+/** True for a rejected query, including one that fails after its first bytes. */
 export const isRefused = ({ status, headers, text }: Reply): boolean =>
   status !== 200 || headers['x-clickhouse-exception-code'] !== undefined || text.includes('DB::Exception');
 
-/** The same rows for org_a and org_b, with other texts, in the same granules. */
+/** Inserts the same rows for org_a and org_b, with different texts, in the same granules. */
 export async function fillTwoOrgs(client: ClickHouse): Promise<void> {
   const run = (sql: string) => client.execute({ name: 'fill', sql, timeoutMs: 10_000 });
   for (const [org, secret] of [
@@ -82,14 +83,17 @@ export async function fillTwoOrgs(client: ClickHouse): Promise<void> {
       `INSERT INTO user_scores (org_id, trace_id, started_at, score_id, name, comment) VALUES ('${org}', '${secret}', '2026-01-01 00:00:00', 's', 'n', '${secret}')`,
     );
   }
-  // Later than anything of org_a, and more than it has.
+  // A row of org_b that is later than every row of org_a, so that org_b also has more rows.
   await run(`INSERT INTO spans (org_id, started_at, ended_at, trace_id, span_id, event_key, model)
     SELECT 'org_b', toDateTime64('2026-01-20 00:00:00', 3, 'UTC') AS at, at, '${SECRET}', 'late', 1, 'n' FROM numbers(1)`);
-  // One part each, so that rows of both orgs lie in the same granule.
+  // One part per table, so that rows of both organizations share a granule.
   for (const table of ORG_TABLES) await run(`OPTIMIZE TABLE ${table} FINAL`);
 }
 
-/** Writes a file into the engine's folder. @returns the folder */
+/**
+ * Writes a file into the engine's folder.
+ * @returns the folder
+ */
 export async function plantFile(client: ClickHouse): Promise<string> {
   const [disk] = await client.rows<{ path: string }>({
     name: 'disk',
