@@ -176,7 +176,10 @@ it('a long job that was begun too often is given up; one whose worker shuts down
   );
   await eventually(() => stateOf(held)?.status === 'running');
   await ends(poison);
-  expect(stateOf(poison)).toMatchObject({ status: 'failed', error: expect.stringContaining('its worker died each time') as string });
+  expect(stateOf(poison)).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('its worker died each time') as string,
+  });
   await first.stop();
   expect(stateOf(held)).toMatchObject({ status: 'queued', holder: '', tries: 0 });
   aRunner('w2', () => Promise.resolve({ by: 'w2' }));
