@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   const gatewayRoutes = openRoutes(env, process.env);
   const logger = createLogger('api', env.SERVICE_LOG_LEVEL);
   metrics.startMetrics('api', 'api');
-  const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${String(process.pid)}`, waitMs: NATS_WAIT_MS });
+  const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${process.pid}`, waitMs: NATS_WAIT_MS });
   const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
   const clickhouse = createClickHouse({
     url: env.SERVICE_CLICKHOUSE_URL,

@@ -63,7 +63,7 @@ function encodingOf(req: IncomingMessage): Encoding | null {
 }
 
 function tooLarge(bytesMax: number): ApiError {
-  return new ApiError('payload_too_large', `The body is larger than ${String(bytesMax)} bytes.`);
+  return new ApiError('payload_too_large', `The body is larger than ${bytesMax} bytes.`);
 }
 
 /**

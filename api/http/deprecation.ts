@@ -33,7 +33,7 @@ export function deprecationHeaders({ deprecated = [] }: Pick<Route, 'deprecated'
   const earliest = (dates: string[]) => Math.min(...dates.map((date) => Date.parse(date)));
   const ends = deprecated.filter(({ part }) => part === 'route').map(({ sunset }) => sunset);
   return [
-    ['Deprecation', `@${String(Math.floor(earliest(deprecated.map(({ since }) => since)) / 1000))}`],
+    ['Deprecation', `@${Math.floor(earliest(deprecated.map(({ since }) => since)) / 1000)}`],
     ...(ends.length === 0 ? [] : [['Sunset', new Date(earliest(ends)).toUTCString()] as [string, string]]),
     ['Link', '</docs>; rel="deprecation"; type="text/html"'],
   ];
@@ -46,6 +46,6 @@ export function checkOverlap(operationId: string, { part, field, since, sunset }
   if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime()))
     throw new Error(`${what}: since and sunset take ISO 8601 dates`);
   from.setUTCMonth(from.getUTCMonth() + OVERLAP_MONTHS);
-  if (to < from) throw new Error(`${what}: is removed in less than ${String(OVERLAP_MONTHS)} months`);
+  if (to < from) throw new Error(`${what}: is removed in less than ${OVERLAP_MONTHS} months`);
   if ((part === 'route') !== (field === '')) throw new Error(`${what}: a field must have a name, a whole route none`);
 }

@@ -250,9 +250,9 @@ export class Idempotency {
 }
 
 function shareFull(waitMs: number): ApiError {
-  const bytes = `${String(ANSWERS_TENANT_BYTES_MAX / (1024 * 1024))} MiB`;
+  const bytes = `${ANSWERS_TENANT_BYTES_MAX / (1024 * 1024)} MiB`;
   const detail =
-    `Idempotency-Key: the answers of the last 24 hours fill this organization's share of ${String(ANSWERS_TENANT_MAX)} answers or ${bytes}. ` +
+    `Idempotency-Key: the answers of the last 24 hours fill this organization's share of ${ANSWERS_TENANT_MAX} answers or ${bytes}. ` +
     'Nothing was done. Retry after the number of seconds in Retry-After, or without an Idempotency-Key.';
   return new ApiError('rate_limited', detail, {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },

@@ -129,7 +129,7 @@ export class ProviderKeys {
   async #fetchText(): Promise<string> {
     const late = new AbortController();
     const timer = setTimeout(() => {
-      late.abort(new Error(`the key set did not arrive within ${String(FETCH_MS_MAX)} ms`));
+      late.abort(new Error(`the key set did not arrive within ${FETCH_MS_MAX} ms`));
     }, FETCH_MS_MAX);
     try {
       const response = await this.#options.fetch(this.#options.url, {
@@ -140,7 +140,7 @@ export class ProviderKeys {
       });
       if (response.status !== 200) {
         await response.body?.cancel();
-        throw new Error(`the response to the key set request has status ${String(response.status)}`);
+        throw new Error(`the response to the key set request has status ${response.status}`);
       }
       return await boundedText(response);
     } finally {
@@ -156,7 +156,7 @@ async function boundedText(response: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
     // Leaving the loop early cancels the body.
-    if (bytes > SET_BYTES_MAX) throw new Error(`the key set is larger than ${String(SET_BYTES_MAX)} bytes`);
+    if (bytes > SET_BYTES_MAX) throw new Error(`the key set is larger than ${SET_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -158,7 +158,7 @@ function personOf(
     throw unauthenticated('The token is of a type that does not identify a caller (typ).');
   // A lone surrogate cannot be stored unchanged: two users would be read back as one.
   if (typeof sub !== 'string' || sub === '' || sub.length > SUB_LENGTH_MAX || CONTROL.test(sub) || !sub.isWellFormed())
-    throw unauthenticated(`The token's sub is not 1 to ${String(SUB_LENGTH_MAX)} printable characters.`);
+    throw unauthenticated(`The token's sub is not 1 to ${SUB_LENGTH_MAX} printable characters.`);
   if (exp !== undefined && exp > EXP_MAX) throw unauthenticated("The token's exp is not a time in seconds.");
   if (iat !== undefined && iat > nowMs / 1000 + CLOCK_SKEW_S)
     throw unauthenticated('The token was issued in the future (iat).');

@@ -159,7 +159,7 @@ export class KeyedStore {
     const use: TenantUse = { bytes: 0, records: 0, oldest_ms: null };
     const entries = await within(kvHeaders(this.#deps.kv, `${tenant}.>`), MEASURE_MS_MAX);
     const giveUp = setTimeout(() => {
-      entries.stop(new Error(`no count within ${String(MEASURE_MS_MAX)} ms`));
+      entries.stop(new Error(`no count within ${MEASURE_MS_MAX} ms`));
     }, MEASURE_MS_MAX);
     try {
       for await (const { operation, length, created } of entries) {
@@ -219,7 +219,7 @@ function full(cause: unknown): ApiError {
 function within<T>(work: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(new Error(`no answer within ${String(ms)} ms`));
+      reject(new Error(`no answer within ${ms} ms`));
     }, ms);
     work.then(resolve, reject).finally(() => {
       clearTimeout(timer);

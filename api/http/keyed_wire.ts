@@ -100,7 +100,7 @@ export class KeyedWire {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        reject(new Error(`no answer within ${String(withinMs)} ms`));
+        reject(new Error(`no answer within ${withinMs} ms`));
       }, withinMs);
       this.#waiting.set(id, { resolve, reject, timer });
       try {

@@ -189,7 +189,7 @@ function parsedBody(raw: Buffer): unknown {
       : error;
   }
   if (deeperThan(body, DEPTH_MAX))
-    throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
+    throw new ApiError('invalid_request', `body: is nested deeper than ${DEPTH_MAX} levels`);
   return SURROGATES.some((escape) => raw.includes(escape)) ? JSON.parse(wellFormedJson(JSON.stringify(body))) : body;
 }
 

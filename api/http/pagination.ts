@@ -18,13 +18,13 @@ const digits = (max: number) =>
 
 export const limitParam = z
   .string()
-  .regex(/^\d{1,10}$/, { error: `must be an integer between 1 and ${String(LIMIT_MAX)}` })
+  .regex(/^\d{1,10}$/, { error: `must be an integer between 1 and ${LIMIT_MAX}` })
   .transform(Number)
   .pipe(
     z
       .int()
-      .min(1, { error: `must be an integer between 1 and ${String(LIMIT_MAX)}` })
-      .max(LIMIT_MAX, { error: `must be an integer between 1 and ${String(LIMIT_MAX)}` }),
+      .min(1, { error: `must be an integer between 1 and ${LIMIT_MAX}` })
+      .max(LIMIT_MAX, { error: `must be an integer between 1 and ${LIMIT_MAX}` }),
   )
   .default(LIMIT_DEFAULT)
   .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Items on a page' });

@@ -75,7 +75,7 @@ function refuse(socket: Duplex, status: string, detail: string): void {
   const request_id = newRequestId();
   const body = JSON.stringify({ detail, request_id, code: 'invalid_request' });
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n${HEADER_LINES}X-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n${HEADER_LINES}X-Request-Id: ${request_id}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 
@@ -92,7 +92,7 @@ export function listen(server: Server, host: string, port: number): Promise<numb
           : error.code === 'EACCES'
             ? 'may not be used by this user'
             : `cannot be listened on: ${error.message}`;
-      reject(new Error(`Port ${String(port)} on ${host} ${why}`, { cause: error }));
+      reject(new Error(`Port ${port} on ${host} ${why}`, { cause: error }));
     });
     server.listen(port, host, () => {
       resolve((server.address() as AddressInfo).port);

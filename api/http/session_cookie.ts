@@ -33,7 +33,7 @@ function unquoted(value: string): string {
  * it (HttpOnly), and no other site makes a browser send it (SameSite=Strict).
  */
 export function setSessionCookie(token: string, { maxAgeS, secure }: { maxAgeS: number; secure: boolean }): string {
-  return `${SESSION_COOKIE}=${token}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
+  return `${SESSION_COOKIE}=${token}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
 }
 
 /**

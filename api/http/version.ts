@@ -17,6 +17,6 @@ export function checkPinnedVersion(pinned: string | string[] | undefined): void 
   if (match !== null && Number(match[1]) === MAJOR && Number(match[2]) <= MINOR) return;
   throw new ApiError(
     'unsupported_api_version',
-    `X-Service-Api-Version: must be ${String(MAJOR)}.${String(MINOR)} or an older minor; this service has ${API_VERSION}`,
+    `X-Service-Api-Version: must be ${MAJOR}.${MINOR} or an older minor; this service has ${API_VERSION}`,
   );
 }

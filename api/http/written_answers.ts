@@ -22,7 +22,7 @@ const WAIT_MS_MAX = 20_000;
 const STALL_MS = 30_000;
 
 /** Sentence for the description of a route that responds this way. */
-export const WRITTEN_AS_READ = `The response is written while it is read: a process writes ${String(WRITTEN_ORG_MAX)} at a time for an organization, others wait up to ${String(WAIT_MS_MAX / 1000)} seconds and then get 429; a caller that reads nothing for ${String(STALL_MS / 1000)} seconds is disconnected.`;
+export const WRITTEN_AS_READ = `The response is written while it is read: a process writes ${WRITTEN_ORG_MAX} at a time for an organization, others wait up to ${WAIT_MS_MAX / 1000} seconds and then get 429; a caller that reads nothing for ${STALL_MS / 1000} seconds is disconnected.`;
 
 export class WrittenAnswers {
   readonly #slots = new FairSlots({ totalMax: WRITTEN_MAX, orgMax: WRITTEN_ORG_MAX });

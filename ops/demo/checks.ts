@@ -98,7 +98,7 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
   let cursor: string | null = null;
   do {
     const { data, meta } = await client.get(
-      `/v1/traces?limit=${String(PAGE)}&tags=${encodeURIComponent(tag)}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      `/v1/traces?limit=${PAGE}&tags=${encodeURIComponent(tag)}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
     );
     items.push(...z.array(traceItem).parse(data));
     cursor = z.string().nullish().parse(meta['next_cursor']) ?? null;
@@ -135,16 +135,14 @@ export async function readTotals(
         const sum = spans.reduce((total, span) => total + span[field], 0);
         totals[field] += sum;
         if (sum !== item[field])
-          differences.push(`${item.trace_id}: the list has ${String(item[field])} ${field}, its spans ${String(sum)}`);
+          differences.push(`${item.trace_id}: the list has ${item[field]} ${field}, its spans ${sum}`);
       }
       const spanCost = spans.reduce((total, span) => total + span.cost_usd, 0);
       cost += item.cost_usd;
       if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
-        differences.push(
-          `${item.trace_id}: the list has cost_usd ${String(item.cost_usd)}, its spans ${String(spanCost)}`,
-        );
+        differences.push(`${item.trace_id}: the list has cost_usd ${item.cost_usd}, its spans ${spanCost}`);
       const roots = spans.filter((span) => span.parent_span_id === null).length;
-      if (roots !== 1) differences.push(`${item.trace_id}: ${String(roots)} roots`);
+      if (roots !== 1) differences.push(`${item.trace_id}: ${roots} roots`);
       progress.set(items.length - left.length);
     }
   };
@@ -156,5 +154,5 @@ export async function readTotals(
 export function compareTotals(sent: Totals, seen: Totals): string[] {
   return (Object.keys(sent) as (keyof Totals)[])
     .filter((name) => sent[name] !== seen[name])
-    .map((name) => `${name}: sent ${String(sent[name])}, seen ${String(seen[name])}`);
+    .map((name) => `${name}: sent ${sent[name]}, seen ${seen[name]}`);
 }

@@ -70,7 +70,7 @@ function readOptions(args: string[]): Options | null {
   const url = (
     values.url ??
     localUrl(env.SERVICE_DATA_DIR) ??
-    `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`
+    `http://${env.SERVICE_HOST}:${env.SERVICE_PORT}`
   ).replace(/(?<!\/)\/+$/, '');
   return {
     address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key },
@@ -109,7 +109,7 @@ async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<
       for (const event of run.events) {
         await client.ingest(event.format, event.body);
         sent += 1;
-        progress.set(sent, client.retries === 0 ? '' : `(${String(client.retries)} sent again)`);
+        progress.set(sent, client.retries === 0 ? '' : `(${client.retries} sent again)`);
       }
     }
   };
@@ -204,7 +204,7 @@ async function verify(client: ServiceClient, runs: readonly RunEvents[], loadTag
   if (problems.length === 0) console.log('Everything is there, and its sums match what was sent.\n');
   else
     console.error(
-      `\n${String(problems.length)} differences between what was sent and what the service shows:\n${problems
+      `\n${problems.length} differences between what was sent and what the service shows:\n${problems
         .slice(0, 20)
         .map((line) => `  ${line}`)
         .join('\n')}\n`,

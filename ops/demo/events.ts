@@ -77,14 +77,14 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
     outcome: outcomeOf(run),
     shared: {
       agent_id: agent,
-      session_id: `session_${String(run.task_id)}_${String(run.trial)}`,
+      session_id: `session_${run.task_id}_${run.trial}`,
       user_id: info.user_id ?? info.task?.user_id ?? 'user_unknown',
       department: info.department ?? DEFAULT_DEPARTMENT,
       realm: REALM,
     },
     tags: [DEMO_TAG, ...(info.tags ?? [])],
   };
-  const name = `${agent} task ${String(run.task_id)} trial ${String(run.trial)}`;
+  const name = `${agent} task ${run.task_id} trial ${run.trial}`;
   const turns = plan.steps.filter((step) => step.kind === 'turn');
   const steps = plan.steps.map((step) =>
     step.kind === 'turn' ? turnEvent(frame, step, turns.indexOf(step) + 1) : toolEvent(frame, step),

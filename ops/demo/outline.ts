@@ -39,14 +39,13 @@ export function outline(spans: readonly OutlineSpan[], linesMax: number): string
   add('', 0);
   return lines.length <= linesMax
     ? lines
-    : [...lines.slice(0, linesMax - 1), `… and ${String(lines.length - linesMax + 1)} more`];
+    : [...lines.slice(0, linesMax - 1), `… and ${lines.length - linesMax + 1} more`];
 }
 
 function lineOf(span: OutlineSpan): string {
   const { attributes, input_tokens, output_tokens } = span;
   const kind = attributes['span_kind'] === 'event' ? '' : `${String(attributes['span_kind'])} `;
-  const tokens =
-    input_tokens + output_tokens === 0 ? '' : `, ${String(input_tokens)} → ${String(output_tokens)} tokens`;
+  const tokens = input_tokens + output_tokens === 0 ? '' : `, ${input_tokens} → ${output_tokens} tokens`;
   const failed = span.outcome === 'success' ? '' : ` ${span.outcome.toUpperCase()}`;
   const said = (span.response ?? '') === '' ? toolCalls(attributes['tool_calls']) : (span.response ?? '');
   return `${kind}${span.name}${failed} (${(span.duration_ms / 1000).toFixed(1)} s${tokens})${said === '' ? '' : `: ${shortened(said)}`}`;

@@ -34,7 +34,7 @@ function lines(title: string, total: number, stream: NodeJS.WriteStream): Progre
   let note = '';
   let printedAt = performance.now();
   const print = (): void => {
-    stream.write(`${title} ${String(value)}/${String(total)}${note === '' ? '' : ` ${note}`}\n`);
+    stream.write(`${title} ${value}/${total}${note === '' ? '' : ` ${note}`}\n`);
   };
   return {
     set: (next, text = '') => {

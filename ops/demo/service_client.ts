@@ -89,7 +89,7 @@ export class ServiceClient {
     if (response.ok) return { answer: JSON.parse(text) as Answer };
     return new RefusedError(
       response.status,
-      `${method} ${path.split('?')[0] ?? path}: ${String(response.status)} ${detailOf(text)}`,
+      `${method} ${path.split('?')[0] ?? path}: ${response.status} ${detailOf(text)}`,
       response.headers.get('retry-after'),
     );
   }

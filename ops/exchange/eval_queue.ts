@@ -25,7 +25,7 @@ export async function queueChunks(log: Log, record: EvalRecord, chunks = record.
   const { org_id, eval_id, judge_id, judge_version, dataset } = record;
   await Promise.all(
     chunks.map(({ chunk, sent_ms }) => {
-      const task_id = `${eval_id}.${String(chunk)}.${String(sent_ms)}`;
+      const task_id = `${eval_id}.${chunk}.${sent_ms}`;
       const task = {
         task_id,
         kind: dataset === null ? ('eval' as const) : ('dataset' as const),

@@ -34,7 +34,7 @@ export class JudgeQuotaExceeded extends Error {
   readonly limit: number;
 
   constructor(limit: number) {
-    super(`the quota of ${String(limit)} calls of LLM judges in this period is used up`);
+    super(`the quota of ${limit} calls of LLM judges in this period is used up`);
     this.name = 'JudgeQuotaExceeded';
     this.limit = limit;
   }

@@ -21,8 +21,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
  * @throws Error when the mail is too large or cannot be stored
  */
 export async function queueMail(log: Log, mail: Mail): Promise<void> {
-  if (mail.text.length > TEXT_CHARS_MAX)
-    throw new Error(`a mail must have at most ${String(TEXT_CHARS_MAX)} characters`);
+  if (mail.text.length > TEXT_CHARS_MAX) throw new Error(`a mail must have at most ${TEXT_CHARS_MAX} characters`);
   const shown = { ...mail, subject: oneLine(mail.subject).slice(0, SUBJECT_CHARS_MAX) };
   for (let tries = 1; ; tries++) {
     try {

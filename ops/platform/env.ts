@@ -280,7 +280,7 @@ function problemsInProduction(settings: z.infer<typeof schema>): string[] {
 
 function describe(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(', ')}`;
-  if (issue.code === 'too_small') return `must be ${String(issue.minimum)} or more`;
-  if (issue.code === 'too_big') return `must be ${String(issue.maximum)} or less`;
+  if (issue.code === 'too_small') return `must be ${issue.minimum} or more`;
+  if (issue.code === 'too_big') return `must be ${issue.maximum} or less`;
   return issue.message;
 }

@@ -50,7 +50,7 @@ async function read(log: Log, seq: number): Promise<Letter | null> {
 
 async function letterAt(log: Log, seq: number): Promise<Letter> {
   const letter = await read(log, seq);
-  if (letter === null) throw new Error(`no dead letter ${String(seq)}`);
+  if (letter === null) throw new Error(`no dead letter ${seq}`);
   return letter;
 }
 
@@ -66,7 +66,7 @@ async function list(log: Log, limit: number): Promise<void> {
   let shown = 0;
   for await (const { seq, letter } of letters(log)) {
     if (shown >= limit) {
-      process.stdout.write(`… more; --limit ${String(limit * 2)} shows them\n`);
+      process.stdout.write(`… more; --limit ${limit * 2} shows them\n`);
       return;
     }
     shown += 1;
@@ -108,10 +108,8 @@ async function bodyOf(log: Log, { seq, letter, bodyBytes }: Letter): Promise<str
   if (bodyBytes === null) return letter.body.toString('utf8');
   const event = (await eventAt(log, letter.log_seq, letter.log_index))?.event;
   if (event?.event_hex === letter.event_hex && event.org_id === letter.org_id) return event.body;
-  const seen = `look at it with: show ${String(seq)}`;
-  throw new Error(
-    `dead letter ${String(seq)} contains only a part of its event, and the log no longer has the event; ${seen}`,
-  );
+  const seen = `look at it with: show ${seq}`;
+  throw new Error(`dead letter ${seq} contains only a part of its event, and the log no longer has the event; ${seen}`);
 }
 
 async function send(log: Log, subject: string, event: IngestEvent, msgID: string): Promise<void> {
@@ -124,15 +122,15 @@ async function replayOne(log: Log, stored: Letter): Promise<void> {
   const { seq, letter } = stored;
   if (letter.org_id === '')
     throw new Error(
-      `dead letter ${String(seq)} is not an event that can be replayed (${letter.reason}); look at it with: show ${String(seq)}`,
+      `dead letter ${seq} is not an event that can be replayed (${letter.reason}); look at it with: show ${seq}`,
     );
   const { org_id, event_hex, trace_id, received_at, partition } = letter;
   const body = await bodyOf(log, stored);
   const event = { org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body };
   // The message id makes it safe to repeat a command that was interrupted between its two steps.
-  await send(log, ingestSubject(partition), event, `replay:${String(seq)}:${String(letter.died_at)}`);
+  await send(log, ingestSubject(partition), event, `replay:${seq}:${letter.died_at}`);
   await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq);
-  process.stdout.write(`replayed ${String(seq)}: evt_${event_hex} of ${org_id}\n`);
+  process.stdout.write(`replayed ${seq}: evt_${event_hex} of ${org_id}\n`);
 }
 
 async function replay(log: Log, which: string): Promise<void> {
@@ -152,7 +150,7 @@ async function replay(log: Log, which: string): Promise<void> {
 
 async function resend(log: Log, logSeq: number, logIndex: number): Promise<void> {
   if (!Number.isSafeInteger(logIndex) || logIndex < 0) throw new Error(USAGE);
-  const place = `${String(logSeq)}:${String(logIndex)}`;
+  const place = `${logSeq}:${logIndex}`;
   const found = await eventAt(log, logSeq, logIndex);
   if (found === null) throw new Error(`the log no longer has an event at ${place}`);
   const { subject, event } = found;
@@ -166,7 +164,7 @@ async function remove(log: Log, which: string | undefined, org: string | undefin
   if (org === undefined) {
     const { seq } = await letterAt(log, sequence(which));
     await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
-    process.stdout.write(`deleted ${String(seq)}\n`);
+    process.stdout.write(`deleted ${seq}\n`);
     return;
   }
   let count = 0;
@@ -175,7 +173,7 @@ async function remove(log: Log, which: string | undefined, org: string | undefin
     await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
     count += 1;
   }
-  process.stdout.write(`deleted ${String(count)} of ${org}\n`);
+  process.stdout.write(`deleted ${count} of ${org}\n`);
 }
 
 function sequence(text: string | undefined): number {

@@ -147,7 +147,7 @@ export class ColdStorage {
         const { rows } = await tables.staged(task, object.day);
         if (traceIds === null && rows !== object.rows)
           throw new ColdDataError(
-            `the object ${object.object_key} is corrupt: ${String(rows)} of its ${String(object.rows)} texts are distinct`,
+            `the object ${object.object_key} is corrupt: ${rows} of its ${object.rows} texts are distinct`,
           );
         gathered.days.push(object);
         gathered.rows += object.rows;

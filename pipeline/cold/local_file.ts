@@ -50,7 +50,7 @@ export class LocalFile {
       compare(expected, { bytes, sha256: hash.digest('hex') });
       const layout = await layoutIn(expected.object_key, bytes, (from, until) => readAt(file, from, until));
       if (layout.rows !== expected.rows)
-        throw differs(expected.object_key, `it holds ${String(layout.rows)} texts instead of ${String(expected.rows)}`);
+        throw differs(expected.object_key, `it holds ${layout.rows} texts instead of ${expected.rows}`);
       return new LocalFile(file, layout);
     } catch (error) {
       await file.close();
@@ -88,7 +88,7 @@ export async function checkObject(store: ObjectStore, expected: Expected, signal
       return Buffer.concat(chunks);
     });
     if (layout.rows !== expected.rows)
-      throw differs(object_key, `it holds ${String(layout.rows)} texts instead of ${String(expected.rows)}`);
+      throw differs(object_key, `it holds ${layout.rows} texts instead of ${expected.rows}`);
   } catch (error) {
     throw explained(error);
   }
@@ -96,7 +96,7 @@ export async function checkObject(store: ObjectStore, expected: Expected, signal
 
 function compare(expected: Expected, found: { bytes: number; sha256: string }): void {
   if (found.bytes !== expected.bytes)
-    throw differs(expected.object_key, `it has ${String(found.bytes)} bytes instead of ${String(expected.bytes)}`);
+    throw differs(expected.object_key, `it has ${found.bytes} bytes instead of ${expected.bytes}`);
   if (found.sha256 !== expected.sha256)
     throw differs(expected.object_key, 'its checksum differs from the verified one');
 }

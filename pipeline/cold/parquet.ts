@@ -110,19 +110,19 @@ function optional(struct: ThriftStruct, id: number): number | null {
 
 function numberOf(struct: ThriftStruct, id: number): number {
   const value = optional(struct, id);
-  if (value === null) throw new ParquetError(`its footer has no number ${String(id)}`);
+  if (value === null) throw new ParquetError(`its footer has no number ${id}`);
   return value;
 }
 
 function structOf(struct: ThriftStruct, id: number): ThriftStruct {
   const value = struct.find((field) => field.id === id)?.value;
-  if (!Array.isArray(value)) throw new ParquetError(`its footer has no part ${String(id)}`);
+  if (!Array.isArray(value)) throw new ParquetError(`its footer has no part ${id}`);
   return value;
 }
 
 function listOf(struct: ThriftStruct, id: number): ThriftList {
   const value = struct.find((field) => field.id === id)?.value;
   if (typeof value !== 'object' || Array.isArray(value) || Buffer.isBuffer(value))
-    throw new ParquetError(`its footer has no list ${String(id)}`);
+    throw new ParquetError(`its footer has no list ${id}`);
   return value;
 }

@@ -94,7 +94,7 @@ class Reader {
       case STRUCT:
         return this.struct(depth + 1);
       default:
-        throw new RangeError(`the footer has a field of type ${String(type)}`);
+        throw new RangeError(`the footer has a field of type ${type}`);
     }
   }
 

@@ -98,7 +98,7 @@ function openTransport(url: string, from: string): Transporter {
 async function send(mail: Mail, transport: Transporter, from: string): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    late.reject(new Error(`the mail server took longer than ${String(SEND_MS_MAX)} ms`));
+    late.reject(new Error(`the mail server took longer than ${SEND_MS_MAX} ms`));
   }, SEND_MS_MAX);
   const sent = transport.sendMail({
     // The address is passed as an object, so that no part of it is parsed as a second address.

@@ -105,7 +105,7 @@ export class WebhookClient {
         req.destroy();
       };
       const timer = setTimeout(() => {
-        stop(new Error(`no answer within ${String(timeoutMs)} ms`));
+        stop(new Error(`no answer within ${timeoutMs} ms`));
       }, timeoutMs);
       const onAbort = () => {
         stop(new Error('ended before an answer came'));

@@ -250,7 +250,7 @@ export class WebhookSender {
       await this.#giveUp(delivery, attempt + 1, result);
     } else {
       const following = { ...delivery, attempt: attempt + 1, first_attempt_at, not_before: next };
-      await publishDelivery(log, following, `${String(first_attempt_at)}:${String(following.attempt)}`);
+      await publishDelivery(log, following, `${first_attempt_at}:${following.attempt}`);
     }
     this.#record(delivery, next === null ? 'dead-lettered' : 'retrying', result, at);
     await this.#consumer.acknowledge(queued);

@@ -162,9 +162,9 @@ async function eraseValue(
 }
 
 function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number): string {
-  const parts = [...left].map(([table, rows]) => `${String(rows)} rows of ${table}`);
-  if (cold > 0) parts.push(`${String(cold)} texts in cold storage`);
-  if (inLog > 0) parts.push(`${String(inLog)} messages of the ingest log`);
+  const parts = [...left].map(([table, rows]) => `${rows} rows of ${table}`);
+  if (cold > 0) parts.push(`${cold} texts in cold storage`);
+  if (inLog > 0) parts.push(`${inLog} messages of the ingest log`);
   return parts.join(', ');
 }
 

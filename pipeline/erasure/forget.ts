@@ -52,7 +52,7 @@ async function askOwner(nc: NatsConnection, partition: number, call: Forget, sig
     );
     if (answered) return;
     if (performance.now() > deadline)
-      throw new StoreUnavailable(`no worker owns partition ${String(partition)} of the ingest log`);
+      throw new StoreUnavailable(`no worker owns partition ${partition} of the ingest log`);
     await sleep(PAUSE_MS, undefined, { signal });
   }
 }

@@ -69,7 +69,7 @@ export class EvalWorker {
       if (isThrough(record)) await finisher.end(record);
       return;
     }
-    const id = `${eval_id}.${String(chunk)}`;
+    const id = `${eval_id}.${chunk}`;
     if (this.#underWay.has(id)) return;
     this.#underWay.add(id);
     try {

@@ -62,7 +62,7 @@ async function countSome(
   });
   if (rows.length > 0) await writeFailingTraces(clickhouse, rows);
   const fresh = [...byKey.values()].filter(({ told_at }) => now() - told_at < MISSING_MS_MAX);
-  if (fresh.length > 0) throw new TracesMissing(`${String(fresh.length)} traces that failed have not landed yet`);
+  if (fresh.length > 0) throw new TracesMissing(`${fresh.length} traces that failed have not landed yet`);
   if (byKey.size > 0) logger.info({ traces: byKey.size }, 'traces that failed were deleted; no incident counts them');
   return [...counted, ...rows].map(({ org_id, cluster_id, at_ms }) => ({ org_id, cluster_id, from_ms: at_ms }));
 }

@@ -90,8 +90,7 @@ export class IncidentKeeper {
     for (let at = 0; at < all.length; at += LOOKUP_MAX) {
       let left = all.slice(at, at + LOOKUP_MAX);
       for (let round = 0; left.length > 0; round++) {
-        if (round === ROUNDS_MAX)
-          throw new Error(`${String(left.length)} clusters have more incidents than one call handles`);
+        if (round === ROUNDS_MAX) throw new Error(`${left.length} clusters have more incidents than one call handles`);
         left = await this.#round(left);
       }
     }

@@ -103,7 +103,7 @@ async function move(
     return drift === 'deprecate'
       ? {
           drift_type: 'inactive',
-          reason: `no events in ${String(INACTIVE_DAYS)} days`,
+          reason: `no events in ${INACTIVE_DAYS} days`,
           deprecated_at: new Date(at).toISOString(),
         }
       : { deprecated_at: null, reason: 'events were received again' };

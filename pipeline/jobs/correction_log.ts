@@ -44,7 +44,7 @@ export function correctionMessages(
       partition,
       corrections: {
         correction_hex: createHash('sha256')
-          .update(`${plan.plan_id}\n${String(partition)}\n${String(index)}`)
+          .update(`${plan.plan_id}\n${partition}\n${index}`)
           .digest('hex')
           .slice(0, 16),
         org_id: plan.org_id,

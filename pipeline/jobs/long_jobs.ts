@@ -124,7 +124,7 @@ export class LongJobRunner {
     const at = new Date(now()).toISOString();
     try {
       if (job.tries >= BEGUN_MAX) {
-        const error = `the job was started ${String(job.tries)} times and its worker died each time`;
+        const error = `the job was started ${job.tries} times and its worker died each time`;
         await records.update({ ...job, status: 'failed', holder: '', error, ended_at: at }, revision);
         return true;
       }

@@ -176,4 +176,4 @@ function isDealtWith(slot: string, due: number, now: number): boolean {
   return at >= due && at <= now + CLOCK_SKEW_MS_MAX;
 }
 
-const timedOut = (job: Job): Error => new Error(`it took longer than ${String(job.timeout_ms / 1000)} s`);
+const timedOut = (job: Job): Error => new Error(`it took longer than ${job.timeout_ms / 1000} s`);

@@ -171,10 +171,10 @@ export class LlmJudges {
     const { org_id, judge_id, version } = judge;
     const { eval_id, item_index } = context;
     const key = ['judge', org_id, judge_id, String(version), eval_id, String(item_index), trace.trace_id].join('\n');
-    const spanOf = (index: number): string => `spn_${hex16(`${key}\n${String(index)}`)}`;
+    const spanOf = (index: number): string => `spn_${hex16(`${key}\n${index}`)}`;
     return {
       org_id,
-      key: `${key}\n${String(ask)}`,
+      key: `${key}\n${ask}`,
       request: { model, messages, response_format: judgementFormat(judge.rubric) },
       trace_id: `trc_${hex16(key)}`,
       span_id: spanOf(ask),

@@ -62,8 +62,7 @@ export async function* judgedTraceGroups(
   trace_ids: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<JudgedTrace[]> {
-  if (trace_ids.length > JUDGED_TRACES_MAX)
-    throw new Error(`${String(trace_ids.length)} traces; at most ${String(JUDGED_TRACES_MAX)}`);
+  if (trace_ids.length > JUDGED_TRACES_MAX) throw new Error(`${trace_ids.length} traces; at most ${JUDGED_TRACES_MAX}`);
   if (trace_ids.length === 0) return;
   const ids = [...new Set(trace_ids)];
   const bounds = await readJudgedBounds(clickhouse, { org_id, trace_ids: ids }, { signal });
@@ -156,7 +155,7 @@ const responsePlace = (source: JudgedSource): Place => ({
   sub: source.response_sub,
 });
 const keyOf = (trace_id: string, { seq, index, sub }: Omit<Place, 'at'>): string =>
-  `${trace_id} ${seq} ${String(index)} ${String(sub)}`;
+  `${trace_id} ${seq} ${index} ${sub}`;
 
 async function textsOf(
   clickhouse: ClickHouse,

@@ -74,7 +74,7 @@ export async function freshCorrections(
   /** Whether the message is taken, by partition and log_seq. */
   const taken = new Map<string, boolean>();
   return corrections.filter(({ partition, log_seq, correction_hex }) => {
-    const message = `${String(partition)} ${String(log_seq)}`;
+    const message = `${partition} ${log_seq}`;
     const known = taken.get(message);
     if (known !== undefined) return known;
     const window = states.get(partition)?.window;

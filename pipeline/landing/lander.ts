@@ -81,11 +81,10 @@ export function emptyUnit(): LandingUnit {
 }
 
 /** Returns the key of a span's row, or of its text's, within its partition. */
-export const rowKey = (logSeq: number, logIndex: number, sub: number): string =>
-  `${String(logSeq)}:${String(logIndex)}:${String(sub)}`;
+export const rowKey = (logSeq: number, logIndex: number, sub: number): string => `${logSeq}:${logIndex}:${sub}`;
 /** Returns the key of a trace's row. Both rows of a pair have the key of the new row. */
 export const traceRowKey = (orgId: string, traceId: string, version: number): string =>
-  `${orgId} ${traceId} ${String(version)}`;
+  `${orgId} ${traceId} ${version}`;
 
 function ownRows(rows: LandingRow[], owned: readonly PartitionEpoch[]): LandingRow[] {
   const epochs = new Map(owned);
@@ -159,7 +158,7 @@ export class Lander {
       left = ownRows(left, owned);
       if (left.length === 0) return null;
       this.#statements += 1;
-      const queryId = `land-${this.#options.workerId}-${spec.table}-${String(this.#statements)}`;
+      const queryId = `land-${this.#options.workerId}-${spec.table}-${this.#statements}`;
       const began = performance.now();
       try {
         const lines = left.map((row) => row.line);

@@ -140,7 +140,7 @@ export function traceCells(trace: TraceState, partition: number, version: number
 }
 
 export function traceLine(cells: string, sign: 1 | -1): string {
-  return `${cells},${String(sign)}]`;
+  return `${cells},${sign}]`;
 }
 
 export function usageLine(usage: Usage, partition: number, logSeq: number): string {
@@ -194,5 +194,5 @@ export function scoresLine(
 }
 
 function microsToDecimal(micros: bigint): string {
-  return `${String(micros / MICROS_PER_SECOND)}.${String(micros % MICROS_PER_SECOND).padStart(6, '0')}`;
+  return `${micros / MICROS_PER_SECOND}.${String(micros % MICROS_PER_SECOND).padStart(6, '0')}`;
 }

@@ -168,11 +168,7 @@ export class TextMover {
 
   async #move(parts: readonly RecentPart[], epoch: number): Promise<boolean> {
     try {
-      const moved = await this.#options.store.move(
-        parts,
-        epoch,
-        `move-${this.#options.workerId}-${String(this.#moves)}`,
-      );
+      const moved = await this.#options.store.move(parts, epoch, `move-${this.#options.workerId}-${this.#moves}`);
       this.#bytesMax = Math.min(MOVE_BYTES_MAX, this.#bytesMax * 2);
       return moved;
     } catch (error) {

@@ -209,13 +209,13 @@ function add(total: Erased, found: Erased): void {
 
 /** Returns the counts as text; empty for none. */
 function textOf({ rows, records, messages, dead_letters, objects }: Erased): string {
-  const parts = [...rows].map(([table, count]) => `${String(count)} rows of ${table}`);
+  const parts = [...rows].map(([table, count]) => `${count} rows of ${table}`);
   const counts: [number, string][] = [
     [records, 'records'],
     [messages, 'queued messages'],
     [dead_letters, 'dead letters'],
     [objects, 'objects in cold storage'],
   ];
-  for (const [count, what] of counts) if (count > 0) parts.push(`${String(count)} ${what}`);
+  for (const [count, what] of counts) if (count > 0) parts.push(`${count} ${what}`);
   return parts.join(', ');
 }

@@ -136,7 +136,7 @@ async function retireTexts(
     if (needed) earlier.add(name);
     else await tables.forgetRun(name);
   }
-  const id = `${String(Date.now())}-${randomBytes(4).toString('hex')}`;
+  const id = `${Date.now()}-${randomBytes(4).toString('hex')}`;
   for (const range of due) await store.snapshot(id, paramsOf(range, 'texts'), paramsOf(range, 'telemetry'));
   const days = await tables.dueDays(id);
   await step?.('snapshot');

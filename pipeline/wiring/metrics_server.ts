@@ -48,7 +48,7 @@ export function serveMetrics({
   return new Promise((resolve, reject) => {
     server.once('error', (cause: Error) => {
       reject(
-        new Error(`SERVICE_PIPELINE_PORT: ${host}:${String(wanted)} cannot be listened on: ${cause.message}`, {
+        new Error(`SERVICE_PIPELINE_PORT: ${host}:${wanted} cannot be listened on: ${cause.message}`, {
           cause,
         }),
       );
@@ -56,7 +56,7 @@ export function serveMetrics({
     server.listen(wanted, host, () => {
       const { port } = server.address() as AddressInfo;
       resolve({
-        url: LOOPBACK.has(host) ? `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/metrics` : '',
+        url: LOOPBACK.has(host) ? `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics` : '',
         ready: () => {
           ready = true;
         },

@@ -86,15 +86,10 @@ export class KnownRows {
       events: events.map(({ event_hex }) => event_hex),
     });
     const own = new Set(
-      events.map(
-        (event) =>
-          `${eventIdentity(event)} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`,
-      ),
+      events.map((event) => `${eventIdentity(event)} ${event.partition} ${event.log_seq} ${event.log_index}`),
     );
     return rows
-      .filter(
-        (row) => !own.has(`${eventIdentity(row)} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`),
-      )
+      .filter((row) => !own.has(`${eventIdentity(row)} ${row.partition} ${row.log_seq} ${row.log_index}`))
       .map(eventIdentity);
   }
 }

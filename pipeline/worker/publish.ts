@@ -150,7 +150,7 @@ export class Publisher {
       received_at: event?.received_at ?? 0,
       body: event === null ? Buffer.from(raw ?? new Uint8Array()) : Buffer.from(event.body),
     };
-    if (!(await this.#storeLetter(letter, `dead:${String(log_seq)}:${String(log_index)}`))) return;
+    if (!(await this.#storeLetter(letter, `dead:${log_seq}:${log_index}`))) return;
     this.#logger.error(
       { stage, reason, partition, log_seq, log_index },
       'an event can never be stored; it is kept in DEAD_LETTERS',
@@ -163,7 +163,7 @@ export class Publisher {
     const letter = itemLetter({
       stage,
       reason: 'too_large',
-      detail: `${id}: ${String(body.length)} bytes exceed the maximum size of a message`,
+      detail: `${id}: ${body.length} bytes exceed the maximum size of a message`,
       log_seq: 0,
       died_at: this.#options.now(),
       body: Buffer.from(body),

@@ -84,8 +84,6 @@ function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], logger
 function checked<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): readonly Outcome<Out>[] {
   const outcomes = stage.run(batch);
   if (outcomes.length !== batch.length)
-    throw new Error(
-      `stage ${stage.name} returned ${String(outcomes.length)} outcomes for ${String(batch.length)} inputs`,
-    );
+    throw new Error(`stage ${stage.name} returned ${outcomes.length} outcomes for ${batch.length} inputs`);
   return outcomes;
 }

@@ -351,7 +351,7 @@ export class Worker {
       const state = this.#states.get(partition);
       if (state === undefined) return [];
       const { settled_through, completed_through } = state;
-      const mark = `${String(settled_through)}:${String(completed_through)}`;
+      const mark = `${settled_through}:${completed_through}`;
       return mark === state.checkpointed ? [] : [{ state, settled_through, completed_through, mark }];
     });
     if (moved.length === 0) return;

@@ -36,7 +36,7 @@ const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
 const amount = (max: number) => {
   // The message stands on each check too: for a union, zod reports the error of the option whose
   // type matches.
-  const error = `must be a number from 0 to ${String(max)}`;
+  const error = `must be a number from 0 to ${max}`;
   return z.union(
     [
       z.number().min(0, { error }).max(max, { error }),

@@ -55,7 +55,7 @@ export function splitBody(
     return {
       ok: false,
       path: 'events',
-      message: `must have at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}`,
+      message: `must have at most ${BATCH_EVENTS_MAX} events, got ${events.length}`,
     };
   }
   return { ok: true, events, batch: true };
@@ -74,8 +74,7 @@ export function checkEvent<F extends IngestFormat>(
 function explain(issue: z.core.$ZodIssue | undefined): Refusal {
   if (issue === undefined) return { ok: false, path: '', message: 'is not an event of this format' };
   let path = '';
-  for (const key of issue.path)
-    path += typeof key === 'number' ? `[${String(key)}]` : (path === '' ? '' : '.') + String(key);
+  for (const key of issue.path) path += typeof key === 'number' ? `[${key}]` : (path === '' ? '' : '.') + String(key);
   return { ok: false, path, message: issue.message.replace(/^Invalid input: /, '') };
 }
 

@@ -48,7 +48,7 @@ export const datasetKey = (org_id: string, dataset_id: string): string => `${org
 export const datasetPartKey = (
   { org_id, dataset_id, digest, parts_id }: Pick<DatasetRecord, 'org_id' | 'dataset_id' | 'digest' | 'parts_id'>,
   part: number,
-): string => `${datasetKey(org_id, dataset_id)}.${parts_id ?? digest.slice(0, 32)}.${String(part)}`;
+): string => `${datasetKey(org_id, dataset_id)}.${parts_id ?? digest.slice(0, 32)}.${part}`;
 
 /**
  * Parses a stored record.

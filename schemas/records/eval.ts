@@ -95,7 +95,7 @@ export const evalKey = (org_id: string, eval_id: string): string => `${orgKey(or
 export const PART_IDS = 2000;
 /** Keys in eval_chunks. */
 export const evalPartKey = (org_id: string, eval_id: string, part: number): string =>
-  `${evalKey(org_id, eval_id)}.ids.${String(part)}`;
+  `${evalKey(org_id, eval_id)}.ids.${part}`;
 export const evalJudgeKey = (org_id: string, eval_id: string): string => `${evalKey(org_id, eval_id)}.judge`;
 export const evalPromptKey = (org_id: string, eval_id: string): string => `${evalKey(org_id, eval_id)}.prompt`;
 

@@ -130,4 +130,4 @@ export function breachOf(
 
 /** Returns the key of an older version of a judge, in judge_versions. */
 export const judgeVersionKey = (org_id: string, judge_id: string, version: number): string =>
-  `${judgeKey(org_id, judge_id)}.${String(version)}`;
+  `${judgeKey(org_id, judge_id)}.${version}`;

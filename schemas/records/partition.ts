@@ -17,4 +17,4 @@ export const partitionRecord = z.object({
 export type PartitionRecord = z.infer<typeof partitionRecord>;
 
 /** Key of a partition in its bucket. */
-export const partitionKey = (partition: number): string => `partition.${String(partition)}`;
+export const partitionKey = (partition: number): string => `partition.${partition}`;

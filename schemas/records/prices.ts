@@ -18,7 +18,7 @@ const usdPerMtok = z
   .min(0)
   .max(USD_PER_MTOK_MAX)
   .refine((usd) => Number(usd.toFixed(DECIMALS_MAX)) === usd, {
-    error: `must have at most ${String(DECIMALS_MAX)} decimals`,
+    error: `must have at most ${DECIMALS_MAX} decimals`,
   });
 
 const orgPrice = z.object({

@@ -26,7 +26,7 @@ export const promptTemplate = z
     error: 'must be a text, or a list of messages {role, content}',
   })
   .refine((template) => Buffer.byteLength(JSON.stringify(template)) <= TEMPLATE_BYTES_MAX, {
-    error: `must have at most ${String(TEMPLATE_BYTES_MAX)} bytes`,
+    error: `must have at most ${TEMPLATE_BYTES_MAX} bytes`,
   });
 export type PromptTemplate = z.infer<typeof promptTemplate>;
 

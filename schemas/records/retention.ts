@@ -6,7 +6,7 @@ import { z } from 'zod';
 export const RETENTION_DAYS_MAX = 36_500;
 
 const days = z
-  .int({ error: `must be a whole number of days, 1 to ${String(RETENTION_DAYS_MAX)}` })
+  .int({ error: `must be a whole number of days, 1 to ${RETENTION_DAYS_MAX}` })
   .min(1)
   .max(RETENTION_DAYS_MAX);
 const deleteAfter = days.nullable();
@@ -122,8 +122,8 @@ export function retentionProblem({ telemetry_events }: RetentionPolicy): string 
     delete_after_days: deletion,
   } = telemetry_events;
   if (metadata < full)
-    return `telemetry_events.metadata_only_days: must be at least full_prompt_response_days (${String(full)}); got ${String(metadata)}`;
+    return `telemetry_events.metadata_only_days: must be at least full_prompt_response_days (${full}); got ${metadata}`;
   if (deletion !== null && deletion < metadata)
-    return `telemetry_events.delete_after_days: must be at least metadata_only_days (${String(metadata)}), or null; got ${String(deletion)}`;
+    return `telemetry_events.delete_after_days: must be at least metadata_only_days (${metadata}), or null; got ${deletion}`;
   return null;
 }

@@ -179,13 +179,13 @@ export function orgUserStatements(
   cluster?: string,
 ): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
-  const fixed = Object.entries(orgSettings(memoryBytes)).map(([name, value]) => `${name} = ${String(value)} CONST`);
+  const fixed = Object.entries(orgSettings(memoryBytes)).map(([name, value]) => `${name} = ${value} CONST`);
   const free = Object.entries(ORG_CHANGEABLE).map(([name, { value, min, max }]) =>
     [
       name,
-      ...(value === undefined ? [] : [`= ${String(value)}`]),
-      ...(min === undefined ? [] : [`MIN ${String(min)}`]),
-      ...(max === undefined ? [] : [`MAX ${String(max)}`]),
+      ...(value === undefined ? [] : [`= ${value}`]),
+      ...(min === undefined ? [] : [`MIN ${min}`]),
+      ...(max === undefined ? [] : [`MAX ${max}`]),
       'CHANGEABLE_IN_READONLY',
     ].join(' '),
   );

@@ -62,8 +62,7 @@ export function explained(
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): unknown {
-  if (timeout.aborted)
-    return new StoreUnavailable(`${name}: no answer within ${String(timeoutMs)} ms`, { cause: error });
+  if (timeout.aborted) return new StoreUnavailable(`${name}: no answer within ${timeoutMs} ms`, { cause: error });
   if (error instanceof ClickHouseError || signal?.aborted === true) return error;
   return new StoreUnavailable(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 }

@@ -108,9 +108,9 @@ function renderEach(
 ): string {
   return elements
     .map((element, index) => {
-      for (const [field, value] of Object.entries(element)) bound[`${name}_${field}_${String(index)}`] = value;
+      for (const [field, value] of Object.entries(element)) bound[`${name}_${field}_${index}`] = value;
       return body.replaceAll(/\{([a-z_]+):/g, (whole, field: string) =>
-        field.startsWith(`${name}_`) ? `{${field}_${String(index)}:` : whole,
+        field.startsWith(`${name}_`) ? `{${field}_${index}:` : whole,
       );
     })
     .join(` ${separator} `);

@@ -94,10 +94,10 @@ export class ErasureStore {
     const params = {
       ...scope,
       values,
-      ...Object.fromEntries(named.map((name, index) => [`name_${String(index)}`, name])),
+      ...Object.fromEntries(named.map((name, index) => [`name_${index}`, name])),
     };
     const stored = named.map((_, index) => {
-      const path = `attributes, {name_${String(index)}:String}`;
+      const path = `attributes, {name_${index}:String}`;
       return `if(JSONType(${path}) = 'String', JSONExtractString(${path}), JSONExtractRaw(${path})) IN {values:Array(String)}`;
     });
     if (text !== undefined) stored.push(refersTo(text));

@@ -148,7 +148,7 @@ export class RepricingStore {
     const rows = await this.#rows<{ id: string }>(
       'repricing_plans',
       `SELECT DISTINCT plan_id AS id FROM span_corrections
-       UNION DISTINCT SELECT substring(name, ${String(prefix.length + 1)}) AS id FROM system.tables WHERE database = currentDatabase() AND startsWith(name, '${prefix}')`,
+       UNION DISTINCT SELECT substring(name, ${prefix.length + 1}) AS id FROM system.tables WHERE database = currentDatabase() AND startsWith(name, '${prefix}')`,
     );
     return rows.map(({ id }) => id);
   }
@@ -234,7 +234,7 @@ export class RepricingStore {
         (await this.#count('span_texts_recent', `${where} AND ${wrong}`, params)) +
         (await this.#count('span_texts', `${where} AND ${wrong}`, params));
       if (left === 0) return;
-      if (tries >= TRIES_MAX) throw new Error(`${String(left)} texts still have another cost`);
+      if (tries >= TRIES_MAX) throw new Error(`${left} texts still have another cost`);
     }
   }
 
@@ -306,7 +306,7 @@ export class RepricingStore {
 
   async #expectNone(table: string, where: string, params: Record<string, unknown>): Promise<void> {
     const left = await this.#count(table, where, params);
-    if (left > 0) throw new Error(`${String(left)} rows of ${table} still have another cost`);
+    if (left > 0) throw new Error(`${left} rows of ${table} still have another cost`);
   }
 
   async #count(table: string, where: string, params: Record<string, unknown>): Promise<number> {

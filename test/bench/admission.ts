@@ -22,7 +22,7 @@ const EMPTY = Buffer.alloc(0);
 const us = (value: number): string => `${value < 100 ? value.toFixed(1) : String(Math.round(value))} µs`;
 const inUs = (values: readonly number[]): number[] => values.map((value) => value * 1000);
 const usQuantiles = (values: readonly number[]): string =>
-  `p50 ${us(percentile(values, 0.5))}, p99 ${us(percentile(values, 0.99))} (n=${String(values.length)})`;
+  `p50 ${us(percentile(values, 0.5))}, p99 ${us(percentile(values, 0.99))} (n=${values.length})`;
 
 /** Loads and admits in a process of its own, so that its memory is measured alone. */
 async function inProcess(natsUrl: string): Promise<AdmissionNumbers> {
@@ -48,7 +48,7 @@ async function latencies(lane: Lane, count: number, headOf: (index: number) => B
     const began = performance.now();
     const status = await lane.send(head, EMPTY);
     times.push(performance.now() - began);
-    if (status !== 200) throw new Error(`an answer of ${String(status)}`);
+    if (status !== 200) throw new Error(`an answer of ${status}`);
   }
   return times;
 }

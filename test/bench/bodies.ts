@@ -65,10 +65,10 @@ function idsOf(index: number): Ids {
 function common(random: Random): Record<string, unknown> {
   const agent = random() % AGENTS;
   return {
-    agent_id: `agent_${String(agent)}`,
-    session_id: `session_${String(random() % 5000)}`,
-    user_id: `user_${String(random() % 3000)}`,
-    department: `department_${String(agent % 6)}`,
+    agent_id: `agent_${agent}`,
+    session_id: `session_${random() % 5000}`,
+    user_id: `user_${random() % 3000}`,
+    department: `department_${agent % 6}`,
   };
 }
 
@@ -92,7 +92,7 @@ function customEvent(index: number, shape: Shape, vocabulary: Vocabulary, random
     outcome: random() % 50 === 0 ? 'error' : 'success',
     duration_ms: 200 + (random() % 4000),
     ...idsOf(index),
-    tags: ['bench', `tag_${String(random() % 40)}`],
+    tags: ['bench', `tag_${random() % 40}`],
     attributes: { ...common(random), ...texts },
   };
 }

@@ -82,7 +82,7 @@ async function startApi(
     readyMsMax: READY_MS_MAX,
     stopMsMax: STOP_MS_MAX,
   });
-  return { url: `http://127.0.0.1:${String(main.port ?? 0)}`, stop: () => main.stop() };
+  return { url: `http://127.0.0.1:${main.port ?? 0}`, stop: () => main.stop() };
 }
 
 async function ask<T>({ url, org, key }: Target, method: string, where: string, body?: unknown): Promise<T> {
@@ -92,8 +92,7 @@ async function ask<T>({ url, org, key }: Target, method: string, where: string, 
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const answer = (await response.json()) as { data: T };
-  if (response.status !== 200)
-    throw new Error(`${method} ${where}: ${String(response.status)} ${JSON.stringify(answer)}`);
+  if (response.status !== 200) throw new Error(`${method} ${where}: ${response.status} ${JSON.stringify(answer)}`);
   return answer.data;
 }
 
@@ -127,7 +126,7 @@ async function freshOrg(targets: readonly Target[], adminToken: string, org: str
   const post = async <T>(where: string, body: unknown): Promise<T> => {
     const headers = { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' };
     const response = await fetch(first.url + where, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (response.status !== 201) throw new Error(`POST ${where}: ${String(response.status)} ${await response.text()}`);
+    if (response.status !== 201) throw new Error(`POST ${where}: ${response.status} ${await response.text()}`);
     return (await response.json()) as T;
   };
   const owner = { user_id: `u_${org}`, email: `${org}@example.com` };
@@ -154,7 +153,7 @@ async function overshoot(targets: readonly Target[], vocabulary: Vocabulary, sen
         body.stamp(++sent.bodies);
         const status = await lane.send(head, body.bytes);
         if (status === 429) refusals++;
-        else if (status !== 200) throw new Error(`an answer of ${String(status)}`);
+        else if (status !== 200) throw new Error(`an answer of ${status}`);
         else {
           last = performance.now();
           accepted++;
@@ -191,7 +190,7 @@ async function send(senders: readonly Sender[], forMs: number, sent: Sent): Prom
         if (status === 200) count++;
         // The organization is above its backlog share: the sender pauses, as an SDK does.
         else if (status === 429) await new Promise((resolve) => setTimeout(resolve, REFUSED_REST_MS));
-        else throw new Error(`an answer of ${String(status)}`);
+        else throw new Error(`an answer of ${status}`);
       }
     }),
   );
@@ -272,17 +271,17 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
       const runs: Overshoot[] = (crossings[processes] = []);
       while (runs.length < RUNS) {
         progress(
-          `budgets: 64 senders against a limit of 1,000,000 tokens, ${String(processes)} of 3 processes, run ${String(runs.length + 1)}`,
+          `budgets: 64 senders against a limit of 1,000,000 tokens, ${processes} of 3 processes, run ${runs.length + 1}`,
         );
-        const org = `org_bench_${String(processes)}_${String(runs.length)}`;
+        const org = `org_bench_${processes}_${runs.length}`;
         const fresh = await freshOrg(targets, adminToken, org);
         runs.push(await overshoot(fresh.slice(0, processes), vocabulary, sent));
       }
       rows.push({
-        what: `beyond the limit, sent to ${String(processes)} of 3 processes`,
+        what: `beyond the limit, sent to ${processes} of 3 processes`,
         value: runs.map(({ beyond }) => thousands(beyond)).join(', ') + ' tokens',
         bar: `≤ ${thousands(TOKENS / 1000)} tokens`,
-        note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${runs.map(({ seconds: took }) => took.toFixed(1)).join(', ')} s`,
+        note: `${SENDERS} senders, requests of ${REQUEST_TOKENS} tokens, ${runs.map(({ seconds: took }) => took.toFixed(1)).join(', ')} s`,
         measures: most(
           'tokens',
           'count',

@@ -77,7 +77,7 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
     const rss = peak();
     const equal = after === before && left === 0;
     return {
-      title: `Cold storage: ${thousands(texts)} texts of ${String(orgs.length)} orgs over 90 days, out and back`,
+      title: `Cold storage: ${thousands(texts)} texts of ${orgs.length} orgs over 90 days, out and back`,
       rows: [
         {
           what: 'out: exported, verified, dropped',

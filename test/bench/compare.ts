@@ -135,9 +135,7 @@ async function takeTurns(comparing: Comparing): Promise<void> {
   try {
     if (options.parts.includes('reads')) await fillStores(comparing, places);
     for (const [turn, side] of turnsOf(options.rounds).entries()) {
-      progress(
-        `turn ${String(turn + 1)} of ${String(options.rounds * 2)}: ${side}, load average ${(loadavg()[0] ?? 0).toFixed(1)}`,
-      );
+      progress(`turn ${turn + 1} of ${options.rounds * 2}: ${side}, load average ${(loadavg()[0] ?? 0).toFixed(1)}`);
       for (const part of options.parts) {
         if (part === 'reads') await reads(comparing, side, places[side]);
         else await load(comparing, side, part);
@@ -186,7 +184,7 @@ export async function compare(options: CompareOptions, stopping: AbortSignal, pr
     await takeTurns(comparing);
     const found = comparing.numbers.all.map((series) => compareSeries(series, options.tolerance));
     console.log(
-      `a: ${trees.a.name}\nb: ${trees.b.name}\n${String(options.rounds)} rounds, tolerance ${String(options.tolerance * 100)} %\n`,
+      `a: ${trees.a.name}\nb: ${trees.b.name}\n${options.rounds} rounds, tolerance ${options.tolerance * 100} %\n`,
     );
     console.log(comparisonText(found));
     if (options.json !== undefined)

@@ -60,7 +60,7 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
         {
           what: 'looked for again',
           value: `${prove.toFixed(1)} s`,
-          note: left === 0 ? 'nothing is left' : `${String(left)} tables hold rows`,
+          note: left === 0 ? 'nothing is left' : `${left} tables hold rows`,
           measures: [
             { name: 'seconds', value: prove, unit: 's' },
             { name: 'tables left', value: left, unit: 'count', bar: atMost(0) },

@@ -73,7 +73,7 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
       worker.once('error', reject);
       worker.once('exit', (code) => {
         if (code === 0) resolve();
-        else reject(new Error(`making texts ended with code ${String(code)}`));
+        else reject(new Error(`making texts ended with code ${code}`));
       });
     });
   });

@@ -24,7 +24,7 @@ export const rawKeyOf = (index: number): string => `${KEY_PREFIX}bench${padded(i
 function orgOf(index: number): OrgRecord {
   return {
     org_id: orgIdOf(index),
-    name: `Bench ${String(index)}`,
+    name: `Bench ${index}`,
     plan_name: 'enterprise',
     overage_budget_usd: null,
     rate_limits: { ingest_per_minute: PLENTY, api_per_minute: PLENTY, burst: PLENTY },
@@ -53,7 +53,7 @@ function agentOf(index: number): AgentRecord {
   return {
     org_id: orgIdOf(org),
     agent_id: `agent_bench_${padded(index)}`,
-    name: `Support agent ${String(index)}`,
+    name: `Support agent ${index}`,
     framework: index % 2 === 0 ? 'chain' : 'custom',
     version: '1.4.2',
     repo_url: 'https://git.example.com/agents/support',
@@ -75,7 +75,7 @@ export async function fillControl(log: Log, progress: (line: string) => void): P
       const length = Math.min(IN_FLIGHT_MAX, count - from);
       await Promise.all(Array.from({ length }, (_, offset) => one(from + offset)));
     }
-    progress(`  ${what}: ${String(count)} written`);
+    progress(`  ${what}: ${count} written`);
   };
   await put('orgs', ORGS, (index) => orgs.put(orgKey(orgIdOf(index)), JSON.stringify(orgOf(index))));
   await put('agents', AGENTS, (index) => {

@@ -48,11 +48,11 @@ function placed({ org, startMs, spanMs, from, spans }: FillPlan, source: string,
   const traces = Math.ceil(spans / BLOCK_SPANS) * BLOCK_TRACES;
   const firstTrace = (from / BLOCK_SPANS) * BLOCK_TRACES;
   const place = large
-    ? `toUInt64(${String(LARGE_FROM)} + intDiv(n - ${String(LARGE_FROM)}, ${String(LARGE_TRACE_SPANS)})) AS t, toUInt64((n - ${String(LARGE_FROM)}) % ${String(LARGE_TRACE_SPANS)}) AS pos, ${String(LARGE_TRACE_SPANS)} AS size, '${org}' AS org, toUInt64(sipHash64(t, 'at') % ${String(Math.floor(spanMs))}) AS offset_ms`
-    : `n % ${String(BLOCK_SPANS)} AS k, toUInt64(intDiv(n, ${String(BLOCK_SPANS)}) * ${String(BLOCK_TRACES)} + (k >= 4) + (k >= 16)) AS t, toUInt64(k - multiIf(k >= 16, 16, k >= 4, 4, 0)) AS pos, multiIf(k >= 16, 20, k >= 4, 12, 4) AS size,
-       arrayFirstIndex(share -> share > sipHash64(t, 'org') % 1000000, [${orgShares().join(',')}]) AS org_number, if(org_number = 1, '${org}', concat('bench_org_', toString(org_number))) AS org, toUInt64((t - ${String(firstTrace)}) / ${String(traces)} * ${String(Math.floor(spanMs))}) AS offset_ms`;
+    ? `toUInt64(${LARGE_FROM} + intDiv(n - ${LARGE_FROM}, ${LARGE_TRACE_SPANS})) AS t, toUInt64((n - ${LARGE_FROM}) % ${LARGE_TRACE_SPANS}) AS pos, ${LARGE_TRACE_SPANS} AS size, '${org}' AS org, toUInt64(sipHash64(t, 'at') % ${Math.floor(spanMs)}) AS offset_ms`
+    : `n % ${BLOCK_SPANS} AS k, toUInt64(intDiv(n, ${BLOCK_SPANS}) * ${BLOCK_TRACES} + (k >= 4) + (k >= 16)) AS t, toUInt64(k - multiIf(k >= 16, 16, k >= 4, 4, 0)) AS pos, multiIf(k >= 16, 20, k >= 4, 12, 4) AS size,
+       arrayFirstIndex(share -> share > sipHash64(t, 'org') % 1000000, [${orgShares().join(',')}]) AS org_number, if(org_number = 1, '${org}', concat('bench_org_', toString(org_number))) AS org, toUInt64((t - ${firstTrace}) / ${traces} * ${Math.floor(spanMs)}) AS offset_ms`;
   return `SELECT *, ${place}, sipHash64(t, 'trace') AS trace_hash, sipHash64(n, 'event') AS event_hash,
-    toUInt64(${String(startMs)} + offset_ms + pos * 400) AS start_ms,
+    toUInt64(${startMs} + offset_ms + pos * 400) AS start_ms,
     toUInt64(if(pos = 0, size * 400 + trace_hash % 4000, 150 + event_hash % 380)) AS length_ms,
     pos % 3 = 2 AS is_tool,
     if(is_tool, '', ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini', 'o3', 'gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'gpt-4-turbo'][1 + event_hash % 10]) AS model_name,
@@ -62,8 +62,7 @@ function placed({ org, startMs, spanMs, from, spans }: FillPlan, source: string,
   FROM (${source})`;
 }
 
-const numbers = (from: number, count: number): string =>
-  `SELECT number AS n FROM numbers(${String(from)}, ${String(count)})`;
+const numbers = (from: number, count: number): string => `SELECT number AS n FROM numbers(${from}, ${count})`;
 
 const SPAN_COLUMNS = [
   ['org_id', 'org'],
@@ -85,15 +84,12 @@ const SPAN_COLUMNS = [
   ['model', 'model_name'],
   ['source_format', "if(is_tool, 'custom', 'chatcompletion')"],
   ['outcome', 'outcome_name'],
-  ['agent_id', `concat('agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}))`],
+  ['agent_id', `concat('agent_', toString(sipHash64(t, 'agent') % ${AGENTS}))`],
   ['department', "concat('department_', toString(trace_hash % 6))"],
   ['realm', "concat('realm_', toString(trace_hash % 3))"],
   ['session_id', "concat('session_', toString(intDiv(t, 3)))"],
   ['user_id', "concat('user_', toString(sipHash64(t, 'user') % 3000))"],
-  [
-    'tags',
-    `['bench', concat('tag_', toString(trace_hash % ${String(TAGS)})), concat('env_', toString(trace_hash % 3))]`,
-  ],
+  ['tags', `['bench', concat('tag_', toString(trace_hash % ${TAGS})), concat('env_', toString(trace_hash % 3))]`],
   ['input_tokens', 'tokens_in'],
   ['output_tokens', 'tokens_out'],
   ['cost_usd', 'cost'],
@@ -101,7 +97,7 @@ const SPAN_COLUMNS = [
   ['storage_bytes', '1500'],
   [
     'attributes',
-    `concat('{"agent_id":"agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}), '","temperature":0.2,"step":', toString(pos), ',"request_id":"', lower(hex(event_hash)), '"}')`,
+    `concat('{"agent_id":"agent_', toString(sipHash64(t, 'agent') % ${AGENTS}), '","temperature":0.2,"step":', toString(pos), ',"request_id":"', lower(hex(event_hash)), '"}')`,
   ],
   ['sampled', 'true'],
   ['partition', String(PARTITION)],
@@ -142,7 +138,7 @@ const TEXT_COLUMNS = [
 ] as const;
 
 const textsFrom = (from: number, count: number): string =>
-  `SELECT toUInt64(${String(from)} + i) AS n, prompt, response, extra_words, dl, reps, stop_reps FROM bench_texts WHERE i < ${String(count)}`;
+  `SELECT toUInt64(${from} + i) AS n, prompt, response, extra_words, dl, reps, stop_reps FROM bench_texts WHERE i < ${count}`;
 
 export const textsSql = (plan: FillPlan, from: number, count: number): string =>
   insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
@@ -157,14 +153,14 @@ export function largeSql(plan: FillPlan, traces: number): string[] {
 }
 
 const landedBetween = (from: number, count: number): string =>
-  `s.partition = ${String(PARTITION)} AND s.log_seq >= ${String(Math.floor(from / 100))} AND s.log_seq <= ${String(Math.floor((from + count - 1) / 100))} AND s.log_seq * 100 + s.log_index >= ${String(from)} AND s.log_seq * 100 + s.log_index < ${String(from + count)}`;
+  `s.partition = ${PARTITION} AND s.log_seq >= ${Math.floor(from / 100)} AND s.log_seq <= ${Math.floor((from + count - 1) / 100)} AND s.log_seq * 100 + s.log_index >= ${from} AND s.log_seq * 100 + s.log_index < ${from + count}`;
 
 /** Returns the statement for the trace rows of the spans n = from to from + count. */
 export function tracesSql(from: number, count: number): string {
   return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, partition, log_seq, sign, version)
   SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
     multiIf(countIf(s.outcome = 'error') > 0, 'error', countIf(s.outcome = 'timeout') > 0, 'timeout', 'success'), any(s.session_id), any(s.user_id), any(s.tags), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.cost_usd), true,
-    ${String(PARTITION)}, max(s.log_seq), 1, max(s.log_seq)
+    ${PARTITION}, max(s.log_seq), 1, max(s.log_seq)
   FROM spans AS s WHERE ${landedBetween(from, count)}
   GROUP BY s.org_id, s.trace_id`;
 }
@@ -179,9 +175,9 @@ const LANDING_MESSAGES = 10;
 export function usageSql(from: number, count: number): string {
   return `INSERT INTO usage_events (org_id, hour, day, agent_id, model, department, realm, last_received_at, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
   SELECT s.org_id, toStartOfHour(s.received_at) AS hour, toDate(s.started_at) AS day, s.agent_id, s.model, s.department, s.realm, max(s.received_at), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.storage_bytes), sum(s.sandbox_seconds), sum(s.cost_usd),
-    ${String(PARTITION)}, max(s.log_seq)
+    ${PARTITION}, max(s.log_seq)
   FROM spans AS s WHERE ${landedBetween(from, count)}
-  GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${String(LANDING_MESSAGES)})`;
+  GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${LANDING_MESSAGES})`;
 }
 
 /** Returns the last activity of these rows' agents, as a worker would have written it. */
@@ -193,6 +189,6 @@ export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, 
 export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 /** SQL for the id of a large trace, by its number from 0. */
 export const largeTraceIdSql = (count: number): string =>
-  `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;
+  `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${LARGE_FROM} + number), 'trace')))) FROM numbers(${count}) FORMAT TSV`;
 
 export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), extra_words String, dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;

@@ -52,7 +52,7 @@ export async function benchFootprint({
 }): Promise<Section> {
   const { pid, dataDir } = target;
   if (pid === null || dataDir === null) throw new Error('footprint takes a service of its own: leave --url out');
-  progress(`footprint: ${title}, ${String(seconds)} s without any request`);
+  progress(`footprint: ${title}, ${seconds} s without any request`);
   await pause(SETTLE_MS);
   const [before, diskBefore] = [processTree(pid), bytesByFolder(dataDir)];
   await pause(seconds * 1000);
@@ -77,7 +77,7 @@ export async function benchFootprint({
         what: 'disk growth, extrapolated',
         value: grownPerDay > 0 ? `${mebibytes(grownPerDay)}/day` : 'none',
         bar: '< 10 MB/day',
-        note: `${mebibytes(total(diskAfter))} now; bytes in ${String(seconds)} s: ${grown}`,
+        note: `${mebibytes(total(diskAfter))} now; bytes in ${seconds} s: ${grown}`,
         measures: single(grownPerDay, 'bytes_per_day', atMost(GROWTH_BYTES_PER_DAY_MAX)),
       },
       {

@@ -33,7 +33,7 @@ export async function benchFreshness({
   rate,
   progress,
 }: FreshnessOptions): Promise<Section> {
-  progress(`freshness: one event after the other beside ${thousands(rate)} events/s, ${String(seconds)} s`);
+  progress(`freshness: one event after the other beside ${thousands(rate)} events/s, ${seconds} s`);
   const random = seededRandom(13);
   const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
   const load = new Load({
@@ -64,7 +64,7 @@ export async function benchFreshness({
         what: 'sent to visible in the tree',
         value: quantiles(visible),
         bar: 'p50 ≤ 250 ms, p99 ≤ 1 s',
-        note: `most ${thousands(Math.max(...visible))} ms; ${String(results.length)} events, one every ${String(EVERY_MS)} ms while one is waited for counted as well; ${String(results.length - seen.length)} not seen within 30 s`,
+        note: `most ${thousands(Math.max(...visible))} ms; ${results.length} events, one every ${EVERY_MS} ms while one is waited for counted as well; ${results.length - seen.length} not seen within 30 s`,
         measures: p50p99(visible, { p50: 250, p99: 1000 }),
       },
       { what: 'sent to acknowledged', value: quantiles(acknowledged), measures: p50p99(acknowledged) },

@@ -12,7 +12,7 @@ import { laneTarget, type Target } from './target.ts';
 
 const PORT = 18_431;
 /** Settings of the service. */
-export const IN_FRONT: Record<string, string> = { SERVICE_LLM_BASE_URL: `http://127.0.0.1:${String(PORT)}/v1` };
+export const IN_FRONT: Record<string, string> = { SERVICE_LLM_BASE_URL: `http://127.0.0.1:${PORT}/v1` };
 /** Numbers of connections, with the latency that may be added at each. */
 const RUNS = [
   { connections: 1, p: 0.5, bar: 1 },
@@ -60,7 +60,7 @@ async function run(
       const began = performance.now();
       const status = await lane.send(head, BODY);
       times.push(performance.now() - began);
-      if (status !== 200) throw new Error(`an answer of ${String(status)}`);
+      if (status !== 200) throw new Error(`an answer of ${status}`);
     }
     lane.close();
   };
@@ -118,14 +118,14 @@ async function measured({ target, seconds, progress }: GatewayBenchOptions): Pro
     const plain = (of: readonly number[]) => both((q) => percentile(of, q));
     const note = `to direct calls beside it: ${both((q) => added(q, 'beside'))}; direct ${plain(times.direct)}; beside ${plain(times.beside)}; through ${plain(times.through)}; n=${thousands(times.through.length)}`;
     const load = (loadavg()[0] ?? 0).toFixed(1);
-    progress(`  ${String(connections)}: added ${both(added)}; ${note}; load ${load}`);
+    progress(`  ${connections}: added ${both(added)}; ${note}; load ${load}`);
     rows.push({
-      what: `added at ${String(connections)} connection${connections === 1 ? '' : 's'}`,
+      what: `added at ${connections} connection${connections === 1 ? '' : 's'}`,
       value: both(added),
-      bar: `p${String(p * 100)} < ${String(bar)} ms`,
+      bar: `p${p * 100} < ${bar} ms`,
       note: `${note}; load average ${load}`,
       measures: [0.5, 0.99].map((q): Measure => ({
-        name: `p${String(q * 100)}`,
+        name: `p${q * 100}`,
         value: added(q),
         unit: 'ms',
         samples: times.through.length,

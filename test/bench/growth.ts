@@ -59,7 +59,7 @@ export async function benchGrowth({
     const began = performance.now();
     const section = await benchReads(
       target,
-      { spans: filled.spans, note: `90 days, ${String(LARGE_TRACES)} traces of 1,000 spans` },
+      { spans: filled.spans, note: `90 days, ${LARGE_TRACES} traces of 1,000 spans` },
       progress,
     );
     cost = {

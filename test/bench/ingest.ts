@@ -184,7 +184,7 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
       what: `${unit} acknowledged`,
       value: `${thousands(result.sent_per_s)}/s`,
       bar,
-      note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${String(result.refused)} refused, ${String(result.errors)} errors`,
+      note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${result.refused} refused, ${result.errors} errors`,
       measures: single(result.sent_per_s, 'per_s', atLeast(promised)),
     },
     {
@@ -216,8 +216,8 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
     { what: 'time to the acknowledgement', value: quantiles(result.latencies), measures: p50p99(result.latencies) },
     {
       what: 'CPU time an event',
-      value: `${String(Math.round(microseconds))} µs`,
-      note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)} s; all of ${String(cores)} cores would carry ${thousands((cores * 1e6) / microseconds)}/s`,
+      value: `${Math.round(microseconds)} µs`,
+      note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)} s; all of ${cores} cores would carry ${thousands((cores * 1e6) / microseconds)}/s`,
       measures: single(microseconds, 'us'),
     },
     {
@@ -250,7 +250,7 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   const bytes = bodies.reduce((sum, body) => sum + body.bytes.length, 0) / bodies.length / BATCH_EVENTS;
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
   rest.progress(
-    `ingest: batches of ${String(BATCH_EVENTS)} events of ${thousands(bytes)} B (${shape}), ${pace}, ${String(rest.seconds)} s`,
+    `ingest: batches of ${BATCH_EVENTS} events of ${thousands(bytes)} B (${shape}), ${pace}, ${rest.seconds} s`,
   );
   const result = await runLoad({
     ...rest,
@@ -271,13 +271,11 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
 export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOptions, 'shape'>): Promise<Section> {
   const random = seededRandom(12);
   const bodies = Array.from({ length: SINGLE_BODIES }, () => singleBody(vocabulary, random));
-  rest.progress(
-    `single: one chatcompletion event a request, ${String(SINGLE_LANES)} connections, ${String(rest.seconds)} s`,
-  );
+  rest.progress(`single: one chatcompletion event a request, ${SINGLE_LANES} connections, ${rest.seconds} s`);
   const result = await runLoad({ ...rest, format: 'chatcompletion', bodies, bodyEvents: 1, lanes: SINGLE_LANES, rate });
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
   return {
-    title: `One-event requests (chatcompletion, ${String(SINGLE_LANES)} connections, ${pace})`,
+    title: `One-event requests (chatcompletion, ${SINGLE_LANES} connections, ${pace})`,
     rows: rowsOf(result, 5000, 'requests'),
     data: withoutRaw(result),
   };

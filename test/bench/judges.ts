@@ -91,7 +91,7 @@ async function ask(target: Target, method: string, path: string, body?: unknown)
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const answer = (await response.json()) as { data: Record<string, unknown> };
-  if (!response.ok) throw new Error(`${method} ${path}: ${String(response.status)} ${JSON.stringify(answer)}`);
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
   return answer.data;
 }
 
@@ -99,7 +99,7 @@ async function makeJudges(target: Target): Promise<string[]> {
   const ids: string[] = [];
   for (const [index, rule] of rules().entries()) {
     const body = {
-      name: `bench ${String(index)}`,
+      name: `bench ${index}`,
       kind: 'deterministic',
       rule,
       threshold: { pass: 1, warn: 0 },
@@ -154,7 +154,7 @@ export async function benchJudges({
     for (const id of ids) await ask(target, 'PATCH', `/v1/judges/${id}`, { enabled });
     await pause(FOLLOW_MS);
   };
-  progress(`judges: ${String(ids.length)} of them, ${String(TURNS.length)} runs of ${String(each)} s`);
+  progress(`judges: ${ids.length} of them, ${TURNS.length} runs of ${each} s`);
   await run(5);
   let scores = 0;
   let traces = 0;
@@ -178,7 +178,7 @@ export async function benchJudges({
   const cpu = (turn: Turn): number => median(results[turn].map(cpuOf));
   const cost = 1 - rates('with') / rates('without');
   return {
-    title: `${String(ids.length)} deterministic judges on every trace (batches of ${String(BATCH_EVENTS)}, ${String(SPANS_PER_TRACE)} spans a trace, medians of ${String(TURNS.length / 2)} runs)`,
+    title: `${ids.length} deterministic judges on every trace (batches of ${BATCH_EVENTS}, ${SPANS_PER_TRACE} spans a trace, medians of ${TURNS.length / 2} runs)`,
     rows: [
       {
         what: 'events to queryable, no judge',
@@ -186,14 +186,14 @@ export async function benchJudges({
         measures: single(rates('without'), 'per_s'),
       },
       {
-        what: `events to queryable, ${String(ids.length)} judges`,
+        what: `events to queryable, ${ids.length} judges`,
         value: `${thousands(rates('with'))}/s`,
         measures: single(rates('with'), 'per_s'),
       },
       {
         what: 'what the judges take of the throughput',
         value: `${(cost * 100).toFixed(1)} %`,
-        bar: `≤ ${String(COST_MAX * 100)} %`,
+        bar: `≤ ${COST_MAX * 100} %`,
         measures: single(cost, 'share', atMost(COST_MAX)),
       },
       {

@@ -21,7 +21,7 @@ const LENGTH = /\r\ncontent-length: *(\d+)/i;
 /** Returns a request head for a path; all bodies of a template have the same length. */
 export function requestHead(target: LaneTarget, method: string, path: string, length: number): Buffer {
   return Buffer.from(
-    `${method} ${path} HTTP/1.1\r\nHost: ${target.host}:${String(target.port)}\r\n${target.headers}Content-Length: ${String(length)}\r\n\r\n`,
+    `${method} ${path} HTTP/1.1\r\nHost: ${target.host}:${target.port}\r\n${target.headers}Content-Length: ${length}\r\n\r\n`,
   );
 }
 

@@ -44,7 +44,7 @@ export function runLine(began: string): string {
       : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
   // File operations are expensive there, so the figures include that disk.
   const disk = isUnjournaledExt4(tmpdir()) ? ', ext4 without a journal' : '';
-  return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB${disk}, Node ${process.versions.node}; service and load generator share it`;
+  return `${began}, ${code}; ${cpu}, ${cores} cores, ${Math.round(memory_bytes / 1024 ** 3)} GiB${disk}, Node ${process.versions.node}; service and load generator share it`;
 }
 
 /** Returns the version of the nats-server that a service would run; null when there is none. */

@@ -95,7 +95,7 @@ class Neighbour {
     const inbox = new AckInbox(nc, trackConnected(nc));
     for (let message = 0; !this.stopped; message += 1) {
       const events = eventsOf(this.#task.org, stamp++);
-      const id = `neighbour${String(stamp)}`;
+      const id = `neighbour${stamp}`;
       inbox.publish(id, ingestSubject(message % 2), ingestBatchCodec.encode({ events }), ({ kind }) => {
         this.#count(kind === 'stored' ? 200 : 502, events.length);
       });

@@ -23,7 +23,7 @@ export const SHARE = 25;
 export const TIMES_SHARE = 20;
 
 export const DESCRIPTIONS: Record<NoiseName, string> = {
-  share: `${String(TIMES_SHARE)} times its share: ${String(TIMES_SHARE * SHARE)} single events/s`,
+  share: `${TIMES_SHARE} times its share: ${TIMES_SHARE * SHARE} single events/s`,
   batches: 'batches of 200 on 16 connections, as fast as acknowledged',
   singles: 'single events on 64 connections, as fast as acknowledged',
   huge: 'single events of 4.8 MiB on 4 connections',
@@ -83,9 +83,9 @@ const event = (
   name: 'neighbour',
   outcome: 'success',
   duration_ms: 1,
-  trace_id: `trc_${MARK}_${String(Math.floor(index / 20))}`,
+  trace_id: `trc_${MARK}_${Math.floor(index / 20)}`,
   ...fields,
-  attributes: { nonce: `${MARK}.${String(index)}`, ...attributes },
+  attributes: { nonce: `${MARK}.${index}`, ...attributes },
 });
 const batch = (count: number, make: (index: number) => unknown): Body =>
   new Body(JSON.stringify({ events: Array.from({ length: count }, (_, index) => make(index)) }));
@@ -110,7 +110,7 @@ function logged(org: string, number: number, count: number, fields: Partial<Inge
       MARK,
       number.toString(16).padStart(10, '0'),
     );
-    const trace_id = `trc_poison_${String(number)}`;
+    const trace_id = `trc_poison_${number}`;
     return {
       org_id: org,
       format: 'custom',
@@ -155,15 +155,12 @@ const MAKE: Record<NoiseName, Make> = {
   },
   traces: () =>
     custom(
-      many(
-        (body) => batch(TRACE_SPANS, (index) => event(index, { trace_id: `trc_grows_${String(body % TRACES)}` })),
-        TRACES,
-      ),
+      many((body) => batch(TRACE_SPANS, (index) => event(index, { trace_id: `trc_grows_${body % TRACES}` })), TRACES),
       TRACE_SPANS,
       4,
     ),
   names: () => {
-    const own = (index: number): string => `${MARK}${String(index)}`;
+    const own = (index: number): string => `${MARK}${index}`;
     const named = (index: number): unknown =>
       event(
         index,

@@ -56,7 +56,7 @@ async function newOrg(target: Target, adminToken: string, org: string): Promise<
   const post = async (where: string, body: unknown): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' };
     const response = await fetch(target.url + where, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (response.status !== 201) throw new Error(`POST ${where}: ${String(response.status)} ${await response.text()}`);
+    if (response.status !== 201) throw new Error(`POST ${where}: ${response.status} ${await response.text()}`);
     return response.json();
   };
   const owner = { user_id: `u_${org}`, email: `${org}@example.com` };
@@ -161,7 +161,7 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
   if (target.dataDir === null) throw new Error('neighbours takes a service of its own: leave --url out');
   const adminToken = loadSecrets(target.dataDir).admin_token;
   const quiet = await Promise.all(
-    Array.from({ length: QUIET_ORGS }, (_, index) => newOrg(target, adminToken, `org_quiet_${String(index)}`)),
+    Array.from({ length: QUIET_ORGS }, (_, index) => newOrg(target, adminToken, `org_quiet_${index}`)),
   );
   const bench = new Bench(
     options,
@@ -178,7 +178,7 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
       results.get(turn)?.push(measured);
       const { ack, visible, lost, noise } = measured;
       progress(
-        `  round ${String(round)}  ${turn.padEnd(12)} ack p99 ${ms(p99(ack))} ms, readable p99 ${ms(p99(visible))} ms, lost ${JSON.stringify(lost)}; neighbour ${JSON.stringify(noise ?? {})}`,
+        `  round ${round}  ${turn.padEnd(12)} ack p99 ${ms(p99(ack))} ms, readable p99 ${ms(p99(visible))} ms, lost ${JSON.stringify(lost)}; neighbour ${JSON.stringify(noise ?? {})}`,
       );
     }
   }
@@ -186,20 +186,18 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
     median((results.get(turn) ?? []).map((measured) => p99(pick(measured))));
   const [ackAlone, visibleAlone] = [of('alone', ({ ack }) => ack), of('alone', ({ visible }) => visible)];
   return {
-    title: `Noisy neighbours (${String(QUIET_ORGS)} quiet orgs of ${String(SHARE)} single events/s; median of ${String(ROUNDS)} rounds of the p99 of each)`,
+    title: `Noisy neighbours (${QUIET_ORGS} quiet orgs of ${SHARE} single events/s; median of ${ROUNDS} rounds of the p99 of each)`,
     rows: turns.map((turn) => {
       const [ack, visible] = [of(turn, (measured) => measured.ack), of(turn, (measured) => measured.visible)];
       const all = results.get(turn) ?? [];
       const accepted =
         all.reduce((sum, { noise }) => sum + (noise?.accepted ?? 0), 0) / ROUNDS / (options.seconds + WARM_MS / 1000);
-      const lost = all
-        .flatMap((measured) => Object.entries(measured.lost))
-        .map(([what, count]) => `${String(count)} ${what}`);
+      const lost = all.flatMap((measured) => Object.entries(measured.lost)).map(([what, count]) => `${count} ${what}`);
       const statuses = [...new Set(all.flatMap(({ noise }) => Object.keys(noise?.statuses ?? {})))].sort().join(', ');
       return {
         what: turn === 'alone' ? 'alone' : `${turn}: ${DESCRIPTIONS[turn]}`,
         value: `acknowledged ${ms(ack)} ms${times(ack, ackAlone)}, readable ${ms(visible)} ms${times(visible, visibleAlone)}`,
-        bar: turn === 'alone' ? '' : `≤ ${String(FACTOR_MAX)} times`,
+        bar: turn === 'alone' ? '' : `≤ ${FACTOR_MAX} times`,
         measures: [
           { name: 'acknowledged_p99', value: ack, unit: 'ms' as const },
           { name: 'readable_p99', value: visible, unit: 'ms' as const },

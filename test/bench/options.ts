@@ -188,7 +188,7 @@ function compareOptions([a, b, ...more]: string[], values: Values): CompareOptio
   const unknown = names.find((name) => !COMPARED.some((part) => part === name));
   if (unknown !== undefined) throw new UsageError(`--parts takes ${COMPARED.join(', ')}; got ${unknown}`);
   const rounds = number('rounds', given(values, 'rounds', '5'));
-  if (!Number.isInteger(rounds)) throw new UsageError(`--rounds takes a whole number; got ${String(rounds)}`);
+  if (!Number.isInteger(rounds)) throw new UsageError(`--rounds takes a whole number; got ${rounds}`);
   return {
     commits: [a, b],
     parts: COMPARED.filter((part) => names.includes(part)),

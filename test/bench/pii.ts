@@ -33,7 +33,7 @@ const LOAD_TURNS = ['off', 'on', 'on', 'off', 'off', 'on', 'on', 'off'] as const
 /** A policy takes effect within a second. */
 const SETTLE_MS = 1500;
 const COST_MAX = 0.2;
-const COST_BAR = `≤ ${String(COST_MAX * 100)} %`;
+const COST_BAR = `≤ ${COST_MAX * 100} %`;
 
 export interface PiiBenchOptions {
   target: Target;
@@ -68,9 +68,9 @@ function foundRows(): ReportRow[] {
   return (['tuned', 'unseen'] as const).flatMap((set) => {
     const cases = piiCases(set);
     return scorePii(cases).map(({ kind, found, missed, wrong, precision, recall }) => ({
-      what: `${set === 'tuned' ? 'labelled cases' : 'cases not tuned for'} (${String(cases.length)}): ${kind}`,
+      what: `${set === 'tuned' ? 'labelled cases' : 'cases not tuned for'} (${cases.length}): ${kind}`,
       value: `precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)}`,
-      note: `${String(found)} right, ${String(missed)} missed, ${String(wrong)} wrong`,
+      note: `${found} right, ${missed} missed, ${wrong} wrong`,
     }));
   });
 }
@@ -135,7 +135,7 @@ async function setPolicy({ url, org, key }: Target, enabled: boolean): Promise<v
     headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' },
     body: JSON.stringify({ enabled, kinds: PII_KINDS, custom: CUSTOM, mode: 'redact' }),
   });
-  if (response.status !== 200) throw new Error(`PUT pii-policy: ${String(response.status)} ${await response.text()}`);
+  if (response.status !== 200) throw new Error(`PUT pii-policy: ${response.status} ${await response.text()}`);
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
 }
 
@@ -185,7 +185,7 @@ export async function benchPii({ target, runSql, vocabulary, seconds, progress }
         what: 'pipeline process under load, CPU an event',
         value: `${us(off.cpu_us)} off, ${us(on.cpu_us)} on: ${percent(on.cpu_us / off.cpu_us - 1)}`,
         bar: COST_BAR,
-        note: `${String(LOAD_TURNS.length)} turns`,
+        note: `${LOAD_TURNS.length} turns`,
         measures: [
           ...offOn({ off: off.cpu_us, on: on.cpu_us }, 'us'),
           { name: 'more', value: on.cpu_us / off.cpu_us - 1, unit: 'share', bar: atMost(COST_MAX) },

@@ -70,7 +70,7 @@ class Reader {
   /** @throws Error naming path, status and detail when the answer is not a success */
   async answer(path: string): Promise<{ ms: number; answer: Answer }> {
     const { ms, status, body } = await this.get(path);
-    if (status !== 200) throw new Error(`GET ${path}: ${String(status)} ${body.toString('utf8').slice(0, 200)}`);
+    if (status !== 200) throw new Error(`GET ${path}: ${status} ${body.toString('utf8').slice(0, 200)}`);
     return { ms, answer: answerShape.parse(JSON.parse(body.toString('utf8'))) };
   }
 
@@ -128,7 +128,7 @@ async function timed(reader: Reader, what: string, runs: number, path: () => str
     meta['truncated'] === true
       ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}`
       : '',
-    ...failed.slice(0, 1).map((first) => `${String(failed.length)} failed, such as ${first}`),
+    ...failed.slice(0, 1).map((first) => `${failed.length} failed, such as ${first}`),
   ];
   return {
     what,
@@ -145,7 +145,7 @@ async function deepPages(reader: Reader): Promise<Measured[]> {
   let cursor = '';
   for (let page = 1; page < DEEP_PAGE + PAGES_TIMED; page += 1) {
     const { ms, answer } = await reader.answer(
-      `/v1/traces?limit=${String(PAGE)}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      `/v1/traces?limit=${PAGE}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
     );
     if (page > WARM_RUNS && page <= WARM_RUNS + PAGES_TIMED) first.push(ms);
     if (page >= DEEP_PAGE) deep.push(ms);
@@ -154,8 +154,8 @@ async function deepPages(reader: Reader): Promise<Measured[]> {
     cursor = next;
   }
   return [
-    { what: 'list by cursor, first pages', times: first, note: `${String(PAGE)} rows` },
-    { what: 'list by cursor, from the 500th page', times: deep, note: `${String(PAGE)} rows; as fast as the first` },
+    { what: 'list by cursor, first pages', times: first, note: `${PAGE} rows` },
+    { what: 'list by cursor, from the 500th page', times: deep, note: `${PAGE} rows; as fast as the first` },
   ];
 }
 
@@ -164,27 +164,27 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
   const bar = { p50: 30, p99: 100 };
   return [
     await timed(reader, 'list, no filter', RUNS, () => list, bar),
-    await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${String(random() % AGENTS)}`, bar),
+    await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${random() % AGENTS}`, bar),
     await timed(reader, 'list, outcome=error', RUNS, () => `${list}&outcome=error`, bar),
     await timed(
       reader,
       'list, error and agent',
       RUNS,
-      () => `${list}&outcome=error&agent_id=agent_${String(random() % AGENTS)}`,
+      () => `${list}&outcome=error&agent_id=agent_${random() % AGENTS}`,
       bar,
     ),
     await timed(
       reader,
       'list, any of two tags',
       RUNS,
-      () => `${list}&tags=tag_${String(random() % TAGS)},tag_${String(random() % TAGS)}`,
+      () => `${list}&tags=tag_${random() % TAGS},tag_${random() % TAGS}`,
       bar,
     ),
     await timed(
       reader,
       'list, slower than 6 s',
       RUNS,
-      () => `${list}&min_duration_ms=${String(6000 + (random() % 2000))}`,
+      () => `${list}&min_duration_ms=${6000 + (random() % 2000)}`,
       bar,
     ),
     await timed(reader, 'list, last 7 days', RUNS, () => `${list}&${since(7)}`, bar),
@@ -195,7 +195,7 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
 /** @param traces in the organization */
 async function treeReads(reader: Reader, target: Target, random: Random, traces: number): Promise<Measured[]> {
   const offset = Math.min(1000, Math.floor(traces / 2));
-  const { answer } = await reader.answer(`/v1/traces?limit=200&offset=${String(offset)}`);
+  const { answer } = await reader.answer(`/v1/traces?limit=200&offset=${offset}`);
   const small = z
     .array(z.looseObject({ trace_id: z.string() }))
     .parse(answer.data)
@@ -234,7 +234,7 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
       measured.push(
         await timed(
           reader,
-          `BM25 search, ${String(days)} days, ${what}`,
+          `BM25 search, ${days} days, ${what}`,
           SEARCH_RUNS,
           () => `/v1/spans/search?limit=50&${since(days)}&q=${encodeURIComponent(words())}`,
           bar,
@@ -282,10 +282,7 @@ async function costReads(reader: Reader): Promise<Measured[]> {
 
 const rowOf = ({ what, bars, times, failed = [], note }: Measured): ReportRow => ({
   what,
-  value:
-    failed.length === 0
-      ? quantiles(times)
-      : `${String(failed.length)} of ${String(failed.length + times.length)} failed`,
+  value: failed.length === 0 ? quantiles(times) : `${failed.length} of ${failed.length + times.length} failed`,
   note,
   measures: [
     ...p50p99(times, bars),

@@ -72,7 +72,7 @@ export function p50p99(
 
 /** Bars of p50 and p99 in milliseconds as text. */
 export const barText = ({ p50, p99 }: { p50?: number; p99?: number }): string =>
-  [p50 === undefined ? '' : `p50 ≤ ${String(p50)} ms`, p99 === undefined ? '' : `p99 ≤ ${String(p99)} ms`]
+  [p50 === undefined ? '' : `p50 ≤ ${p50} ms`, p99 === undefined ? '' : `p99 ≤ ${p99} ms`]
     .filter((text) => text !== '')
     .join(', ');
 
@@ -99,7 +99,7 @@ export const ms = (value: number): string =>
   Number.isFinite(value) ? (value < 10 ? value.toFixed(1) : String(Math.round(value))) : '–';
 export const mebibytes = (bytes: number): string => `${thousands(bytes / 1024 ** 2)} MiB`;
 export const quantiles = (values: readonly number[]): string =>
-  `p50 ${ms(percentile(values, 0.5))} ms, p99 ${ms(percentile(values, 0.99))} ms (n=${String(values.length)})`;
+  `p50 ${ms(percentile(values, 0.5))} ms, p99 ${ms(percentile(values, 0.99))} ms (n=${values.length})`;
 
 /** Returns a Markdown table with padded columns. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -129,9 +129,7 @@ export const readResults = (file: string): Results => parseResults(readFileSync(
 export function mergedResults(into: Results, from: Results): Results {
   for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
     if (into.machine[what] !== from.machine[what])
-      throw new Error(
-        `the runs are of two machines: ${what} is ${String(into.machine[what])} and ${String(from.machine[what])}`,
-      );
+      throw new Error(`the runs are of two machines: ${what} is ${into.machine[what]} and ${from.machine[what]}`);
   const known = { ...into.versions, clickhouse: from.versions.clickhouse === null ? null : into.versions.clickhouse };
   if (!isDeepStrictEqual(known, from.versions))
     throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');

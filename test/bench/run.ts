@@ -205,7 +205,7 @@ async function measureAll(options: Options, stopping: AbortSignal, onPart: (foun
 async function runParts(options: Options, stopping: AbortSignal): Promise<void> {
   const [at, machine] = [new Date().toISOString(), machineFacts()];
   console.log(
-    `${machine.cpu}, ${String(machine.cores)} cores, ${mebibytes(machine.memory_bytes)}, ${machine.platform} ${machine.kernel}, Node ${process.versions.node}; service and load generator share it. ${at.slice(0, 10)}`,
+    `${machine.cpu}, ${machine.cores} cores, ${mebibytes(machine.memory_bytes)}, ${machine.platform} ${machine.kernel}, Node ${process.versions.node}; service and load generator share it. ${at.slice(0, 10)}`,
   );
   const run = { schema: RESULTS_SCHEMA, at, command: process.argv.slice(2), ...commitFacts(), machine } as const;
   const nats_server = await natsVersion();

@@ -55,7 +55,7 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
       const runSql = sqlRunner(service.clickhouseUrl);
       const random = seededRandom(21 + turn);
       const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
-      progress(`sampling: tail sampling ${mode}, ${String(seconds / TURNS.length)} s`);
+      progress(`sampling: tail sampling ${mode}, ${seconds / TURNS.length} s`);
       const load = {
         target: service,
         runSql,
@@ -75,7 +75,7 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
   const memory = (mode: Mode): string =>
     mebibytes(Math.max(...results[mode].map(({ memory_max_bytes }) => memory_max_bytes)));
   const cpu = (mode: Mode): string =>
-    `CPU an event ${String(Math.round(cpuOf(results[mode])))} µs, of it the worker ${String(Math.round(cpuOf(results[mode], 'worker')))} µs; memory ${memory(mode)}; stored in full ${full[mode]}`;
+    `CPU an event ${Math.round(cpuOf(results[mode]))} µs, of it the worker ${Math.round(cpuOf(results[mode], 'worker'))} µs; memory ${memory(mode)}; stored in full ${full[mode]}`;
   return {
     title: 'Tail sampling (profile balanced, batches of 200 model calls, traces of 12, as fast as acknowledged)',
     rows: [
@@ -94,7 +94,7 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
       {
         what: 'on, of off',
         value: `${((on / off) * 100).toFixed(0)} %`,
-        bar: `≥ ${String(SHARE_MIN * 100)} %`,
+        bar: `≥ ${SHARE_MIN * 100} %`,
         note: `turns: ${TURNS.join(', ')}`,
         measures: single(on / off, 'share', atLeast(SHARE_MIN)),
       },

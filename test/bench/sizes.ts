@@ -30,7 +30,7 @@ export interface SizeAsked {
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
-const minutes = (seconds: number): string => `${String(Math.max(0, Math.round(seconds / 60)))} min`;
+const minutes = (seconds: number): string => `${Math.max(0, Math.round(seconds / 60))} min`;
 
 /** Returns why a size cannot be filled; null when it can. */
 export function whyNot({ have, want, cost, free_bytes, seconds_left }: SizeAsked): string | null {

@@ -65,7 +65,7 @@ export async function benchStarts({ vocabulary, stopping, progress }: StartsOpti
     await stop(first);
     const again: number[] = [];
     for (let turn = 1; turn <= RESTARTS; turn += 1) {
-      progress(`start: again, ${String(turn)} of ${String(RESTARTS)}`);
+      progress(`start: again, ${turn} of ${RESTARTS}`);
       const target = await start();
       again.push(target.ready_s);
       await stop(target);

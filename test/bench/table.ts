@@ -44,7 +44,7 @@ export function resultsText({ at, commit, dirty, machine, versions, sections }: 
     `nats-server ${versions.nats_server ?? '?'}`,
     `ClickHouse ${versions.clickhouse ?? '?'}`,
   ].join(', ');
-  const on = `${machine.cpu}, ${String(machine.cores)} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
+  const on = `${machine.cpu}, ${machine.cores} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
   return [
     `Measured on ${at.slice(0, 10)}, ${treeOf({ commit, dirty })}, on ${on}; ${runs}.`,
     ...sections.map(sectionTable),

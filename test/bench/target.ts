@@ -131,7 +131,7 @@ export async function startAt(
   void exited.then(() => {
     ended = true;
   });
-  const url = `http://127.0.0.1:${String(port)}`;
+  const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
     if (!ended) await stopChild(child, exited, STOP_MS_MAX);
   };
@@ -151,7 +151,7 @@ export async function startAt(
     url,
     org: 'org_local',
     key: secrets.api_key,
-    clickhouseUrl: `http://app:${secrets.clickhouse_app_password}@127.0.0.1:${String(clickhousePort)}/${DATABASE}`,
+    clickhouseUrl: `http://app:${secrets.clickhouse_app_password}@127.0.0.1:${clickhousePort}/${DATABASE}`,
     pid: child.pid ?? null,
     dataDir,
     ready_s: readySeconds,

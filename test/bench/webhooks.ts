@@ -51,7 +51,7 @@ async function startReceiver(onDelivery: (event_id: string, at: number) => void)
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 4096, resolve));
   return {
-    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     hanging: () => hanging,
     close: () => {
       server.close();
@@ -76,10 +76,10 @@ async function makeEndpoints({ url, org, key }: Target, receiver: string): Promi
       const response = await fetch(`${url}/orgs/${org}/webhooks`, {
         method: 'POST',
         headers: { 'X-Org-Api-Key': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ url: `${receiver}/${hangs ? 'hang' : 'ok'}/${String(at)}`, events: [kind] }),
+        body: JSON.stringify({ url: `${receiver}/${hangs ? 'hang' : 'ok'}/${at}`, events: [kind] }),
       });
       if (response.status !== 201)
-        throw new Error(`an endpoint could not be made: ${String(response.status)} ${await response.text()}`);
+        throw new Error(`an endpoint could not be made: ${response.status} ${await response.text()}`);
       await response.arrayBuffer();
     }
   };
@@ -95,7 +95,7 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
   const receiver = await startReceiver((event_id, at) => {
     waits.push(at - (published.get(event_id) ?? NaN));
   });
-  progress(`webhooks: making ${thousands(ENDPOINTS)} endpoints, ${String(HANGING)} of them hang`);
+  progress(`webhooks: making ${thousands(ENDPOINTS)} endpoints, ${HANGING} of them hang`);
   const healthy = await makeEndpoints(target, receiver.url);
   const nc = await connectNats({ url: localNatsUrl(target.dataDir), name: 'bench', waitMs: 3000 });
   const js = jetstream(nc);
@@ -137,7 +137,7 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
   await arrived(await publish(KINDS.length * 3));
   await pause(11_000);
   waits = [];
-  progress(`webhooks: ${String(EVENTS_PER_SECOND)} events/s, ${String(seconds)} s`);
+  progress(`webhooks: ${EVENTS_PER_SECOND} events/s, ${seconds} s`);
   const [before, began] = [processTree(target.pid ?? 0), performance.now()];
   let expected = 0;
   for (let at = 0; at < seconds * EVENTS_PER_SECOND; at += 1) {
@@ -152,7 +152,7 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
   await pause(2000);
 
   waits = [];
-  progress(`webhooks: a burst of ${String(BURST_EVENTS)} events`);
+  progress(`webhooks: a burst of ${BURST_EVENTS} events`);
   const [burstBefore, burstBegan] = [processTree(target.pid ?? 0), performance.now()];
   const burst = await publish(BURST_EVENTS);
   const burstMissing = await arrived(burst);
@@ -162,20 +162,20 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
   receiver.close();
   const perSecond = (burst - burstMissing) / burstSeconds;
   return {
-    title: `Webhooks: ${thousands(ENDPOINTS)} endpoints of one org, ${String(HANGING)} of them never answer`,
+    title: `Webhooks: ${thousands(ENDPOINTS)} endpoints of one org, ${HANGING} of them never answer`,
     rows: [
       {
         what: `event to delivery at healthy endpoints, ${thousands(steady.length / elapsed)} deliveries/s`,
         value: quantiles(steady),
         bar: 'p99 ≤ 1 s',
-        note: `most ${thousands(Math.max(...steady))} ms; ${String(missing)} not delivered within 60 s; CPU seconds of ${elapsed.toFixed(0)}: ${cpu}`,
+        note: `most ${thousands(Math.max(...steady))} ms; ${missing} not delivered within 60 s; CPU seconds of ${elapsed.toFixed(0)}: ${cpu}`,
         measures: p50p99(steady, { p99: 1000 }),
       },
       {
         what: `deliveries a second, a burst of ${thousands(burst)}`,
         value: `${thousands(perSecond)}/s`,
         bar: '≥ 1,000/s',
-        note: `${String(burstMissing)} not delivered within 60 s; tries at hanging endpoints: ${thousands(receiver.hanging())}; CPU seconds of ${burstSeconds.toFixed(0)}: ${burstCpu}`,
+        note: `${burstMissing} not delivered within 60 s; tries at hanging endpoints: ${thousands(receiver.hanging())}; CPU seconds of ${burstSeconds.toFixed(0)}: ${burstCpu}`,
         measures: single(perSecond, 'per_s', atLeast(1000)),
       },
     ],

@@ -113,7 +113,7 @@ class Chaos {
           }
           this.#options.progress(
             [
-              `  ${fault.name}: ${String(load.acknowledged)} requests acknowledged so far, ${String(load.sender.retries)} sent again; ${struck.breaches.length === 0 ? 'no breach' : struck.breaches.join('; ')}`,
+              `  ${fault.name}: ${load.acknowledged} requests acknowledged so far, ${load.sender.retries} sent again; ${struck.breaches.length === 0 ? 'no breach' : struck.breaches.join('; ')}`,
               ...(struck.breaches.length === 0 ? [] : [...this.#timeline, ...this.#evidence(checks)]),
             ].join('\n    '),
           );
@@ -207,7 +207,7 @@ class Chaos {
     const bare = (what: string, found: readonly string[]): Check => ({
       what,
       expected: '0',
-      found: found.length === 0 ? '0' : `${String(found.length)}: ${[...new Set(found)].slice(0, 3).join('; ')}`,
+      found: found.length === 0 ? '0' : `${found.length}: ${[...new Set(found)].slice(0, 3).join('; ')}`,
       breach: found.length > 0,
     });
     const checks = [

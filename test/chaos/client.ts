@@ -74,7 +74,7 @@ export class Client {
       const refused = answer !== null && answer.status < 500 && answer.status !== 429;
       if (refused || tries >= MUST_TRIES_MAX)
         throw new Error(
-          `${method} ${path}: ${answer === null ? 'no answer' : `${String(answer.status)} ${answer.text.slice(0, 200)}`}`,
+          `${method} ${path}: ${answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 200)}`}`,
         );
       await pause(MUST_RETRY_MS);
     }

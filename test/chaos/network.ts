@@ -33,7 +33,7 @@ export class Network {
   }
 
   static async open({ nats, clickhouse }: Targets): Promise<Network> {
-    const network = new Network(`127.0.0.1:${String(await freePort())}`);
+    const network = new Network(`127.0.0.1:${await freePort()}`);
     const place = async (key: string, target: number): Promise<void> => {
       const port = await freePort();
       const proxy = new Proxy(port, target);
@@ -41,17 +41,16 @@ export class Network {
       network.#placed.set(key, { proxy, port });
     };
     for (const client of ['api', 'worker']) {
-      for (const [index, { client: target }] of nats.entries()) await place(`${client} nats ${String(index)}`, target);
+      for (const [index, { client: target }] of nats.entries()) await place(`${client} nats ${index}`, target);
       await place(`${client} clickhouse`, clickhouse);
     }
     for (const from of nats.keys())
-      for (const [to, { routes }] of nats.entries())
-        if (from !== to) await place(`route ${String(from)} ${String(to)}`, routes);
+      for (const [to, { routes }] of nats.entries()) if (from !== to) await place(`route ${from} ${to}`, routes);
     return network;
   }
 
   natsPort(client: Client, index: number): number {
-    return this.#port(`${client} nats ${String(index)}`);
+    return this.#port(`${client} nats ${index}`);
   }
 
   clickhousePort(client: Client): number {
@@ -60,7 +59,7 @@ export class Network {
 
   /** Returns the port at which a nats-server reaches another one. */
   routePort(from: number, to: number): number {
-    return this.#port(`route ${String(from)} ${String(to)}`);
+    return this.#port(`route ${from} ${to}`);
   }
 
   set(links: readonly Link[], mode: ProxyMode): void {

@@ -107,7 +107,7 @@ function report(
       ? one.settled_ms === null
         ? ''
         : '0'
-      : `${String(one.breaches.length)}: ${one.breaches.join('; ')}`,
+      : `${one.breaches.length}: ${one.breaches.join('; ')}`,
   ]);
   const head = [
     'fault',
@@ -115,7 +115,7 @@ function report(
     'next ack',
     'longest without',
     'next landing',
-    `lag 0 after healing and ${String(aroundMs / 1000)} s of load`,
+    `lag 0 after healing and ${aroundMs / 1000} s of load`,
     'all told after load',
     'breaches',
   ];
@@ -129,9 +129,9 @@ function report(
   return [
     '# Faults on the service under load',
     '',
-    `${runLine(began)}. ${String(stack.apis)} APIs, ${String(stack.workers)} workers, ${String(stack.nats)} nats-servers; load of the machine ${load.join(' ')}.`,
+    `${runLine(began)}. ${stack.apis} APIs, ${stack.workers} workers, ${stack.nats} nats-servers; load of the machine ${load.join(' ')}.`,
     '',
-    `${acknowledged.toLocaleString('en-US')} events acknowledged at ${String(rate)} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${String(seed)}.`,
+    `${acknowledged.toLocaleString('en-US')} events acknowledged at ${rate} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${seed}.`,
     '',
     markdownTable(head, rows),
     '',

@@ -117,7 +117,7 @@ export class Sender {
 
   #newTrace(): string {
     this.#traces += 1;
-    return `trace-${this.#run}-${String(this.#traces)}`;
+    return `trace-${this.#run}-${this.#traces}`;
   }
 
   /**
@@ -137,7 +137,7 @@ export class Sender {
       else if (kind === 1) await this.#deliver('chain', [this.#chain(trace, root)]);
       else if (kind === 2) await this.#deliver('messages', [this.#messages(trace, root)]);
       else if (kind === 3) await this.#deliver('app', [this.#app(trace, root), this.#app(trace, root)]);
-      else batch.push(this.#custom(trace, `${root}-${String(i)}`, root));
+      else batch.push(this.#custom(trace, `${root}-${i}`, root));
     }
     if (rootAt === 1 || events === 1) batch.push(this.#custom(trace, root, null));
     if (batch.length > 0) await this.#deliver('custom', batch);
@@ -151,7 +151,7 @@ export class Sender {
       duration_ms: this.#random() % 2000,
       outcome: this.#random() % 40 === 0 ? 'error' : 'success',
       tags: ['chaos'],
-      attributes: { agent_id: `agent_${String(this.#random() % 5)}`, cost_usd: cost, nonce: this.#random() },
+      attributes: { agent_id: `agent_${this.#random() % 5}`, cost_usd: cost, nonce: this.#random() },
     };
   }
 
@@ -163,7 +163,7 @@ export class Sender {
     const page = {
       event_type: 'page_view',
       session_id: trace,
-      user_id: `user_${String(this.#random() % 50)}`,
+      user_id: `user_${this.#random() % 50}`,
       url: 'https://example.com/',
     };
     return this.#made({ ...page, ...this.#common(trace, parent) }, { texts: 0 });
@@ -232,7 +232,7 @@ export class Sender {
     const began = performance.now();
     for (;;) {
       if ('Idempotency-Key' in idempotency && performance.now() - began > KEY_MS_MAX) {
-        this.faults.push(`${format}: no answer under its Idempotency-Key for ${String(KEY_MS_MAX / 1000)} s`);
+        this.faults.push(`${format}: no answer under its Idempotency-Key for ${KEY_MS_MAX / 1000} s`);
         idempotency = {};
       }
       const ids = await this.#attempt(format, body, idempotency);
@@ -274,7 +274,7 @@ export class Sender {
     }
     // 409: the first attempt under this key may still be in flight.
     if (answer.status < 500 && answer.status !== 429 && answer.status !== 409)
-      this.faults.push(`${format}: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
+      this.faults.push(`${format}: ${answer.status} ${answer.text.slice(0, 200)}`);
     return null;
   }
 }

@@ -72,7 +72,7 @@ export async function budgetMatches(
         ? String((JSON.parse(answer.text) as { data: { tokens: { used: number } } }).data.tokens.used)
         : `no answer (${String(answer?.status)})`;
     checks.push({
-      what: `${org}: budget of API ${String(api + 1)}, usage and spans say the same tokens`,
+      what: `${org}: budget of API ${api + 1}, usage and spans say the same tokens`,
       expected: `${sum} ${spans}`,
       found: `${used} ${sum}`,
       breach: used !== sum || sum !== spans,
@@ -90,7 +90,7 @@ export function limitChecks(side: LimitedSide): Check[] {
     {
       what: 'hard limits reached, and tokens let in beyond the worst of them',
       expected: 'any',
-      found: `${String(reached.length)}, ${String(Math.max(0, ...over))}`,
+      found: `${reached.length}, ${Math.max(0, ...over)}`,
       breach: false,
     },
     none(
@@ -120,7 +120,7 @@ export async function webhookChecks(
     const missing = [...wanted].filter((id) => !distinct.has(id));
     const foreign = [...distinct].filter((id) => !wanted.has(id));
     return [
-      none(`webhooks to ${path} (${String(wanted.size)} events) not delivered`, missing.length, missing),
+      none(`webhooks to ${path} (${wanted.size} events) not delivered`, missing.length, missing),
       none(`webhooks to ${path} of events that never were`, foreign.length, foreign),
       {
         what: `webhooks to ${path} delivered again`,

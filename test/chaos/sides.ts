@@ -58,7 +58,7 @@ abstract class Side {
   /** Returns a hex of 32 digits that no other run or kind has. */
   protected newTrace(): string {
     this.#made += 1;
-    return eventHex(`${this.expected.org} ${this.#run} ${String(this.#made)}`).padEnd(32, 'a');
+    return eventHex(`${this.expected.org} ${this.#run} ${this.#made}`).padEnd(32, 'a');
   }
 
   protected abstract once(): Promise<void>;
@@ -114,7 +114,7 @@ export class OtlpSide extends Side {
       });
       if (answer?.status === 200) break;
       if (answer !== null && answer.status < 500 && answer.status !== 429) {
-        this.faults.push(`otlp: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
+        this.faults.push(`otlp: ${answer.status} ${answer.text.slice(0, 200)}`);
         return;
       }
       await pause(RETRY_MS);
@@ -148,7 +148,7 @@ export class GatewaySide extends Side {
     if (answer?.status !== 200) {
       this.expected.maybe.add(trace);
       if (answer !== null && answer.status < 500 && answer.status !== 429)
-        this.faults.push(`gateway: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
+        this.faults.push(`gateway: ${answer.status} ${answer.text.slice(0, 200)}`);
       return;
     }
     this.expected.spans.set(`${trace} ${answer.headers.get('x-service-span-id') ?? ''}`, GatewaySide.TOKENS);
@@ -239,7 +239,7 @@ export class LimitedSide extends Side {
         return;
       }
       if (answer !== null && answer.status < 500 && answer.status !== 429) {
-        this.faults.push(`limited: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
+        this.faults.push(`limited: ${answer.status} ${answer.text.slice(0, 200)}`);
         return;
       }
       unclear = true;

@@ -87,7 +87,7 @@ export class Stack {
   }
 
   get address(): StackAddress {
-    const urls = this.named('api').map((name) => `http://127.0.0.1:${String(this.#port(name))}`);
+    const urls = this.named('api').map((name) => `http://127.0.0.1:${this.#port(name)}`);
     return {
       url: urls[0] ?? '',
       urls,
@@ -218,7 +218,7 @@ export class Stack {
 
   #natsUrl(portOf: (node: ProcessName) => number): string {
     return this.named('nats')
-      .map((node) => `nats://${TOKEN}@127.0.0.1:${String(portOf(node))}`)
+      .map((node) => `nats://${TOKEN}@127.0.0.1:${portOf(node)}`)
       .join(',');
   }
 
@@ -246,7 +246,7 @@ export class Stack {
     const nodes = this.named('nats');
     const index = nodes.indexOf(name);
     const alone = nodes.length === 1;
-    const local = (port: number): string => `127.0.0.1:${String(port)}`;
+    const local = (port: number): string => `127.0.0.1:${port}`;
     const server = await startNats({
       binary: this.#binary,
       dataDir: path.join(this.#folder, alone ? 'nats' : name),

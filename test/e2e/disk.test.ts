@@ -25,7 +25,7 @@ afterAll(async () => {
 
 function mount(): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${String(DISK_MIB)}m`, 'tmpfs', disk], { stdio: 'ignore' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', disk], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
@@ -66,7 +66,7 @@ let sent = 0;
 async function send(
   to: TestService,
 ): Promise<{ status: number; retryAfter: string | null; text: string; ids: string[] }> {
-  const ids = Array.from({ length: 100 }, () => `disk-${String(sent++)}`);
+  const ids = Array.from({ length: 100 }, () => `disk-${sent++}`);
   const events = ids.map((trace_id) => ({
     name: 'step',
     outcome: 'success',

@@ -29,7 +29,7 @@ it.each(['SERVICE_PORT', 'SERVICE_CLICKHOUSE_PORT'])(
   async (setting) => {
     const { port, free } = await takenPort();
     expect(await refused({ [setting]: String(port) })).toBe(
-      `${setting}: port ${String(port)} on 127.0.0.1 is in use by another program; stop it, or set ${setting} to another port (0 picks a free one)`,
+      `${setting}: port ${port} on 127.0.0.1 is in use by another program; stop it, or set ${setting} to another port (0 picks a free one)`,
     );
     free();
   },

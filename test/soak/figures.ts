@@ -51,7 +51,7 @@ const METRICS_MS_MAX = 5000;
 /** Returns the open descriptors of a process; NaN without /proc, or when the process is gone. */
 function descriptorsOf(pid: number): number {
   try {
-    return readdirSync(`/proc/${String(pid)}/fd`).length;
+    return readdirSync(`/proc/${pid}/fd`).length;
   } catch {
     return NaN;
   }

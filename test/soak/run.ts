@@ -62,7 +62,7 @@ function readOptions(args: string[]): Options | null {
   const number = (name: 'hours' | 'rate' | 'kill-minutes' | 'restart-minutes', least: number): number => {
     const value = Number(values[name]);
     if (!(value >= least) || values[name] === '')
-      throw new UsageError(`--${name} takes a number, ${String(least)} or more; got ${values[name]}`);
+      throw new UsageError(`--${name} takes a number, ${least} or more; got ${values[name]}`);
     return value;
   };
   return {
@@ -198,7 +198,7 @@ class Soak {
     const last = this.#samples.at(-1);
     if (last === undefined) return;
     const memory = last.processes
-      .map(({ part, rss_bytes }) => `${part} ${String(Math.round(rss_bytes / 1024 ** 2))}`)
+      .map(({ part, rss_bytes }) => `${part} ${Math.round(rss_bytes / 1024 ** 2)}`)
       .join(', ');
     progress(
       `  ${(last.at_s / 60).toFixed(1)} min  acknowledged ${thousands(last.acknowledged)}  landed ${thousands(last.landed)}  lag ${last.lag_seconds.toFixed(1)} s  ack p99 ${last.ack_p99_ms.toFixed(0)} ms  MiB: ${memory}`,

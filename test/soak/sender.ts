@@ -25,9 +25,9 @@ const app = (vocabulary: Vocabulary, random: Random): Body => {
   const events = Array.from({ length: 5 }, (_, index) => ({
     event_type: ['page.view', 'click', 'request'][index % 3],
     session_id: session,
-    user_id: `user_${String(random() % 3000)}`,
+    user_id: `user_${random() % 3000}`,
     timestamp: new Date().toISOString(),
-    attributes: { nonce: `${MARK}.${String(index)}`, url: `/${vocabulary.words[random() % 1000] ?? ''}` },
+    attributes: { nonce: `${MARK}.${index}`, url: `/${vocabulary.words[random() % 1000] ?? ''}` },
   }));
   return new Body(JSON.stringify({ events }));
 };
@@ -53,7 +53,7 @@ const message = (vocabulary: Vocabulary, random: Random): Body =>
       outcome: random() % 40 === 0 ? 'error' : 'success',
       trace_id: `trc_${MARK}m`,
       span_id: `spn_${MARK}m`,
-      attributes: { agent_id: `agent_${String(random() % 30)}` },
+      attributes: { agent_id: `agent_${random() % 30}` },
     }),
   );
 
@@ -169,7 +169,7 @@ export class Sender {
         return;
       }
       if (status >= 400 && status < 500 && status !== 429) {
-        this.faults.push(`${format}: ${String(status)}`);
+        this.faults.push(`${format}: ${status}`);
         return;
       }
       if (status === 0) connection.lane.close();

@@ -106,14 +106,14 @@ function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
     ({ rss_bytes }, { dedupe_bytes }) => (rss_bytes - (isWorker ? dedupe_bytes : 0)) / MIB,
   );
   const what = `memory of ${part}${isWorker ? ' without its window of ids' : ''}`;
-  const bound = `grows by ≤ ${String(FLAT_MIB_PER_HOUR)} MiB or ${String(FLAT_SHARE_PER_HOUR * 100)} % an hour`;
+  const bound = `grows by ≤ ${FLAT_MIB_PER_HOUR} MiB or ${FLAT_SHARE_PER_HOUR * 100} % an hour`;
   if (seenS(lives) < SEEN_S_MIN)
     return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
   const perHour = commonSlope(lives) * HOUR_S;
   const mean = meanOf(lives);
   return {
     what,
-    found: `${perHour >= 0 ? '+' : ''}${perHour.toFixed(1)} MiB an hour, at ${mean.toFixed(0)} MiB, over ${String(lives.length)} lives`,
+    found: `${perHour >= 0 ? '+' : ''}${perHour.toFixed(1)} MiB an hour, at ${mean.toFixed(0)} MiB, over ${lives.length} lives`,
     bound,
     ok: perHour <= Math.max(FLAT_MIB_PER_HOUR, mean * FLAT_SHARE_PER_HOUR),
   };
@@ -121,7 +121,7 @@ function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
 
 function descriptorVerdict(samples: readonly Sample[], part: string): Verdict {
   const lives = warmLives(samples, part, ({ descriptors }) => descriptors);
-  const bound = `at most ${String(DESCRIPTORS_MORE)} more at the end of a life than at its beginning`;
+  const bound = `at most ${DESCRIPTORS_MORE} more at the end of a life than at its beginning`;
   const what = `descriptors of ${part}`;
   if (seenS(lives) < SEEN_S_MIN)
     return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
@@ -148,8 +148,8 @@ function partsVerdict(samples: readonly Sample[]): Verdict {
   const [table = 'none', count = 0] = [...most].sort((a, b) => b[1] - a[1])[0] ?? [];
   return {
     what: 'active parts of a table',
-    found: `${String(count)} at most (${table})`,
-    bound: `≤ ${String(PARTS_MAX)}`,
+    found: `${count} at most (${table})`,
+    bound: `≤ ${PARTS_MAX}`,
     ok: most.size === 0 ? null : count <= PARTS_MAX,
   };
 }
@@ -160,7 +160,7 @@ function diskVerdicts(samples: readonly Sample[]): Verdict[] {
     Number.isFinite(part_bytes + landed + (disk_bytes['clickhouse'] ?? NaN)),
   );
   const what = 'disk of the store for an event';
-  const bound = `in the last third ≤ ${String(DISK_GROWTH_MAX)} times as in all`;
+  const bound = `in the last third ≤ ${DISK_GROWTH_MAX} times as in all`;
   const [first, last] = [store[0], store.at(-1)];
   const from = store[Math.floor((store.length * 2) / 3)];
   const verdicts: Verdict[] = [];
@@ -193,7 +193,7 @@ function diskVerdicts(samples: readonly Sample[]): Verdict[] {
       store.length === 0
         ? 'not seen'
         : `${(Math.max(...beside.map(({ bytes }) => bytes)) / MIB).toFixed(0)} MiB at most`,
-    bound: `≤ ${String(DISK_BESIDE_MAX_BYTES / MIB)} MiB or ${String(DISK_BESIDE_MAX_SHARE * 100)} % of them`,
+    bound: `≤ ${DISK_BESIDE_MAX_BYTES / MIB} MiB or ${DISK_BESIDE_MAX_SHARE * 100} % of them`,
     ok:
       store.length === 0
         ? null
@@ -215,7 +215,7 @@ function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
     {
       what: 'acknowledged = landed',
       found: `${outcome.acknowledged.toLocaleString('en-US')} acknowledged, ${outcome.landed.toLocaleString('en-US')} landed`,
-      bound: outcome.abandoned === 0 ? 'equal' : `equal, or up to ${String(outcome.abandoned)} more that were given up`,
+      bound: outcome.abandoned === 0 ? 'equal' : `equal, or up to ${outcome.abandoned} more that were given up`,
       ok: outcome.landed >= outcome.acknowledged && outcome.landed <= outcome.acknowledged + outcome.abandoned,
     },
     {
@@ -223,14 +223,14 @@ function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
       found:
         outcome.faults.length === 0
           ? 'none'
-          : `${String(outcome.faults.length)}: ${[...new Set(outcome.faults)].slice(0, 3).join('; ')}`,
+          : `${outcome.faults.length}: ${[...new Set(outcome.faults)].slice(0, 3).join('; ')}`,
       bound: 'none',
       ok: outcome.faults.length === 0,
     },
     {
       what: 'lag, in the middle of all samples',
       found: middle === undefined ? 'not seen' : `${middle.toFixed(1)} s; most ${(lags.at(-1) ?? NaN).toFixed(1)} s`,
-      bound: `≤ ${String(LAG_SECONDS_MAX)} s`,
+      bound: `≤ ${LAG_SECONDS_MAX} s`,
       ok: middle === undefined ? null : middle <= LAG_SECONDS_MAX,
     },
     {
@@ -244,7 +244,7 @@ function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
 
 /** Finds processes that ended by themselves: more lives than restarts explain. */
 function livesVerdict(samples: readonly Sample[], { restarts }: Outcome): Verdict {
-  const lives = new Set(samples.flatMap(({ processes }) => processes.map(({ pid, part }) => `${part} ${String(pid)}`)));
+  const lives = new Set(samples.flatMap(({ processes }) => processes.map(({ pid, part }) => `${part} ${pid}`)));
   const parts = partsOf(samples).filter((part) => part !== 'other');
   const named = [...lives].filter((life) => !life.startsWith('other')).length;
   const unasked = Math.max(0, named - parts.length - restarts);

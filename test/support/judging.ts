@@ -41,7 +41,7 @@ export function aJudge(over: Partial<JudgeRecord> = {}): JudgeRecord {
   const at = new Date().toISOString();
   return {
     org_id: 'org_a',
-    judge_id: `judge_${String(judges)}`,
+    judge_id: `judge_${judges}`,
     version: 1,
     name: 'helpful',
     kind: 'llm',
@@ -82,7 +82,7 @@ export async function putTask(
 ): Promise<JudgingTask> {
   tasks++;
   const task: JudgingTask = {
-    task_id: `${judge.judge_id}.${String(judge.version)}.${trace_id}.${String(tasks)}`,
+    task_id: `${judge.judge_id}.${judge.version}.${trace_id}.${tasks}`,
     kind: 'live',
     org_id: judge.org_id,
     judge_id: judge.judge_id,

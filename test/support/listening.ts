@@ -9,7 +9,7 @@ export async function listening<T>(
   const server = httpServer(listener);
   const port = await listen(server, '127.0.0.1', 0);
   try {
-    return await ask(`http://127.0.0.1:${String(port)}`);
+    return await ask(`http://127.0.0.1:${port}`);
   } finally {
     await closeGracefully(server);
   }

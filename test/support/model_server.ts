@@ -74,7 +74,7 @@ export async function startModelServer(): Promise<ModelServer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${String(port)}/v1`,
+    url: `http://127.0.0.1:${port}/v1`,
     reached,
     behave: (...list) => {
       behaviours = list;

@@ -40,7 +40,7 @@ export interface TestOidc {
 export async function startOidc(alg: OidcAlg): Promise<TestOidc> {
   let server = await listening(0);
   const { port } = server.address() as AddressInfo;
-  const issuer = `http://127.0.0.1:${String(port)}`;
+  const issuer = `http://127.0.0.1:${port}`;
   serve(server, providerOf(issuer, alg, await newKey(alg)));
   const discovery = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json();
   const { jwks_uri } = z.object({ jwks_uri: z.string() }).parse(discovery);
@@ -152,8 +152,7 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
       response = await visit(url, { prompt, ...(prompt === 'login' ? { login, password: 'any' } : {}) });
     }
     const location = response.headers.get('location');
-    if (location === null)
-      throw new Error(`the sign-in stopped with ${String(response.status)}: ${await response.text()}`);
+    if (location === null) throw new Error(`the sign-in stopped with ${response.status}: ${await response.text()}`);
     url = new URL(location, issuer).href;
     const code = url.startsWith(REDIRECT_URI) ? new URL(url).searchParams.get('code') : null;
     if (code !== null)
@@ -166,7 +165,7 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
       });
     if (url.startsWith(REDIRECT_URI)) throw new Error(`the sign-in was refused: ${url}`);
   }
-  throw new Error(`the sign-in did not end within ${String(STEPS_MAX)} steps`);
+  throw new Error(`the sign-in did not end within ${STEPS_MAX} steps`);
 }
 
 async function tokenFor(issuer: string, form: Record<string, string>): Promise<string> {

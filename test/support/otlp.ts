@@ -91,7 +91,7 @@ export function otlpSpan(index: number, attributes: OtlpObject = {}, over: OtlpO
   return {
     traceId: '5b8efff798038103d269b633813fc60c',
     spanId: (0xeee19b7ec3000000n + BigInt(index)).toString(16),
-    name: `span ${String(index)}`,
+    name: `span ${index}`,
     kind: 1,
     startTimeUnixNano: (now - 1_000_000_000n).toString(),
     endTimeUnixNano: now.toString(),

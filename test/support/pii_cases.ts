@@ -41,7 +41,7 @@ function caseOf(line: string): PiiCase {
   for (const match of line.matchAll(LABEL)) {
     const [whole, kind = '', labelled = ''] = match;
     text += line.slice(at, match.index);
-    labels.push(`${kind}:${String(text.length)}-${String(text.length + labelled.length)}`);
+    labels.push(`${kind}:${text.length}-${text.length + labelled.length}`);
     text += labelled;
     at = match.index + whole.length;
   }
@@ -53,7 +53,7 @@ export function scorePii(cases: readonly PiiCase[]): PiiScore[] {
   const redactor = new PiiRedactor({ kinds: PII_KINDS, custom: [], hash_key: null });
   const [found, missed, wrong] = [[], [], []] as [string[], string[], string[]];
   for (const { text, labels } of cases) {
-    const finds = redactor.findsIn(text).map(({ kind, start, end }) => `${kind}:${String(start)}-${String(end)}`);
+    const finds = redactor.findsIn(text).map(({ kind, start, end }) => `${kind}:${start}-${end}`);
     found.push(...finds.filter((find) => labels.includes(find)));
     wrong.push(...finds.filter((find) => !labels.includes(find)));
     missed.push(...labels.filter((label) => !finds.includes(label)));

@@ -131,7 +131,7 @@ function tickText(value: number): string {
   // Thousands are abbreviated from 10,000 on, so a tick of 5000 beside 20k stays unabbreviated.
   const [size, suffix] = letter === 'k' ? [1e3, 'k'] : [unit, letter];
   const short = Number((value / size).toPrecision(6));
-  return Math.abs(short) < 1e-4 && short !== 0 ? short.toExponential() : `${String(short)}${suffix}`;
+  return Math.abs(short) < 1e-4 && short !== 0 ? short.toExponential() : `${short}${suffix}`;
 }
 
 /** Returns a value that the axis can place, or NaN if it cannot. */
@@ -179,7 +179,7 @@ function legend(series: readonly Series[], pens: readonly Pen[]): { svg: string[
     const width = LEGEND_GAP + name.length * LETTER_WIDTH;
     if (x > PLOT.left && x + width > WIDTH) [x, line] = [PLOT.left, line + 1];
     const at = TITLE_HEIGHT + line * LEGEND_LINE + 10;
-    const entry = `<line x1="${rounded(x)}" y1="${String(at)}" x2="${rounded(x + 18)}" y2="${String(at)}" stroke="${pens[index]?.colour ?? ''}" stroke-width="2"${pens[index]?.dash ?? ''}/><text x="${rounded(x + 23)}" y="${String(at + 4)}">${escaped(name)}</text>`;
+    const entry = `<line x1="${rounded(x)}" y1="${at}" x2="${rounded(x + 18)}" y2="${at}" stroke="${pens[index]?.colour ?? ''}" stroke-width="2"${pens[index]?.dash ?? ''}/><text x="${rounded(x + 23)}" y="${at + 4}">${escaped(name)}</text>`;
     x += width;
     return entry;
   });
@@ -218,27 +218,27 @@ export function lineChart({ title, x_label, y_label, series, log_x = false, log_
     `<line x1="${rounded(x1)}" y1="${rounded(y1)}" x2="${rounded(x2)}" y2="${rounded(y2)}" stroke="#ddd"/>`;
   const xTicks = x.ticks.map((tick) => {
     const at = PLOT.left + x.place(tick) * (PLOT.right - PLOT.left);
-    return `${grid(at, top, at, bottom)}<text x="${rounded(at)}" y="${String(bottom + 17)}" text-anchor="middle">${tickText(tick)}</text>`;
+    return `${grid(at, top, at, bottom)}<text x="${rounded(at)}" y="${bottom + 17}" text-anchor="middle">${tickText(tick)}</text>`;
   });
   const yTicks = y.ticks.map((tick) => {
     const at = top + (1 - y.place(tick)) * PLOT.height;
-    return `${grid(PLOT.left, at, PLOT.right, at)}<text x="${String(PLOT.left - 7)}" y="${rounded(at + 4)}" text-anchor="end">${tickText(tick)}</text>`;
+    return `${grid(PLOT.left, at, PLOT.right, at)}<text x="${PLOT.left - 7}" y="${rounded(at + 4)}" text-anchor="end">${tickText(tick)}</text>`;
   });
   const lines = all.flatMap((one, index) =>
     strokes(one, x, y, top).flatMap((points) => strokeSvg(points, pens[index])),
   );
   const middle = top + PLOT.height / 2;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(WIDTH)} ${String(height)}" width="${String(WIDTH)}" height="${String(height)}" font-family="sans-serif" font-size="12" fill="#222">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12" fill="#222">`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
-    `<text x="${String(PLOT.left)}" y="20" font-size="15" font-weight="bold">${escaped(title)}</text>`,
+    `<text x="${PLOT.left}" y="20" font-size="15" font-weight="bold">${escaped(title)}</text>`,
     ...names.svg,
     ...xTicks,
     ...yTicks,
-    `<path d="M${String(PLOT.left)} ${String(top)}V${String(bottom)}H${String(PLOT.right)}" fill="none" stroke="#222"/>`,
+    `<path d="M${PLOT.left} ${top}V${bottom}H${PLOT.right}" fill="none" stroke="#222"/>`,
     ...lines,
-    `<text x="${String((PLOT.left + PLOT.right) / 2)}" y="${String(height - 10)}" text-anchor="middle">${escaped(x_label)}</text>`,
-    `<text x="16" y="${String(middle)}" text-anchor="middle" transform="rotate(-90 16 ${String(middle)})">${escaped(y_label)}</text>`,
+    `<text x="${(PLOT.left + PLOT.right) / 2}" y="${height - 10}" text-anchor="middle">${escaped(x_label)}</text>`,
+    `<text x="16" y="${middle}" text-anchor="middle" transform="rotate(-90 16 ${middle})">${escaped(y_label)}</text>`,
     '</svg>',
     '',
   ].join('\n');

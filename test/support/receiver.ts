@@ -81,7 +81,7 @@ export async function startReceiver(): Promise<Receiver> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${String(port)}`,
+    url: `http://127.0.0.1:${port}`,
     received,
     at: (path) => received.filter((one) => one.path === path),
     behave: (path, behaviour) => void behaviours.set(path, behaviour),
@@ -105,7 +105,7 @@ export function signersOf({ headers, body }: Received, secrets: readonly string[
     .map((part) => part.split('='));
   const t = Number(parts.find(([name]) => name === 't')?.[1]);
   if (Math.abs(nowMs / 1000 - t) > 300) return [];
-  const signed = Buffer.concat([Buffer.from(`${String(t)}.`), body]);
+  const signed = Buffer.concat([Buffer.from(`${t}.`), body]);
   return secrets.filter((secret) => {
     const hex = createHmac('sha256', secret).update(signed).digest('hex');
     return parts.some(([name, value]) => name === 'v1' && value === hex);

@@ -39,7 +39,7 @@ export async function startTestS3(): Promise<TestS3> {
   });
   const { port } = await server.run();
   const urlOf = (bucket: string): string =>
-    `s3://${bucket}/some/prefix?endpoint=http://127.0.0.1:${String(port)}&region=eu-central-1`;
+    `s3://${bucket}/some/prefix?endpoint=http://127.0.0.1:${port}&region=eu-central-1`;
   return {
     url: urlOf('cold'),
     noBucketUrl: urlOf('none'),

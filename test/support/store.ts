@@ -51,8 +51,7 @@ export async function openTestStore(): Promise<TestStore> {
       body: lines.join('\n'),
       timeoutMs: TIMEOUT_MS,
     });
-    if (written_rows < lines.length)
-      throw new Error(`landed ${String(written_rows)} of ${String(lines.length)} rows of ${spec.table}`);
+    if (written_rows < lines.length) throw new Error(`landed ${written_rows} of ${lines.length} rows of ${spec.table}`);
   };
   return {
     client,

@@ -40,7 +40,7 @@ export const say =
   ): UpstreamBehaviour =>
   (res, { body, index }) => {
     const completion = {
-      id: `chatcmpl-${String(index)}`,
+      id: `chatcmpl-${index}`,
       object: 'chat.completion',
       created: 1_700_000_000,
       model: body.model,
@@ -58,7 +58,7 @@ export const score = (value: number, reason = 'because'): UpstreamBehaviour =>
 export const fail =
   (status: number, headers: Record<string, string> = {}): UpstreamBehaviour =>
   (res) => {
-    const error = { message: `failing with ${String(status)}`, type: 'test', param: null, code: null };
+    const error = { message: `failing with ${status}`, type: 'test', param: null, code: null };
     res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ error }));
   };
 
@@ -119,7 +119,7 @@ export async function startUpstream(): Promise<TestUpstream> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${String(port)}/v1`,
+    url: `http://127.0.0.1:${port}/v1`,
     requests,
     behave: (...list) => {
       behaviours = list;

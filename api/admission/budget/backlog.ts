@@ -64,7 +64,7 @@ async function checkpointsOf({ log, partitions }: BacklogOptions): Promise<numbe
   const kv = await log.bucket('partitions');
   return Promise.all(
     Array.from({ length: partitions }, async (_, partition) => {
-      const entry = await kv.get(`partition.${String(partition)}`);
+      const entry = await kv.get(`partition.${partition}`);
       return entry?.operation === 'PUT' ? checkpointRecord.parse(entry.json()).checkpoint : 0;
     }),
   );

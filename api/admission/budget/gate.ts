@@ -56,7 +56,7 @@ const PASSES: BudgetVerdict = Object.freeze({ kind: 'passes' });
 const NEAR: BudgetVerdict = Object.freeze({ kind: 'near' });
 
 const keyOf = ({ org_id, period_start, scope, hard_limit }: Omit<Crossing, 'cost_pico_usd'>): string =>
-  `${org_id} ${String(period_start)} ${String(hard_limit)} ${scope}`;
+  `${org_id} ${period_start} ${hard_limit} ${scope}`;
 
 export class BudgetGate {
   readonly #deps: GateDeps;
@@ -166,7 +166,7 @@ export class BudgetGate {
     const retry_after = Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000));
     const headers = quotaHeaders(blocked);
     const whose = blocked.agent_id === null ? 'of the organization' : `of the agent ${blocked.agent_id}`;
-    const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
+    const what = `The hard limit ${whose} on ${blocked.resource} (${blocked.hard_limit}) is reached`;
     if (overage === null)
       return reject('rate_limited', `${what}. It applies until the next period starts.`, retry_after, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
@@ -175,7 +175,7 @@ export class BudgetGate {
       const near = view !== null && isNear(Number(budget), Number(spent), Number(view.burst.cost_pico_usd), view);
       return near ? NEAR : PASSES;
     }
-    const detail = `${what}, and the overage budget of ${String(overage)} USD is spent.`;
+    const detail = `${what}, and the overage budget of ${overage} USD is spent.`;
     return reject('payment_required', detail, retry_after, { headers });
   }
 

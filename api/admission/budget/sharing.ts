@@ -348,4 +348,4 @@ export class ReservationSharing {
   }
 }
 
-const keyOf = (sender: string, id: number): string => `${sender} ${String(id)}`;
+const keyOf = (sender: string, id: number): string => `${sender} ${id}`;

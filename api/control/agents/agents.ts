@@ -132,7 +132,7 @@ function checkBytes({ agents }: AgentsDeps, org_id: string, more: number): void 
 }
 
 function full(): ApiError {
-  const detail = `An organization has at most ${String(AGENTS_ORG_MAX)} agents with ${String(AGENTS_BYTES_ORG_MAX)} bytes of records`;
+  const detail = `An organization has at most ${AGENTS_ORG_MAX} agents with ${AGENTS_BYTES_ORG_MAX} bytes of records`;
   return new ApiError(
     'conflict',
     `${detail}. Archive agents that are no longer used: new agents replace archived ones.`,

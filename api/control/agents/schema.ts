@@ -22,7 +22,7 @@ const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'Framewo
 const metadata = z
   .record(z.string(), z.unknown())
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
-    error: `must be an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
+    error: `must be an object of at most ${METADATA_BYTES_MAX} bytes of JSON`,
   });
 
 export const agentParams = z.object({ org_id: z.string(), agent_id: z.string() });

@@ -96,7 +96,7 @@ export class RegisterTokens {
     const waitMs = Math.max(1000, oldest + KEPT_MS - this.#now());
     throw new ApiError(
       'rate_limited',
-      `An organization can create at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`,
+      `An organization can create at most ${TOKENS_ORG_MAX} register tokens in 48 hours.`,
       {
         headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
       },

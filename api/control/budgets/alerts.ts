@@ -68,10 +68,7 @@ export async function putAlerts(
 ): Promise<{ before: Alerts; after: Alerts & { secret?: string } }> {
   for (const [index, { percent }] of body.thresholds.entries()) {
     if (!(percent > 0 && percent < 100))
-      throw new ApiError(
-        'invalid_threshold',
-        `thresholds[${String(index)}].percent: must be a number above 0 and below 100`,
-      );
+      throw new ApiError('invalid_threshold', `thresholds[${index}].percent: must be a number above 0 and below 100`);
   }
   const webhook_url = body.webhook_url ?? null;
   const problem = webhook_url === null ? null : webhookUrlProblem(webhook_url, { development: deps.development });

@@ -161,7 +161,7 @@ export async function putAgentBudget(
     if (kept.length > AGENT_LIMITS_MAX)
       throw new ApiError(
         'invalid_request',
-        `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an organization can have limits of their own`,
+        `agent_id: at most ${AGENT_LIMITS_MAX} agents of an organization can have limits of their own`,
       );
     return { ...record, agents: Object.fromEntries(kept) };
   });
@@ -177,10 +177,7 @@ export async function putAgentBudget(
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {
   const { soft_limit = now.soft_limit, hard_limit = now.hard_limit } = given ?? {};
   if (soft_limit !== null && hard_limit !== null && soft_limit > hard_limit)
-    throw new ApiError(
-      'invalid_request',
-      `${field}.soft_limit: must be at most the hard limit (${String(hard_limit)})`,
-    );
+    throw new ApiError('invalid_request', `${field}.soft_limit: must be at most the hard limit (${hard_limit})`);
   return { soft_limit, hard_limit };
 }
 

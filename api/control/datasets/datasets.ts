@@ -76,8 +76,7 @@ export async function createDataset(
   }));
   const texts = items.map((item) => canonicalJson(item));
   const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
-  if (large >= 0)
-    throw new ApiError('invalid_request', `items[${String(large)}]: must have at most ${String(ITEM_BYTES_MAX)} bytes`);
+  if (large >= 0) throw new ApiError('invalid_request', `items[${large}]: must have at most ${ITEM_BYTES_MAX} bytes`);
   const digest = createHash('sha256')
     .update(`[${texts.join(',')}]`)
     .digest('hex');
@@ -128,13 +127,13 @@ function checkRoom(datasets: DatasetsDeps['datasets'], org_id: string, bytes: nu
   if (held.count >= DATASETS_MAX)
     throw new ApiError(
       'conflict',
-      `An organization has at most ${String(DATASETS_MAX)} datasets, counting each version. Delete one first.`,
+      `An organization has at most ${DATASETS_MAX} datasets, counting each version. Delete one first.`,
     );
   if (held.bytes + bytes > DATASETS_BYTES_MAX) {
-    const detail = `The datasets of an organization have at most ${String(DATASETS_BYTES_MAX)} bytes of items`;
+    const detail = `The datasets of an organization have at most ${DATASETS_BYTES_MAX} bytes of items`;
     throw new ApiError(
       'conflict',
-      `${detail}. They have ${String(held.bytes)} now, and this one has ${String(bytes)}. Delete one first.`,
+      `${detail}. They have ${held.bytes} now, and this one has ${bytes}. Delete one first.`,
     );
   }
 }

@@ -138,8 +138,7 @@ export class DatasetStore {
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {
       const entry = await this.#items.get(datasetPartKey(record, part));
-      if (entry?.operation !== 'PUT')
-        throw new Error(`part ${String(part)} of dataset ${record.dataset_id} is missing`);
+      if (entry?.operation !== 'PUT') throw new Error(`part ${part} of dataset ${record.dataset_id} is missing`);
       const first = record.parts[part] ?? 0;
       items.push(...parseDatasetPart(entry.string()).slice(Math.max(0, from - first), to - first));
     }

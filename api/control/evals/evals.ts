@@ -131,15 +131,15 @@ function checkRunning(own: readonly EvalRecord[], total: number): void {
   if (running.length >= RUNNING_MAX)
     throw new ApiError(
       'rate_limited',
-      `The organization has ${String(running.length)} running evals, the most that it can have.`,
+      `The organization has ${running.length} running evals, the most that it can have.`,
       {
         headers,
       },
     );
   const queued = running.reduce((sum, { progress }) => sum + progress.total, 0);
   if (queued + total <= RUNNING_TRACES_MAX) return;
-  const detail = `The running evals of an organization have at most ${String(RUNNING_TRACES_MAX)} traces and items; they have ${String(queued)}`;
-  throw new ApiError('rate_limited', `${detail}, and this one has ${String(total)}. Wait until one has ended.`, {
+  const detail = `The running evals of an organization have at most ${RUNNING_TRACES_MAX} traces and items; they have ${queued}`;
+  throw new ApiError('rate_limited', `${detail}, and this one has ${total}. Wait until one has ended.`, {
     headers,
   });
 }

@@ -123,7 +123,7 @@ export function checkOpenJobs({ records }: Pick<JobRecordsDeps, 'records'>, org_
   if (open.length >= OPEN_JOBS_MAX)
     throw new ApiError(
       'conflict',
-      `The organization has ${String(open.length)} jobs queued or running, the most that it can have. Wait until one ends.`,
+      `The organization has ${open.length} jobs queued or running, the most that it can have. Wait until one ends.`,
     );
 }
 

@@ -17,7 +17,7 @@ const repriceBody = z
   .object({
     org_id: z.string().min(1),
     since: instant.describe('Calls that began at or after this time'),
-    until: instant.describe(`Calls that began before this time, at most ${String(RANGE_DAYS_MAX)} days after since`),
+    until: instant.describe(`Calls that began before this time, at most ${RANGE_DAYS_MAX} days after since`),
     model: z
       .string()
       .min(1)
@@ -32,7 +32,7 @@ const repriceBody = z
       ctx.addIssue({
         code: 'custom',
         path: ['until'],
-        message: `must be a time at most ${String(RANGE_DAYS_MAX)} days after since`,
+        message: `must be a time at most ${RANGE_DAYS_MAX} days after since`,
       });
     if (Date.parse(since) < 0)
       ctx.addIssue({ code: 'custom', path: ['since'], message: 'must be a time from 1970 on' });

@@ -83,7 +83,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
   checkThreshold(record);
   const own = deps.judges.list(org_id);
   if (own.length >= JUDGES_ORG_MAX)
-    throw new ApiError('conflict', `The organization has ${String(JUDGES_ORG_MAX)} judges, the most that it can have.`);
+    throw new ApiError('conflict', `The organization has ${JUDGES_ORG_MAX} judges, the most that it can have.`);
   checkEnabled(own, record);
   checkBytes(own, record);
   await deps.judges.create(record);
@@ -215,7 +215,7 @@ function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | '
   if (off !== null)
     throw new ApiError(
       'invalid_request',
-      `threshold.${off}: must be a number on the judge's scale, from ${String(first)} to ${String(last)}`,
+      `threshold.${off}: must be a number on the judge's scale, from ${first} to ${last}`,
     );
 }
 
@@ -228,7 +228,7 @@ function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (others >= JUDGES_ENABLED_MAX)
     throw new ApiError(
       'conflict',
-      `The organization has ${String(JUDGES_ENABLED_MAX)} enabled judges, the most that it can have. Disable one first.`,
+      `The organization has ${JUDGES_ENABLED_MAX} enabled judges, the most that it can have. Disable one first.`,
     );
 }
 
@@ -243,11 +243,11 @@ function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (bytes > JUDGE_BYTES_MAX)
     throw new ApiError(
       'invalid_request',
-      `body: a judge must have at most ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
+      `body: a judge must have at most ${JUDGE_BYTES_MAX} bytes of JSON; this one has ${bytes}`,
     );
   const others = own.reduce((sum, one) => (one === before ? sum : sum + bytesOf(one)), 0);
   if (others + bytes <= JUDGES_BYTES_ORG_MAX) return;
-  const detail = `The judges of an organization have at most ${String(JUDGES_BYTES_ORG_MAX)} bytes; the others have ${String(others)}`;
+  const detail = `The judges of an organization have at most ${JUDGES_BYTES_ORG_MAX} bytes; the others have ${others}`;
   throw new ApiError('conflict', `${detail}. Shorten one first.`);
 }
 

@@ -43,7 +43,7 @@ export async function createGrant(
   if (foreign >= 0)
     throw new ApiError(
       'invalid_request',
-      `permissions[${String(foreign)}]: on a ${resource.type} must be ${grantable.join(', ')}`,
+      `permissions[${foreign}]: on a ${resource.type} must be ${grantable.join(', ')}`,
     );
   const expires = isoMillis(body.expires_at);
   if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');
@@ -63,7 +63,7 @@ export async function createGrant(
   try {
     await deps.grants.sweep(org_id);
     if (deps.grants.list(org_id).length >= GRANTS_MAX)
-      throw new ApiError('conflict', `The organization has ${String(GRANTS_MAX)} grants, the most that it can have.`);
+      throw new ApiError('conflict', `The organization has ${GRANTS_MAX} grants, the most that it can have.`);
     await deps.grants.create(grant);
   } catch (error) {
     throw error instanceof ApiError ? error : storeUnavailable(error);

@@ -52,7 +52,7 @@ export function invite(org: OrgRecord, { email, role, by, user_id, token_hash, n
   if (known === undefined && org.members.length >= MEMBERS_MAX)
     throw new ApiError(
       'conflict',
-      `The organization has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+      `The organization has ${MEMBERS_MAX} members and invites, the most that it can have.`,
     );
   const member: MemberRecord = {
     user_id: known?.user_id ?? user_id,
@@ -160,7 +160,7 @@ export function replaceOwner(org: OrgRecord, who: { user_id: string; email: stri
   if (others.length >= MEMBERS_MAX)
     throw new ApiError(
       'conflict',
-      `The organization has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+      `The organization has ${MEMBERS_MAX} members and invites, the most that it can have.`,
     );
   const changed = { ...org, members: [owner, ...others] };
   return former.user_id === who.user_id ? changed : withoutTransferOf(changed, former.user_id, 'from', now);
@@ -197,7 +197,7 @@ function checkHolds(org: OrgRecord, by: OrgCredential, role: Role): void {
   const now = asOf(org, by);
   const missing = permissionsMissing(role, (permission) => now !== null && may(now, permission));
   if (missing.length === 0) return;
-  const more = missing.length > SHOWN_MAX ? ` and ${String(missing.length - SHOWN_MAX)} more` : '';
+  const more = missing.length > SHOWN_MAX ? ` and ${missing.length - SHOWN_MAX} more` : '';
   const detail = `role: a caller can invite only to roles whose permissions it holds; for the role ${role} it lacks`;
   throw new ApiError('forbidden', `${detail} ${missing.slice(0, SHOWN_MAX).join(', ')}${more}.`);
 }

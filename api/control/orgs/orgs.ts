@@ -160,10 +160,7 @@ export async function createKey(
     );
   const created_by = makerOf(deps, org_id, maker);
   if (deps.keys.list(org_id).filter((key) => deps.keys.statusOf(key) !== 'revoked').length >= API_KEYS_ORG_MAX)
-    throw new ApiError(
-      'conflict',
-      `An organization has at most ${String(API_KEYS_ORG_MAX)} API keys. Revoke one first.`,
-    );
+    throw new ApiError('conflict', `An organization has at most ${API_KEYS_ORG_MAX} API keys. Revoke one first.`);
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
   const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now(), created_by });
   try {

@@ -13,7 +13,7 @@ export function checkPatterns({ custom }: PiiPolicyChange, at = ''): void {
     checkOwnPatterns((custom ?? []).map(({ pattern }) => pattern));
   } catch (error) {
     if (!(error instanceof UnusablePattern)) throw error;
-    throw new ApiError('invalid_request', `${at}custom[${String(error.index)}].pattern: ${error.message}`, {
+    throw new ApiError('invalid_request', `${at}custom[${error.index}].pattern: ${error.message}`, {
       cause: error,
     });
   }

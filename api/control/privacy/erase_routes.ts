@@ -17,7 +17,7 @@ const VALUE_CHARS_MAX = 1024;
 const eraseBody = z.strictObject({
   attribute: z
     .string()
-    .max(ATTRIBUTE_CHARS_MAX, { error: `must have at most ${String(ATTRIBUTE_CHARS_MAX)} characters` })
+    .max(ATTRIBUTE_CHARS_MAX, { error: `must have at most ${ATTRIBUTE_CHARS_MAX} characters` })
     .regex(/^(?!\s*$)\P{Cc}+$/u, {
       error: 'must be user_id, session_id, agent_id, trace_id or the name of an attribute',
     })
@@ -25,7 +25,7 @@ const eraseBody = z.strictObject({
   value: z
     .string()
     .min(1, { error: 'must have at least one character' })
-    .max(VALUE_CHARS_MAX, { error: `must have at most ${String(VALUE_CHARS_MAX)} characters` })
+    .max(VALUE_CHARS_MAX, { error: `must have at most ${VALUE_CHARS_MAX} characters` })
     .refine((value) => value.trim() !== '', { error: 'must contain more than white space' })
     .describe('The whole value as text. A number or boolean as it was sent'),
 });

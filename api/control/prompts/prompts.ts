@@ -132,10 +132,9 @@ function nextNumber(versions: readonly PromptRecord[]): string {
 
 function checkRoom(store: PromptStore, record: PromptRecord): void {
   const { prompts, versions, bytes } = store.sizes(record.org_id, record.name);
-  if (versions === 0 && prompts >= PROMPTS_ORG_MAX) throw full(`The organization has ${String(prompts)} prompts`);
-  if (versions >= VERSIONS_MAX) throw full(`${record.name} has ${String(versions)} versions`);
-  if (bytes + templateBytes(record) > ORG_BYTES_MAX)
-    throw full(`The organization's templates have ${String(bytes)} bytes`);
+  if (versions === 0 && prompts >= PROMPTS_ORG_MAX) throw full(`The organization has ${prompts} prompts`);
+  if (versions >= VERSIONS_MAX) throw full(`${record.name} has ${versions} versions`);
+  if (bytes + templateBytes(record) > ORG_BYTES_MAX) throw full(`The organization's templates have ${bytes} bytes`);
 }
 
 const full = (has: string) => new ApiError('conflict', `${has}, the most that it can have.`);

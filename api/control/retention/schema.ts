@@ -24,7 +24,7 @@ export const restoreBody = z
     trace_ids: z
       .array(z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, { error: 'must be the id of a trace' }))
       .min(1, { error: 'must have at least one id; leave it out for every trace of the days' })
-      .max(TRACE_IDS_MAX, { error: `must have at most ${String(TRACE_IDS_MAX)} ids` })
+      .max(TRACE_IDS_MAX, { error: `must have at most ${TRACE_IDS_MAX} ids` })
       .optional()
       .describe('Only these traces'),
   })

@@ -35,7 +35,7 @@ function beginSessionRoute({ orgsOf, secure, now }: SessionDeps): Route {
     path: PATH,
     operation_id: 'beginSession',
     summary: 'Start a session',
-    description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token of the request. The session ends with the token, or after ${String(ENDLESS_S_MAX / 3600)} hours if the token has no expiry. A request that changes something with the cookie needs Sec-Fetch-Site: same-origin, an Origin of this service, or X-Requested-With.`,
+    description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token of the request. The session ends with the token, or after ${ENDLESS_S_MAX / 3600} hours if the token has no expiry. A request that changes something with the cookie needs Sec-Fetch-Site: same-origin, an Origin of this service, or X-Requested-With.`,
     tag: TAG,
     audit: null,
     status: 201,

@@ -67,7 +67,7 @@ export async function createWebhook(
   if (deps.store.count(org_id) >= ENDPOINTS_ORG_MAX)
     throw new ApiError(
       'conflict',
-      `The organization has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, the most that it can have. Delete one first.`,
+      `The organization has ${ENDPOINTS_ORG_MAX} webhook endpoints, the most that it can have. Delete one first.`,
     );
   const secret = body.secret ?? newSecret();
   const webhook_id = newId('wh_');
@@ -219,7 +219,7 @@ export async function replayLetters(
 async function replay(deps: WebhooksDeps, stored: StoredLetter): Promise<void> {
   const { event_id, event, org_id, target_kind, target_id, body, created_at } = stored.letter;
   const delivery = freshDelivery({ event_id, event, org_id, target_kind, target_id, body, created_at });
-  await publishDelivery(deps.log, delivery, `replay:${String(stored.revision)}`);
+  await publishDelivery(deps.log, delivery, `replay:${stored.revision}`);
   await deps.deadLetters.remove(stored);
 }
 

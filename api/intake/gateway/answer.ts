@@ -159,7 +159,7 @@ export class AnswerReader {
     if (typeof error?.['message'] === 'string' && error['message'] !== '')
       return error['message'].slice(0, ERROR_CHARS_MAX);
     if (error !== null) return 'The upstream answered with an error without a message.';
-    if (status < 200 || status >= 300) return `The upstream answered with status ${String(status)}.`;
+    if (status < 200 || status >= 300) return `The upstream answered with status ${status}.`;
     if (isHtml) return 'The upstream answered with a page of HTML.';
     // An answer that was too long to keep, or is compressed, is not judged.
     if (response === null && isPlain && !this.#cut)

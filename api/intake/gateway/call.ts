@@ -79,7 +79,7 @@ function idIn(headers: IncomingHttpHeaders, name: string): string | null {
 function labelIn(headers: IncomingHttpHeaders, name: string): string | null {
   const text = textIn(headers, name);
   if (text !== null && text.length > LABEL_LENGTH_MAX)
-    throw new ApiError('invalid_request', `${name}: must be at most ${String(LABEL_LENGTH_MAX)} characters`);
+    throw new ApiError('invalid_request', `${name}: must be at most ${LABEL_LENGTH_MAX} characters`);
   return text;
 }
 
@@ -90,10 +90,7 @@ function tagsIn(headers: IncomingHttpHeaders): string[] {
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '');
   if (tags.length > TAGS_MAX || tags.some((tag) => tag.length > TAG_LENGTH_MAX))
-    throw new ApiError(
-      'invalid_request',
-      `${name}: must be at most ${String(TAGS_MAX)} tags of ${String(TAG_LENGTH_MAX)} characters`,
-    );
+    throw new ApiError('invalid_request', `${name}: must be at most ${TAGS_MAX} tags of ${TAG_LENGTH_MAX} characters`);
   return tags;
 }
 
@@ -163,7 +160,7 @@ export function checkModelPath(path: string): void {
   if (model === null || model.length > MODEL_ID_LENGTH_MAX || !MODEL_ID.test(model))
     throw new ApiError(
       'invalid_request',
-      `model: must be 1 to ${String(MODEL_ID_LENGTH_MAX)} letters, digits and . _ : @ + ~ -, in parts divided by / of which none is only dots`,
+      `model: must be 1 to ${MODEL_ID_LENGTH_MAX} letters, digits and . _ : @ + ~ -, in parts divided by / of which none is only dots`,
     );
 }
 

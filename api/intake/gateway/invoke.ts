@@ -125,7 +125,7 @@ async function converse(invocation: Invocation): Promise<Ended> {
     const status = begun.answer.statusCode ?? 0;
     if (isBusy(status) && !isLast) {
       begun.request.destroy();
-      tried.push(`${target.base_url.origin}: ${String(status)}`);
+      tried.push(`${target.base_url.origin}: ${status}`);
       continue;
     }
     const { ending, toCaller, fromUpstream, reader } = await passOn(invocation, target, begun);

@@ -106,7 +106,7 @@ export class AckInbox implements LogPort {
 /** Returns what a JetStream acknowledgement says. */
 export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | PublishFailure {
   if (message.data.length === 0)
-    return { kind: 'failed', detail: `no stream stored the message (${String(message.headers?.code ?? 0)})` };
+    return { kind: 'failed', detail: `no stream stored the message (${message.headers?.code ?? 0})` };
   let ack: unknown;
   try {
     ack = JSON.parse(message.string());

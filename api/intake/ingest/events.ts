@@ -46,13 +46,13 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
   const events: OutgoingEvent[] = [];
   const ids: EventIds[] = [];
   split.events.forEach((value, index) => {
-    const where = split.batch ? `events[${String(index)}]` : '';
+    const where = split.batch ? `events[${index}]` : '';
     const checked = checkEvent(source.format, value);
     if (!checked.ok) throw decodeFailed(fieldOf(where, checked.path), checked.message);
     const times = checkTimes(checked.value, source.received_at);
     if (!times.ok) throw decodeFailed(fieldOf(where, times.path), times.message);
     if (deeperThan(checked.value, DEPTH_MAX))
-      throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${String(DEPTH_MAX)} levels`);
+      throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${DEPTH_MAX} levels`);
     const text = JSON.stringify(checked.value);
     if (text.length > SURELY_FITS_LENGTH && Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) {
       throw new ApiError('payload_too_large', `${fieldOf(where, '')}: is too large as compact JSON`);

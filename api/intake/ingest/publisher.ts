@@ -152,7 +152,7 @@ export class Publisher {
 
   #lane(partition: number): Lane {
     const lane = this.#lanes[partition];
-    if (lane === undefined) throw new Error(`partition ${String(partition)} of ${String(this.#lanes.length)}`);
+    if (lane === undefined) throw new Error(`partition ${partition} of ${this.#lanes.length}`);
     return lane;
   }
 

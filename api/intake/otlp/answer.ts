@@ -39,7 +39,7 @@ export function sendAccepted(
       ? null
       : {
           rejectedSpans: rejected,
-          errorMessage: `${String(rejected)} of ${String(rejected + events.length)} spans were rejected. ${reasons.join('; ')}`,
+          errorMessage: `${rejected} of ${rejected + events.length} spans were rejected. ${reasons.join('; ')}`,
         };
   if (encoding === 'protobuf') sendProtobuf(res, 200, request_id, encodeResponse(partial));
   // OTLP writes 64-bit numbers as strings in JSON.

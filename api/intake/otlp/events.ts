@@ -60,7 +60,7 @@ export function readExport(body: Buffer, source: ExportSource): ReadExport {
   let groups = 0;
   try {
     for (const group of source.encoding === 'protobuf' ? readProtobuf(body) : readJson(body)) {
-      if (++groups > GROUPS_MAX) throw tooLarge(`more than ${String(GROUPS_MAX)} resources and scopes`);
+      if (++groups > GROUPS_MAX) throw tooLarge(`more than ${GROUPS_MAX} resources and scopes`);
       readGroup(group, source, into);
     }
   } catch (error) {
@@ -86,14 +86,14 @@ interface Into {
 function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, into: Into): void {
   let prefix = '';
   for (const read of spans) {
-    if (++into.spans > SPANS_MAX) throw tooLarge(`more than ${String(SPANS_MAX)} spans`);
+    if (++into.spans > SPANS_MAX) throw tooLarge(`more than ${SPANS_MAX} spans`);
     if (prefix === '')
       prefix = `{"resource":${groupText(resource)},"scope":${scope === null ? '{}' : groupText(scope)},"span":`;
     try {
       const event = eventOf(read(), prefix, source);
       into.bytes += event.bytes;
       if (into.bytes > EVENTS_BYTES_MAX)
-        throw tooLarge(`more than ${String(EVENTS_BYTES_MAX)} bytes, resource and scope counted for every span`);
+        throw tooLarge(`more than ${EVENTS_BYTES_MAX} bytes, resource and scope counted for every span`);
       const refusal = source.grow(event.bytes);
       if (refusal !== null) throw refusal;
       into.out.events.push(event);
@@ -101,7 +101,7 @@ function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, 
       if (!(error instanceof SpanRejected)) throw error;
       into.out.rejected++;
       if (into.out.reasons.length < REASONS_MAX)
-        into.out.reasons.push(`span ${String(into.spans - 1)}: ${error.message}`.slice(0, REASON_LENGTH_MAX));
+        into.out.reasons.push(`span ${into.spans - 1}: ${error.message}`.slice(0, REASON_LENGTH_MAX));
     }
   }
 }

@@ -57,7 +57,7 @@ const ZEROS = /^0*$/;
  * @throws SpanRejected
  */
 export function idOf(hex: string, bytes: number, where: string): string {
-  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRejected(`${where}: must be ${String(bytes)} bytes`);
+  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRejected(`${where}: must be ${bytes} bytes`);
   if (ZEROS.test(hex)) throw new SpanRejected(`${where}: must not be all zeros`);
   return hex;
 }

@@ -33,7 +33,7 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
   const body = parsed(bytes);
   if (!isFields(body)) throw new InvalidExport('it is not a JSON object');
   for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
-    const where = `resourceSpans[${String(r)}]`;
+    const where = `resourceSpans[${r}]`;
     const resource = objectOf(group['resource'], `${where}.resource`);
     const ofResource = {
       attributes: jsonAttributes(resource['attributes'], `${where}.resource.attributes`),
@@ -45,8 +45,8 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
     };
     yield { resource: ofResource, scope: null, spans: [] };
     for (const [s, inScope] of objects(group['scopeSpans'], `${where}.scopeSpans`)) {
-      const scope = scopeOf(inScope, `${where}.scopeSpans[${String(s)}]`);
-      const spans = jsonList(inScope['spans'], `${where}.scopeSpans[${String(s)}].spans`);
+      const scope = scopeOf(inScope, `${where}.scopeSpans[${s}]`);
+      const spans = jsonList(inScope['spans'], `${where}.scopeSpans[${s}].spans`);
       yield { resource: ofResource, scope, spans: readers(spans) };
     }
   }
@@ -75,8 +75,7 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
 }
 
 function* objects(value: unknown, where: string): Generator<[number, Fields]> {
-  for (const [index, item] of jsonList(value, where).entries())
-    yield [index, objectOf(item, `${where}[${String(index)}]`)];
+  for (const [index, item] of jsonList(value, where).entries()) yield [index, objectOf(item, `${where}[${index}]`)];
 }
 
 function objectOf(value: unknown, where: string): Fields {

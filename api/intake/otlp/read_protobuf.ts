@@ -70,7 +70,7 @@ function decoded<T>(decode: () => T): T {
 
 function readSpan(bytes: Uint8Array): ReadSpan {
   if (decoded(() => hasMoreFields(bytes, SPAN_FIELDS_MAX)))
-    throw new SpanRejected(`may hold at most ${String(ITEMS_MAX)} attributes, events and links each`);
+    throw new SpanRejected(`may hold at most ${ITEMS_MAX} attributes, events and links each`);
   const span = decoded(() => decodeSpan(bytes));
   return {
     trace_id: idOf(hexOf(span.traceId), 16, 'traceId'),

@@ -37,13 +37,11 @@ export function isFields(value: unknown): value is Fields {
 const emptyMap = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>;
 
 function checkCount(count: number, where: string): void {
-  if (count > ITEMS_MAX)
-    throw new SpanRejected(`${where}: may hold at most ${String(ITEMS_MAX)}, got ${String(count)}`);
+  if (count > ITEMS_MAX) throw new SpanRejected(`${where}: may hold at most ${ITEMS_MAX}, got ${count}`);
 }
 
 function checkDepth(depth: number, where: string): void {
-  if (depth > VALUE_DEPTH_MAX)
-    throw new SpanRejected(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
+  if (depth > VALUE_DEPTH_MAX) throw new SpanRejected(`${where}: is nested deeper than ${VALUE_DEPTH_MAX} levels`);
 }
 
 /**

@@ -34,7 +34,7 @@ export async function createAnalyst(
   if (there.some((record) => record.name === name))
     throw new ApiError('conflict', `name: the organization already has an analyst ${name}`);
   if (there.length >= ANALYSTS_MAX)
-    throw new ApiError('conflict', `An organization has at most ${String(ANALYSTS_MAX)} analysts. Delete one first.`);
+    throw new ApiError('conflict', `An organization has at most ${ANALYSTS_MAX} analysts. Delete one first.`);
   const confined = await deps.confinement.ensure();
   if (typeof confined === 'string')
     throw new ApiError(

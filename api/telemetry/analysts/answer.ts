@@ -35,7 +35,7 @@ export function sendRefusal(
   { code, type, message }: Refusal,
   headers: Record<string, string> = {},
 ): void {
-  const body = `Code: ${String(code)}. DB::Exception: ${message}. (${type}) (version 1.0 (Millrace))\n`;
+  const body = `Code: ${code}. DB::Exception: ${message}. (${type}) (version 1.0 (Millrace))\n`;
   res.writeHead(statusOf({ code }), {
     'Content-Type': 'text/plain; charset=UTF-8',
     'Content-Length': Buffer.byteLength(body),

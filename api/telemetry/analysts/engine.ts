@@ -84,8 +84,7 @@ export class AnalystEngine {
     let bytes = 0;
     res.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > AST_BYTES_MAX)
-        res.destroy(new Error(`the engine's answer is larger than ${String(AST_BYTES_MAX)} bytes`));
+      if (bytes > AST_BYTES_MAX) res.destroy(new Error(`the engine's answer is larger than ${AST_BYTES_MAX} bytes`));
     });
     const text = await readText(res);
     const code = Number(headerOf(res, 'x-clickhouse-exception-code') ?? 0);

@@ -222,10 +222,10 @@ async function fail(
   let refused: Refusal;
   if (thrown instanceof Refused) refused = thrown.refusal;
   else if (time?.aborted === true)
-    refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`);
+    refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${ORG_SECONDS_MAX} seconds`);
   else if (cut?.aborted === true) refused = refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away');
   else if (thrown instanceof ApiError && thrown.code === 'payload_too_large')
-    refused = refusal(223, 'QUERY_IS_TOO_LARGE', `The query is larger than ${String(QUERY_BYTES_MAX)} bytes`);
+    refused = refusal(223, 'QUERY_IS_TOO_LARGE', `The query is larger than ${QUERY_BYTES_MAX} bytes`);
   else if (thrown instanceof ApiError || thrown instanceof MalformedBody)
     refused = refusal(36, 'BAD_ARGUMENTS', thrown.message.replace(/\.$/, ''));
   else {

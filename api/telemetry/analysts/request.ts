@@ -65,7 +65,7 @@ export function readAsked(headers: IncomingHttpHeaders, given: URLSearchParams, 
     else if (name === 'max_execution_time') {
       const asked = Number(value);
       if (!(asked > 0 && asked <= ORG_SECONDS_MAX))
-        return fixed(name, `must be more than 0 and up to ${String(ORG_SECONDS_MAX)} seconds`);
+        return fixed(name, `must be more than 0 and up to ${ORG_SECONDS_MAX} seconds`);
       seconds = Math.max(1, Math.min(ENGINE_SECONDS_MAX, Math.ceil(asked)));
     } else if (PARAMETER.test(name) || Object.hasOwn(ORG_CHANGEABLE, name)) params.set(name, value);
     else if (SWITCHES.has(name)) params.set(name, value === '1' || value === 'true' ? '1' : '0');

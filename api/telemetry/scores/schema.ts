@@ -9,7 +9,7 @@ const traceId = z
   .string()
   .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/, { error: 'must be a trace id: 1 to 128 of letters, digits, _ . : -' });
 const value = z.union([z.number(), z.boolean(), z.string().min(1).max(CATEGORY_CHARS_MAX)], {
-  error: `must be a number, true or false, or a category of 1 to ${String(CATEGORY_CHARS_MAX)} characters`,
+  error: `must be a number, true or false, or a category of 1 to ${CATEGORY_CHARS_MAX} characters`,
 });
 
 export const scoreBody = z.strictObject({

@@ -21,7 +21,7 @@ export const searchQuery = z.object({
     .transform(queryWords)
     .refine((words) => words.length > 0, { error: 'holds no word to look for' })
     .refine((words) => words.length <= QUERY_WORDS_MAX, {
-      error: `must have at most ${String(QUERY_WORDS_MAX)} different words`,
+      error: `must have at most ${QUERY_WORDS_MAX} different words`,
     })
     .meta({
       type: 'string',

@@ -205,8 +205,7 @@ function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number):
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
 }
 
-const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string =>
-  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_seq}:${log_index}:${log_sub}`;
 
 function hitOf({ span_id, trace_id, prompt, response, model, score }: ScoredRow): SearchHit {
   return { span_id, trace_id, prompt, response, model, score };

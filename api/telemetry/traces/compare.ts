@@ -116,7 +116,7 @@ async function readTexts(clickhouse: ClickHouse, place: TraceRange, signal: Abor
     if (!isTooLarge(error)) throw error;
     throw new ApiError(
       'invalid_request',
-      `fields: the texts of ${place.trace_id} have more than ${String(TEXT_BYTES_MAX)} bytes`,
+      `fields: the texts of ${place.trace_id} have more than ${TEXT_BYTES_MAX} bytes`,
     );
   });
   const spans = rows.map((row) => ({ ...row, texts: texts.get(placeKey(row)) }));

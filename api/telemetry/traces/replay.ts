@@ -78,7 +78,7 @@ export async function replayTrace(
 }
 
 function tooManyReplays(): ApiError {
-  const detail = `This organization has ${String(REPLAYS_ORG_MAX)} replays with commit in progress. Retry after the number of seconds in Retry-After.`;
+  const detail = `This organization has ${REPLAYS_ORG_MAX} replays with commit in progress. Retry after the number of seconds in Retry-After.`;
   return new ApiError('rate_limited', detail, { headers: { 'Retry-After': '1' } });
 }
 
@@ -87,10 +87,7 @@ async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal
   const total = rows[0]?.total ?? 0;
   if (total === 0) throw traceNotFound();
   if (total > SPANS_MAX)
-    throw new ApiError(
-      'replay_failed',
-      `The trace has ${String(total)} spans; a replay takes at most ${String(SPANS_MAX)}.`,
-    );
+    throw new ApiError('replay_failed', `The trace has ${total} spans; a replay takes at most ${SPANS_MAX}.`);
   const calls = rows.filter(({ kind }) => kind === 'llm');
   const texts = await readTexts(clickhouse, range, calls, signal);
   return rows.map((row) => {
@@ -111,10 +108,7 @@ async function readTexts(
     return await textsOf(clickhouse, range, calls, { signal, bytesMax: TEXT_BYTES_MAX });
   } catch (error) {
     if (!isTooLarge(error)) throw error;
-    throw new ApiError(
-      'replay_failed',
-      `The prompts and responses of the trace exceed ${String(TEXT_BYTES_MAX)} bytes.`,
-    );
+    throw new ApiError('replay_failed', `The prompts and responses of the trace exceed ${TEXT_BYTES_MAX} bytes.`);
   }
 }
 

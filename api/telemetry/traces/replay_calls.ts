@@ -51,7 +51,7 @@ export async function makeCalls(
       if (bytes > bounds.answerBytes)
         throw new ApiError(
           'replay_failed',
-          `The answers of the models exceed ${String(bounds.answerBytes)} bytes. Nothing was stored.`,
+          `The answers of the models exceed ${bounds.answerBytes} bytes. Nothing was stored.`,
         );
       answers[i] = answer;
     }
@@ -68,7 +68,7 @@ export async function makeCalls(
   if (!late.aborted) throw failed.signal.reason;
   throw new ApiError(
     'upstream_unavailable',
-    `The models took longer than ${String(bounds.replayMs / 1000)} s to answer. Nothing was stored.`,
+    `The models took longer than ${bounds.replayMs / 1000} s to answer. Nothing was stored.`,
   );
 }
 

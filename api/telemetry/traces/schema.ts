@@ -22,7 +22,7 @@ const searchParam = z
   .transform((text) => (text.trim() === '' ? undefined : parseSearch(text)))
   .refine((search) => search !== null, { error: 'holds no word to look for' })
   .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, {
-    error: `must have at most ${String(SEARCH_WORDS_MAX)} different words`,
+    error: `must have at most ${SEARCH_WORDS_MAX} different words`,
   })
   .meta({
     type: 'string',

@@ -35,8 +35,7 @@ interface Place {
   log_sub: number;
 }
 
-export const placeKey = ({ log_seq, log_index, log_sub }: Place): string =>
-  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+export const placeKey = ({ log_seq, log_index, log_sub }: Place): string => `${log_seq}:${log_index}:${log_sub}`;
 
 /** Serves GET /v1/traces/{trace_id}/tree. */
 export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {

@@ -202,9 +202,9 @@ function orgProfile(memoryBytes: number): string {
   const settings = [
     ...Object.entries(orgSettings(memoryBytes)),
     ...free.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value] as const])),
-  ].map(([name, value]) => `<${name}>${String(value)}</${name}>`);
+  ].map(([name, value]) => `<${name}>${value}</${name}>`);
   const constraints = free.map(([name, { min, max }]) => {
-    const bounds = `${min === undefined ? '' : `<min>${String(min)}</min>`}${max === undefined ? '' : `<max>${String(max)}</max>`}`;
+    const bounds = `${min === undefined ? '' : `<min>${min}</min>`}${max === undefined ? '' : `<max>${max}</max>`}`;
     return `<${name}>${bounds}<changeable_in_readonly/></${name}>`;
   });
   return `${settings.join('')}<constraints>${constraints.join('')}</constraints>`;

@@ -16,7 +16,7 @@ export function lowerPriority(pid: number | undefined, nice: number): void {
     // Linux may divide CPU time by session first and apply nice values only within one; this file
     // holds the value of the whole session.
     () => {
-      writeFileSync(`/proc/${String(pid)}/autogroup`, String(nice));
+      writeFileSync(`/proc/${pid}/autogroup`, String(nice));
     },
   ];
   for (const set of tries) {

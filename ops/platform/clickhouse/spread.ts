@@ -25,7 +25,7 @@ export function isUnjournaledExt4(folder: string): boolean {
   const major = (Math.floor(dev / 2 ** 32) & 0xfffff000) | (Math.floor(dev / 256) & 0xfff);
   const minor = (Math.floor(dev / 4096) & 0xffffff00) | (dev & 0xff);
   try {
-    const device = path.basename(readlinkSync(`/sys/dev/block/${String(major)}:${String(minor)}`));
+    const device = path.basename(readlinkSync(`/sys/dev/block/${major}:${minor}`));
     // Without the journal driver there is no journal.
     const journals = existsSync('/proc/fs/jbd2') ? readdirSync('/proc/fs/jbd2') : [];
     return existsSync(`/proc/fs/ext4/${device}`) && !journals.some((journal) => journal.startsWith(`${device}-`));

@@ -133,7 +133,7 @@ export function parseRoutes(text: string, keys: Readonly<Record<string, string |
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const place = (issue?.path ?? [])
-      .map((part) => (typeof part === 'number' ? `[${String(part)}]` : `.${String(part)}`))
+      .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
       .join('');
     throw new RoutesError(`SERVICE_GATEWAY_ROUTES: ${place.replace(/^\./, '')}: ${issue?.message ?? 'is not valid'}`);
   }

@@ -175,7 +175,7 @@ async function tryOnce(
       throw signal.reason;
     }
     const failure = timeout.aborted
-      ? new UpstreamFailed('unavailable', `the upstream did not answer within ${String(timeoutMs)} ms`, {
+      ? new UpstreamFailed('unavailable', `the upstream did not answer within ${timeoutMs} ms`, {
           cause: error,
         })
       : failureOf(error);
@@ -226,19 +226,15 @@ function failureOf(error: unknown): UpstreamFailed {
   // The upstream's own text is about the operator's key, and this message goes to the organization
   // whose traces are judged.
   if (status === 401 || status === 403)
-    return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, {
+    return new UpstreamFailed('refused', `the upstream refuses the key of this service (${status})`, {
       status,
       cause: error,
     });
   if (status >= 300 && status < 400)
-    return new UpstreamFailed(
-      'refused',
-      `the upstream answered with a redirect (${String(status)}), which is not followed`,
-      {
-        status,
-        cause: error,
-      },
-    );
+    return new UpstreamFailed('refused', `the upstream answered with a redirect (${status}), which is not followed`, {
+      status,
+      cause: error,
+    });
   const later = status === 408 || status === 429 || status >= 500;
   const retryAfterMs = error instanceof APIError ? retryAfter(error.headers as Headers | undefined) : null;
   return new UpstreamFailed(later ? 'unavailable' : 'refused', `the upstream answered ${message}`, {
@@ -290,9 +286,7 @@ const boundedFetch: typeof fetch = async (input, init) => {
       transform(chunk, controller) {
         bytes += chunk.byteLength;
         if (bytes > ANSWER_BYTES_MAX)
-          controller.error(
-            new UpstreamFailed('refused', `the upstream's answer exceeds ${String(ANSWER_BYTES_MAX)} bytes`),
-          );
+          controller.error(new UpstreamFailed('refused', `the upstream's answer exceeds ${ANSWER_BYTES_MAX} bytes`));
         else controller.enqueue(chunk);
       },
     }),

@@ -135,7 +135,7 @@ async function makeStream(jsm: JetStreamManager, config: Partial<StreamConfig> &
   for (const field of ['max_bytes', 'discard', 'compression'] as const) {
     if (config[field] !== undefined && info.config[field] !== config[field])
       throw new Error(
-        `nats-server kept ${name}.${field} = ${String(info.config[field])}, not ${String(config[field])}; it needs to be 2.10 or newer`,
+        `nats-server kept ${name}.${field} = ${String(info.config[field])}, not ${config[field]}; it needs to be 2.10 or newer`,
       );
   }
 }

@@ -92,7 +92,7 @@ export class S3Store implements ObjectStore {
         new GetObjectCommand({
           Bucket: this.#bucket,
           Key: this.#prefix + key,
-          ...(range === undefined ? {} : { Range: `bytes=${String(range.from)}-${String(range.until - 1)}` }),
+          ...(range === undefined ? {} : { Range: `bytes=${range.from}-${range.until - 1}` }),
         }),
         { abortSignal: signal },
       );
@@ -181,5 +181,5 @@ function reasonOf(error: unknown, status: number): string {
   if (!(error instanceof Error)) return String(error);
   const said =
     error.message === '' || error.message === 'UnknownError' ? error.name : `${error.name}: ${error.message}`;
-  return status === 0 ? said : `${said} (status ${String(status)})`;
+  return status === 0 ? said : `${said} (status ${status})`;
 }

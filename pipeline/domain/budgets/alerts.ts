@@ -137,7 +137,7 @@ export function projectionOf(amount: number, period: Period, now: number): numbe
 }
 
 const keyOf = (cause: AlertCause, { resource, percent, severity }: AlertThreshold): string =>
-  `${cause}:${resource}:${String(percent)}:${severity}`;
+  `${cause}:${resource}:${percent}:${severity}`;
 
 function thresholds(
   { record }: BudgetNow,
@@ -180,7 +180,7 @@ function crossings(resource: ResourceName, agent_id: string | null, amount: numb
   if (limits.soft_limit !== null && amount >= limits.soft_limit)
     due.push({
       ...common,
-      key: `soft:${scope}:${String(limits.soft_limit)}`,
+      key: `soft:${scope}:${limits.soft_limit}`,
       kind: 'soft',
       percent: percentageOf(limits.soft_limit, limits),
       severity: 'warning',

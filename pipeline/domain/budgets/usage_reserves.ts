@@ -108,7 +108,7 @@ interface Slot {
 }
 
 /** Key of hour and agent; the slot belongs to one partition. */
-const keyOf = ({ hour, agent_id }: Pick<AskedUse, 'hour' | 'agent_id'>): string => `${String(hour)} ${agent_id}`;
+const keyOf = ({ hour, agent_id }: Pick<AskedUse, 'hour' | 'agent_id'>): string => `${hour} ${agent_id}`;
 
 export class ReservationQueue {
   /** By partition: JetStream sequence up to which it has landed. */

@@ -75,7 +75,7 @@ export function compileSchema(schema: unknown): CompiledSchema {
     throw new SchemaError('must be a JSON schema: an object');
   const { length } = JSON.stringify(schema);
   if (length > SCHEMA_CHARS_MAX)
-    throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
+    throw new SchemaError(`must be a JSON schema of at most ${SCHEMA_CHARS_MAX} characters`);
   checkNodes(schema as Record<string, unknown>);
   const ajv = dialectOf(schema);
   // An id would only serve references, which are rejected.
@@ -157,7 +157,7 @@ function linearRegExp(patterns: { size: number; count: number }): RegExpEngine {
     patterns.count += 1;
     if (patterns.size > SCHEMA_PROGRAM_MAX)
       throw new SchemaError(
-        `the patterns of the schema have more than ${String(SCHEMA_PROGRAM_MAX)} instructions together. Use smaller counts in {}, + or *, or fewer patterns`,
+        `the patterns of the schema have more than ${SCHEMA_PROGRAM_MAX} instructions together. Use smaller counts in {}, + or *, or fewer patterns`,
       );
     return new NamedPattern(pattern, compiled.test);
   };
@@ -170,9 +170,8 @@ function checkNodes(schema: Record<string, unknown>): void {
     if (typeof value !== 'object' || value === null) return;
     nodes += 1;
     if (nodes > SCHEMA_NODES_MAX)
-      throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_NODES_MAX)} objects and lists`);
-    if (depth > SCHEMA_DEPTH_MAX)
-      throw new SchemaError(`must be a JSON schema of at most ${String(SCHEMA_DEPTH_MAX)} levels`);
+      throw new SchemaError(`must be a JSON schema of at most ${SCHEMA_NODES_MAX} objects and lists`);
+    if (depth > SCHEMA_DEPTH_MAX) throw new SchemaError(`must be a JSON schema of at most ${SCHEMA_DEPTH_MAX} levels`);
     for (const [key, inner] of Object.entries(value)) {
       if (holds === 'keywords' && !Array.isArray(value)) {
         if (REFUSED.has(key) && inner !== false) throw new SchemaError(`${key} is not taken in the schema of a judge`);

@@ -136,7 +136,7 @@ const FENCE = '```';
  * unusable, as it may come from the judged text.
  */
 export function readJudgement(answer: string, rubric: JudgeRubric | null): Judgement {
-  if (answer.length > ANSWER_CHARS_MAX) return { problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters` };
+  if (answer.length > ANSWER_CHARS_MAX) return { problem: `it has more than ${ANSWER_CHARS_MAX} characters` };
   let value: unknown;
   try {
     value = JSON.parse(unfenced(answer));
@@ -147,8 +147,7 @@ export function readJudgement(answer: string, rubric: JudgeRubric | null): Judge
   const { score, reason } = value as { score?: unknown; reason?: unknown };
   const number = typeof score === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(score) ? Number(score) : score;
   if (typeof number !== 'number' || !Number.isFinite(number)) return { problem: 'its score is no number' };
-  if (!isOnScale(number, rubric))
-    return { problem: `its score ${String(number)} is not on the scale (${scaleText(rubric)})` };
+  if (!isOnScale(number, rubric)) return { problem: `its score ${number} is not on the scale (${scaleText(rubric)})` };
   return { score: number, reason: typeof reason === 'string' ? reason.toWellFormed().slice(0, REASON_CHARS_MAX) : '' };
 }
 
@@ -243,4 +242,4 @@ function cut(text: string): string {
 const cutNote = (text: string): string =>
   text.length <= JUDGED_CHARS_MAX
     ? ''
-    : `\n(The text above has ${String(text.length)} characters; ${String(text.length - JUDGED_CHARS_MAX)} in its middle, at [...], are left out. Judge what is shown.)`;
+    : `\n(The text above has ${text.length} characters; ${text.length - JUDGED_CHARS_MAX} in its middle, at [...], are left out. Judge what is shown.)`;

@@ -225,7 +225,7 @@ export function compileRule(rule: JudgeRule): RuleScorer {
         steps: ({ length }) => (length > CHECKED_CHARS_MAX ? 1 : (length + 1) * (JSON_STEPS + weight)),
         ofTexts: every(fields, (text) => {
           if (text.length > CHECKED_CHARS_MAX)
-            return `has more than the ${String(CHECKED_CHARS_MAX)} characters that a schema is checked on`;
+            return `has more than the ${CHECKED_CHARS_MAX} characters that a schema is checked on`;
           const json = jsonOf(text);
           return json === null ? 'is no JSON' : check(json.value);
         }),
@@ -234,15 +234,15 @@ export function compileRule(rule: JudgeRule): RuleScorer {
     case 'max_length':
       return onTexts(fields, {
         steps: charSteps,
-        ofTexts: every(fields, (text) => (isLonger(text, max) ? `has more than ${String(max)} characters` : null)),
+        ofTexts: every(fields, (text) => (isLonger(text, max) ? `has more than ${max} characters` : null)),
       });
     case 'max_duration_ms':
       return onTrace(({ duration_ms }) =>
-        duration_ms <= max ? PASSED : failed(`it took ${String(duration_ms)} ms, more than ${String(max)}`),
+        duration_ms <= max ? PASSED : failed(`it took ${duration_ms} ms, more than ${max}`),
       );
     case 'max_cost_usd':
       return onTrace(({ cost_usd }) =>
-        cost_usd <= max ? PASSED : failed(`it cost ${String(cost_usd)} USD, more than ${String(max)}`),
+        cost_usd <= max ? PASSED : failed(`it cost ${cost_usd} USD, more than ${max}`),
       );
     case 'outcome_is': {
       const wanted = new Set<string>(outcomes);

@@ -66,7 +66,7 @@ export interface RuleOnTexts {
 /** Reason why a rule has no result, by how its job ended. */
 const UNDONE = {
   done: 'the rule gave no result',
-  late: `the judges of the org took more than the ${String(TRACE_MS)} ms that they have for a trace`,
+  late: `the judges of the org took more than the ${TRACE_MS} ms that they have for a trace`,
   refused: 'too many rules of judges waited to be run',
   failed: 'the rule took more memory than it may, or its run failed',
   spent: 'the patterns and judges of the org took more than their share of time before',

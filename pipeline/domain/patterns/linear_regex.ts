@@ -92,7 +92,7 @@ export function compileLinear(pattern: string, flags: readonly PatternFlag[] = [
 
 function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
   if (pattern.length > PATTERN_LENGTH_MAX)
-    throw new PatternError(`a pattern has at most ${String(PATTERN_LENGTH_MAX)} characters`);
+    throw new PatternError(`a pattern has at most ${PATTERN_LENGTH_MAX} characters`);
   const bits = flags.reduce((sum, flag) => sum | FLAGS[flag], 0);
   let compiled: RE2JS;
   try {
@@ -109,7 +109,7 @@ function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
 /** Returns the error for a pattern with too many instructions, which says what would pass. */
 export function tooLarge(size: number, max: number): PatternError {
   return new PatternError(
-    `the pattern has ${String(size)} instructions once its repetitions are written out; it must have at most ${String(max)}. ` +
+    `the pattern has ${size} instructions once its repetitions are written out; it must have at most ${max}. ` +
       'Use smaller counts in {} (a{1,20} has 41), + or * in their place, or fewer alternatives',
   );
 }

@@ -106,7 +106,7 @@ export function checkOwnPatterns(patterns: readonly string[]): void {
     if (sizes > OWN_SIZES_MAX)
       throw new UnusablePattern(
         index,
-        `with this pattern the policy has ${String(sizes)} instructions; it must have at most ${String(OWN_SIZES_MAX)} in all patterns together`,
+        `with this pattern the policy has ${sizes} instructions; it must have at most ${OWN_SIZES_MAX} in all patterns together`,
       );
   }
 }

@@ -388,7 +388,7 @@ function withOwnNames(entries: readonly [string, unknown][]): Record<string, unk
   for (const [key, value] of entries) {
     let name = key;
     let count = counts.get(key) ?? 1;
-    while (named.has(name)) name = `${key} ${String(++count)}`;
+    while (named.has(name)) name = `${key} ${++count}`;
     counts.set(key, count);
     named.set(name, value);
   }

@@ -61,7 +61,7 @@ function expression(pieces: readonly Piece[], anyCase: boolean): Beginning | nul
     const least = Math.min(min, BEGINNING_MAX - length);
     const divided = ways * (max === null ? Infinity : max - min + 1);
     const ends = max === null || least < min || divided * (length + max) > PLACE_STEPS_MAX;
-    source += ends ? `${atom}{${String(least)}}` : `${atom}{${String(min)},${String(max)}}`;
+    source += ends ? `${atom}{${least}}` : `${atom}{${min},${max}}`;
     length += least;
     ways = divided;
     if (ends) break;

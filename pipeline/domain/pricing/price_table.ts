@@ -71,7 +71,7 @@ const cache = new Map<string, Cached>();
  * @returns null when the table does not know the model
  */
 export function rateCard(model: string, hint: string | null, atMs: number): RateCard | null {
-  const key = `${String(Math.floor(atMs / DAY_MS))} ${hint ?? ''} ${model}`;
+  const key = `${Math.floor(atMs / DAY_MS)} ${hint ?? ''} ${model}`;
   const known = cache.get(key);
   if (known !== undefined && 'card' in known) return known.card;
   const found = lookUp(model, hint, new Date(atMs));

@@ -56,19 +56,19 @@ export function parseFormula(text: string): ParsedFormula {
 
 /** Rejects what the parser need not see. Positions count from 1. */
 function checkText(text: string): void {
-  if (text.length > FORMULA_CHARS_MAX) throw new Refusal(`is longer than ${String(FORMULA_CHARS_MAX)} characters`);
+  if (text.length > FORMULA_CHARS_MAX) throw new Refusal(`is longer than ${FORMULA_CHARS_MAX} characters`);
   if (text.trim() === '') throw new Refusal('is empty');
   const foreign = FOREIGN.exec(text);
   if (foreign !== null)
     throw new Refusal(
-      `position ${String(foreign.index + 1)}: accepts numbers, names, + - * / and parentheses, not ${JSON.stringify(foreign[0])}`,
+      `position ${foreign.index + 1}: accepts numbers, names, + - * / and parentheses, not ${JSON.stringify(foreign[0])}`,
     );
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
     if (text[index] === '(') depth += 1;
     if (text[index] === ')') depth -= 1;
     if (depth > NESTING_MAX)
-      throw new Refusal(`position ${String(index + 1)}: parentheses are nested deeper than ${String(NESTING_MAX)}`);
+      throw new Refusal(`position ${index + 1}: parentheses are nested deeper than ${NESTING_MAX}`);
   }
 }
 
@@ -78,7 +78,7 @@ function parse(text: string): jsep.Expression {
   } catch (error) {
     const at = error instanceof Error && 'index' in error && typeof error.index === 'number' ? error.index : 0;
     const what = error instanceof Error && 'description' in error ? String(error.description) : 'cannot be read';
-    throw new Refusal(`position ${String(at + 1)}: ${what.replace(/ at character \d+$/, '')}`, { cause: error });
+    throw new Refusal(`position ${at + 1}: ${what.replace(/ at character \d+$/, '')}`, { cause: error });
   }
 }
 
@@ -128,7 +128,7 @@ function compile(node: jsep.Expression, steps: Step[]): void {
 }
 
 function checkSteps(steps: readonly Step[], max: number): void {
-  if (steps.length > max) throw new Refusal(`has more than ${String(STEPS_MAX)} numbers, names and operators`);
+  if (steps.length > max) throw new Refusal(`has more than ${STEPS_MAX} numbers, names and operators`);
 }
 
 function nameOf(node: jsep.Expression): string {

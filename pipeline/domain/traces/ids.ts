@@ -24,7 +24,7 @@ export function eventHex(compactJson: string): string {
  * Returns the span id of the tool child for intermediate step `index` (from 0) of a chain event.
  */
 export function chainStepSpanId(compactJson: string, index: number): string {
-  return `spn_${hex16(`${compactJson}:${String(index)}`)}`;
+  return `spn_${hex16(`${compactJson}:${index}`)}`;
 }
 
 /**

@@ -59,15 +59,14 @@ export function planReplay(spans: readonly ReplaySpan[], newestOf: (name: string
   if (made.length > REPLAY_CALLS_MAX)
     return {
       ok: false,
-      detail: `The trace has ${String(made.length)} model calls; up to ${String(REPLAY_CALLS_MAX)} are replayed.`,
+      detail: `The trace has ${made.length} model calls; up to ${REPLAY_CALLS_MAX} are replayed.`,
     };
   try {
     let chars = 0;
     const calls = made.map((span) => {
       const call = planCall(span, newestOf);
       chars += call.new_prompt.length;
-      if (chars > REPLAY_CHARS_MAX)
-        throw new Refused(`The prompts have more than ${String(REPLAY_CHARS_MAX)} characters.`);
+      if (chars > REPLAY_CHARS_MAX) throw new Refused(`The prompts have more than ${REPLAY_CHARS_MAX} characters.`);
       return call;
     });
     return { ok: true, calls };
@@ -100,7 +99,7 @@ function named(span: ReplaySpan, name: string, prompt: PromptRecord | null, refu
   const { messages, text, missing, cut } = renderPrompt(prompt.template, given);
   if (missing.length > 0)
     throw refuse(`its attributes.prompt_variables lacks ${missing.join(', ')}, which ${name}@${prompt.version} has`);
-  if (cut) throw refuse(`its prompt has more than ${String(RENDERED_CHARS_MAX)} characters with the variables in it`);
+  if (cut) throw refuse(`its prompt has more than ${RENDERED_CHARS_MAX} characters with the variables in it`);
   return {
     prompt_name: name,
     prompt_version: prompt.version,

@@ -23,7 +23,7 @@ export const isLocalName = (host: string): boolean => host === 'localhost' || ho
  * valid. Decimal, octal or hex spellings of an IPv4 address are that address.
  */
 export function webhookUrlProblem(text: string, { development }: { development: boolean }): string | null {
-  if (text.length > URL_CHARS_MAX) return `must have at most ${String(URL_CHARS_MAX)} characters`;
+  if (text.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters`;
   const url = URL.parse(text);
   if (url === null || text.trim() !== text || !/^https?:\/\//i.test(text)) return 'must be an https:// URL';
   const host = hostOf(url);

@@ -84,7 +84,7 @@ describe('agent activity', () => {
     const lines = rows.map(({ org_id = 'org_a', agent_id, at, partition = 0 }) =>
       usageLine({ ...usage, org_id, agent_id, last_received_at: at, hour: 0 }, partition, seq),
     );
-    const landed = await store.insert(USAGE_EVENTS, lines, owned, `q${String(seq)}-${database.database}`);
+    const landed = await store.insert(USAGE_EVENTS, lines, owned, `q${seq}-${database.database}`);
     const activity = new HeardAgents((heard) => store.writeActivity(heard));
     activity.note(
       rows.map(({ org_id = 'org_a', agent_id, at }) => ({

@@ -69,9 +69,9 @@ test('a registration without an id gets a UUID, and the same one when it is repe
 
 test('a registration is visible at once to another process that changes it', async () => {
   for (let i = 0; i < 20; i++) {
-    await registered({ agent_id: `swift-${String(i)}`, name: 'Swift' });
-    expect((await register({ agent_id: `swift-${String(i)}`, name: 'Swifter' }, two)).status).toBe(200);
-    expect((await call(two, 'DELETE', `${AGENTS}/swift-${String(i)}`)).status).toBe(200);
+    await registered({ agent_id: `swift-${i}`, name: 'Swift' });
+    expect((await register({ agent_id: `swift-${i}`, name: 'Swifter' }, two)).status).toBe(200);
+    expect((await call(two, 'DELETE', `${AGENTS}/swift-${i}`)).status).toBe(200);
   }
 });
 
@@ -107,7 +107,7 @@ test('concurrent registrations with one token make one agent', async () => {
     const register_token = await aToken();
     const answers = await Promise.all(
       [one, two, one, two].map((api, i) =>
-        register({ name: 'R', agent_id: `race-${String(round)}-${String(i)}`, register_token }, api),
+        register({ name: 'R', agent_id: `race-${round}-${i}`, register_token }, api),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403]);
@@ -168,8 +168,8 @@ test('archiving or reading an unknown agent is agent_not_found', async () => {
 test('the list of agents filters by framework and by name in any case, and pages', async () => {
   for (let i = 0; i < 5; i++)
     await registered({
-      agent_id: `list-${String(i)}`,
-      name: `Lister ${String(i)}`,
+      agent_id: `list-${i}`,
+      name: `Lister ${i}`,
       framework: i % 2 === 0 ? 'otlp' : 'mcp',
     });
   const ids = async (query: string) =>

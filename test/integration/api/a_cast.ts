@@ -37,7 +37,7 @@ async function must(
   options: { body?: unknown; headers: Headers },
 ): Promise<Record<string, unknown>> {
   const answer = await call(api, method, path, options);
-  if (answer.status >= 300) throw new Error(`${method} ${path}: ${String(answer.status)} ${answer.text}`);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
   return (answer.json?.['data'] ?? answer.json) as Record<string, unknown>;
 }
 

@@ -110,7 +110,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   const server = httpServer(api.listener);
   const port = await listen(server, '127.0.0.1', 0);
   return {
-    url: `http://127.0.0.1:${String(port)}`,
+    url: `http://127.0.0.1:${port}`,
     port,
     log,
     async close() {

@@ -130,7 +130,7 @@ const put = async (n: number, over: Partial<AuditEntry> = {}): Promise<void> => 
     phase: 'done',
     org_id: ORG,
     actor_type: 'user',
-    actor_id: `user_${String(n % 2)}`,
+    actor_id: `user_${n % 2}`,
     action: n % 3 === 0 ? 'org.update' : 'api_key.create',
     target_type: 'org',
     target_id: String(n),
@@ -142,7 +142,7 @@ const put = async (n: number, over: Partial<AuditEntry> = {}): Promise<void> => 
     ...over,
   };
   await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, entry, {
-    msgID: `list-${String(Math.random())}`,
+    msgID: `list-${Math.random()}`,
     timeoutMs: 2000,
   });
 };

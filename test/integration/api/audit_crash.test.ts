@@ -31,7 +31,7 @@ import {
 test('while ClickHouse is away mutations work, and each is listed once when it is back', async () => {
   await engine.stop();
   const made = [];
-  for (let n = 0; n < 20; n++) made.push(await makeKey(`away-${String(n)}`));
+  for (let n = 0; n < 20; n++) made.push(await makeKey(`away-${n}`));
   expect(new Set(made.map(({ status }) => status))).toEqual(new Set([201]));
   expect((await read()).json?.['code']).toBe('upstream_unavailable');
   await engine.start();
@@ -83,7 +83,7 @@ test('rows that arrive twice, or an outcome before its intent, are one mutation'
   for (const [n, phase] of (['done', 'intent', 'done', 'intent'] as const).entries()) {
     const record = { ...entry, phase, changes: phase === 'intent' ? '{}' : entry.changes };
     await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, record, {
-      msgID: `twice-${String(n)}`,
+      msgID: `twice-${n}`,
       timeoutMs: 2000,
     });
     // Each record lands in a batch of its own.

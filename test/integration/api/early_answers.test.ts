@@ -68,7 +68,7 @@ const linesOf = ({ method = 'POST', path, headers }: Case, ...more: string[]): s
 describe.each(CASES)('$name answers $status', (one) => {
   test('an early answer reaches a client that writes 5 to 60 MB with Connection: close before it reads', async () => {
     for (const size of [6, 20, 60]) {
-      const head = linesOf(one, 'Connection: close', `Content-Length: ${String(size * MB)}`);
+      const head = linesOf(one, 'Connection: close', `Content-Length: ${size * MB}`);
       for (const halfClose of [false, true]) {
         const got = await writeThenRead(api.port, { head, pieces: pieces(size * MB), halfClose });
         expect([size, halfClose, got.status, got.error, got.body === '']).toEqual([
@@ -109,7 +109,7 @@ describe.each(CASES)('$name answers $status', (one) => {
   });
 
   test('an early answer reaches a client that waits for 100 Continue, without telling it to continue', async () => {
-    const head = linesOf(one, 'Expect: 100-continue', `Content-Length: ${String(20 * MB)}`);
+    const head = linesOf(one, 'Expect: 100-continue', `Content-Length: ${20 * MB}`);
     const got = await writeThenRead(api.port, { head, pieces: [] });
     expect([got.status, /^connection: close$/im.test(got.head)]).toEqual([one.status, true]);
   });

@@ -103,7 +103,7 @@ function send(one: HostileCase, method: string): Promise<Heard> {
         res.on('error', reject);
       },
     );
-    sent.on('timeout', () => sent.destroy(new Error(`no answer within ${String(HANG_MS)} ms`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no answer within ${HANG_MS} ms`)));
     sent.on('error', reject);
     sent.end(withBody ? one.body : undefined);
   });
@@ -227,7 +227,7 @@ test('no generated request causes a 5xx', async () => {
     const sent = `${one.caller} ${one.path}?${one.query} ${JSON.stringify(one.headers)} ${one.what}`;
     wrong.set(
       `${what}: ${name}`,
-      `seed ${String(SEED)}: ${sent.slice(0, 1000)} -> ${String(heard.status)} ${heard.text.slice(0, 300)}`,
+      `seed ${SEED}: ${sent.slice(0, 1000)} -> ${heard.status} ${heard.text.slice(0, 300)}`,
     );
   };
   const queue = cases[Symbol.iterator]();
@@ -291,7 +291,7 @@ test.each(Object.entries(RAW))('%s', async (_, [sent, status]) => {
     socket.setTimeout(HANG_MS, () => socket.destroy(new Error('no answer')));
   });
   const [head = '', body = ''] = text.split('\r\n\r\n');
-  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${String(status)} `));
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   const id = /^X-Request-Id: (req_[0-9a-f]{32})$/im.exec(head)?.[1];
   expect(id).toBeDefined();
   if (status >= 400)

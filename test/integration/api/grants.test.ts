@@ -63,8 +63,8 @@ const aGrant = (over: Record<string, unknown> = {}) => ({
 /** Creates a new organization with an owner, a viewer and two traces. */
 beforeEach(async () => {
   aheadMs = 0;
-  org = `org.g${String(++serial)}`;
-  vic = `vic${String(serial)}`;
+  org = `org.g${++serial}`;
+  vic = `vic${serial}`;
   const owner = { user_id: 'ann', email: 'ann@example.com' };
   await call(one, 'POST', '/admin/orgs', {
     body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner },

@@ -190,7 +190,7 @@ function mutated(example: unknown, mutations: readonly Mutation[]): string {
     const path = paths[at % paths.length] ?? [];
     value = changedAt(value, path, (old) => {
       if (how === 'replace') return leaf;
-      if (how === 'raw') return `${MARK}${String(raws.push(raw) - 1)}${MARK}`;
+      if (how === 'raw') return `${MARK}${raws.push(raw) - 1}${MARK}`;
       if (how === 'drop') return undefined;
       if (how === 'wrap') return [old];
       if (how === 'repeat')
@@ -227,7 +227,7 @@ const NO_BODIES: readonly (readonly [what: string, body: Buffer | string])[] = [
   ['deep lists', '['.repeat(20_000)],
   ['deep lists that end', '['.repeat(3000) + ']'.repeat(3000)],
   ['deep objects that end', '{"a":'.repeat(3000) + '1' + '}'.repeat(3000)],
-  ['many keys', `{${Array.from({ length: 5000 }, (_, n) => `"k${String(n)}":1`).join(',')}}`],
+  ['many keys', `{${Array.from({ length: 5000 }, (_, n) => `"k${n}":1`).join(',')}}`],
   ['one key twice', '{"name":1,"name":"b"}'],
   ['a long text', JSON.stringify({ name: 'x'.repeat(200_000) })],
   ['the prototype', '{"__proto__":{"polluted":true},"name":"x"}'],

@@ -86,7 +86,7 @@ describe('ingest under an Idempotency-Key', () => {
 
   test('of a keyed batch of 1000, some hundred bytes are kept, and its answer is repeated to the byte', async () => {
     const key = randomUUID();
-    const body = { events: Array.from({ length: 1000 }, (_, index) => anEvent({ name: `n${String(index)}` })) };
+    const body = { events: Array.from({ length: 1000 }, (_, index) => anEvent({ name: `n${index}` })) };
     const kv = await one.log.bucket('ingest_keys');
     const before = (await kv.status()).size;
     const first = await post(one, key, body);
@@ -108,7 +108,7 @@ describe('ingest under an Idempotency-Key', () => {
   test('of many concurrent requests with one key, one does the work; the others wait for it or get its answer', async () => {
     const key = randomUUID();
     const before = await stored();
-    const names = [1, 2, 3].map((n) => `${key}-${String(n)}`);
+    const names = [1, 2, 3].map((n) => `${key}-${n}`);
     const answers = await volley(key, () => ({ events: names.map((name) => anEvent({ name })) }));
     const kinds = answers.map(kindOf);
     expect(kinds.filter((kind) => kind === 'first')).toHaveLength(1);
@@ -122,7 +122,7 @@ describe('ingest under an Idempotency-Key', () => {
     for (let round = 0; round < 5; round++) {
       const key = randomUUID();
       // The body changes after every two requests, so both instances receive both bodies.
-      const answers = await volley(key, (index) => anEvent({ name: `${key}-${String((index >> 1) % 2)}` }));
+      const answers = await volley(key, (index) => anEvent({ name: `${key}-${(index >> 1) % 2}` }));
       const names = new Set((await namesInLog()).filter((name) => name.startsWith(key)));
       expect(names.size).toBe(1);
       const kinds = new Set(answers.map(kindOf));

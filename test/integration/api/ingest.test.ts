@@ -60,7 +60,7 @@ describe('what is answered 200', () => {
 
   test('a batch answers with the ids of every event in order', async () => {
     const events = Array.from({ length: 250 }, (_, index) =>
-      anEvent({ name: `n${String(index)}`, attributes: { run: 'batch' } }),
+      anEvent({ name: `n${index}`, attributes: { run: 'batch' } }),
     );
     const answer = await call(api, 'POST', `${INGEST}/custom`, { body: { events } });
     const ids = events
@@ -129,7 +129,7 @@ describe('what is answered 200', () => {
 
   test('concurrent requests share messages, and none is lost', async () => {
     const before = (await api.log.jsm.streams.info(INGEST_STREAM)).state.messages;
-    const names = Array.from({ length: 400 }, (_, index) => `shared-${String(index)}`);
+    const names = Array.from({ length: 400 }, (_, index) => `shared-${index}`);
     const answers = await Promise.all(
       names.map((name) => call(api, 'POST', `${INGEST}/custom`, { body: anEvent({ name, trace_id: 'one' }) })),
     );
@@ -309,7 +309,7 @@ describe('ingest into a log that cannot store', () => {
   // COMMIT_MS_MAX.
   const ingestOne = async () => {
     const answer = await call(ownApi, 'POST', `${INGEST}/custom`, {
-      body: anEvent({ name: `event-${String(++names)}` }),
+      body: anEvent({ name: `event-${++names}` }),
     });
     return [answer.status, answer.json?.['code']];
   };

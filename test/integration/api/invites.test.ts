@@ -117,7 +117,7 @@ test.each([
 });
 
 test('concurrent invitations from both processes are all stored', async () => {
-  const names = Array.from({ length: 40 }, (_, n) => `n${String(n)}@example.com`);
+  const names = Array.from({ length: 40 }, (_, n) => `n${n}@example.com`);
   const sent = await Promise.all(
     names.map((email, n) => send('ann', 'POST', '/members', { email, role: 'viewer' }, n % 2 === 0 ? one : two)),
   );

@@ -47,7 +47,7 @@ beforeAll(async () => {
     },
   });
   const [said] = (await once(victim, 'message')) as [{ port: number }];
-  at = { url: `http://127.0.0.1:${String(said.port)}` };
+  at = { url: `http://127.0.0.1:${said.port}` };
 });
 
 afterAll(async () => {
@@ -128,7 +128,7 @@ test('after a process is killed, another one repeats its kept answers and takes 
   const kept = sent.filter(({ path, first }) => path.endsWith('/api-keys') && first !== null).map(({ key }) => key);
   const made: string[] = [];
   for (let offset = 0; ; offset += 200) {
-    const page = await call(survivor, 'GET', `/orgs/${ORG}/api-keys?limit=200&offset=${String(offset)}`);
+    const page = await call(survivor, 'GET', `/orgs/${ORG}/api-keys?limit=200&offset=${offset}`);
     const names = (page.json?.['data'] as { name: string }[]).map(({ name }) => name);
     made.push(...names);
     if (names.length < 200) break;

@@ -36,7 +36,7 @@ interface Tenant {
 
 /** Creates a new organization with a key of every scope. */
 async function aTenant(plan: Record<string, unknown>): Promise<Tenant> {
-  const org = `org_limits_${String(++serial)}`;
+  const org = `org_limits_${++serial}`;
   const owner = { user_id: 'user_1', email: 'owner@example.com' };
   const made = await call(one, 'POST', '/admin/orgs', {
     body: { org_id: org, name: org, owner, ...plan },

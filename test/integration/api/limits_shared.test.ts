@@ -53,7 +53,7 @@ async function start(): Promise<Process> {
   });
   ended.catch(() => undefined);
   const [said] = (await Promise.race([once(child, 'message'), ended])) as [{ port: number }];
-  return { child, url: `http://127.0.0.1:${String(said.port)}` };
+  return { child, url: `http://127.0.0.1:${said.port}` };
 }
 
 beforeAll(async () => {

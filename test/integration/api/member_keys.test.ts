@@ -74,7 +74,7 @@ async function answersSoon(
         said(await call(api, method, path, { headers: asKey(key), body: method === 'GET' ? undefined : {} })),
       ) === JSON.stringify(wanted),
     {
-      what: `${method} ${path} to be answered ${String(wanted[0])}`,
+      what: `${method} ${path} to be answered ${wanted[0]}`,
     },
   );
 }
@@ -97,7 +97,7 @@ async function auditedChanges(action: string): Promise<Record<string, unknown>> 
 }
 
 beforeEach(async () => {
-  org = `org_k${String(++serial)}`;
+  org = `org_k${++serial}`;
   const owner = { user_id: 'ann', email: 'ann@example.com' };
   const made = await call(one, 'POST', '/admin/orgs', {
     body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner },

@@ -99,7 +99,7 @@ test('the last owner can neither leave nor step down', async () => {
 
 test('two owners who remove each other at once, at two processes, leave exactly one', async () => {
   for (let round = 0; round < 15; round++) {
-    const who = `bob${String(round)}`;
+    const who = `bob${round}`;
     await call(one, 'PATCH', `/admin/orgs/${org}`, {
       headers: operator,
       body: { owner: { user_id: 'ann', email: 'ann@example.com' } },

@@ -69,7 +69,7 @@ export const rolesOf = async () =>
 
 beforeEach(async () => {
   aheadMs = 0;
-  org = `org_m${String(++serial)}`;
+  org = `org_m${++serial}`;
   const made = await call(one, 'POST', '/admin/orgs', {
     body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
     headers: operator,

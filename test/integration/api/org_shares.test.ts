@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 async function makeOrg(): Promise<string> {
-  const org_id = `org_s${String(++serial)}`;
+  const org_id = `org_s${++serial}`;
   const owner = { user_id: `u_${org_id}`, email: `${org_id}@example.com` };
   const rate_limits = { ingest_per_minute: 1_000_000, api_per_minute: 1_000_000, burst: 1_000_000 };
   const body = { org_id, name: org_id, plan_name: 'enterprise', owner, rate_limits };
@@ -135,7 +135,7 @@ describe('idempotency answers', () => {
 
 test('an organization has a bounded number of API keys', async () => {
   const aKey = (n: number): KeyRecord => ({
-    id: `ak_${org}_${String(n)}`,
+    id: `ak_${org}_${n}`,
     org_id: org,
     name: 'k',
     key_prefix: 'sk_svc_xxxxx',
@@ -167,7 +167,7 @@ test('an organization has a bounded number of API keys', async () => {
 describe('agents', () => {
   const anAgent = (n: number, over: Partial<AgentRecord> = {}): AgentRecord => ({
     org_id: org,
-    agent_id: `agent-${String(n)}`,
+    agent_id: `agent-${n}`,
     name: 'Agent',
     framework: null,
     version: null,
@@ -219,7 +219,7 @@ describe('agents', () => {
         'conflict',
         expect.stringMatching(/at most 50000 agents with 67108864 bytes.*Archive/) as string,
       ]);
-      expect((await register(api, `fresh-${String(api.port)}`, other)).status).toBe(201);
+      expect((await register(api, `fresh-${api.port}`, other)).status).toBe(201);
     }
     const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
     for (const id of ['agent-3', 'agent-1'])
@@ -232,7 +232,7 @@ describe('agents', () => {
   test('an organization gets a bounded number of register tokens, and the rejection says when there is room', async () => {
     await fill(
       'register_tokens',
-      Array.from({ length: TOKENS_ORG_MAX }, (_, n) => [`${org}.${String(n)}`, { org_id: org }]),
+      Array.from({ length: TOKENS_ORG_MAX }, (_, n) => [`${org}.${n}`, { org_id: org }]),
     );
     for (const api of [one, two]) {
       const refused = await post(api, org, `/orgs/${org}/agents/register-tokens`);
@@ -315,9 +315,9 @@ describe('judges', () => {
     const judge_id = String(dataOf(await post(one, org, '/v1/judges', aJudge(10)))['judge_id']);
     const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
     for (let n = 0; n < OLD_VERSIONS_MAX + 5; n++)
-      expect(
-        (await call(one, 'PATCH', `/v1/judges/${judge_id}`, { headers, body: { name: `n${String(n)}` } })).status,
-      ).toBe(200);
+      expect((await call(one, 'PATCH', `/v1/judges/${judge_id}`, { headers, body: { name: `n${n}` } })).status).toBe(
+        200,
+      );
     expect(await countOf('judge_versions', `${org}.>`)).toBe(OLD_VERSIONS_MAX);
   });
 });

@@ -62,7 +62,7 @@ async function ready({ child, exit, output }: Run): Promise<{ url: string }> {
   ]);
   if (message === null) throw new Error(`it ended: ${output()}`);
   expect(message.ready).toBe(true);
-  return { url: `http://127.0.0.1:${String(message.port)}` };
+  return { url: `http://127.0.0.1:${message.port}` };
 }
 
 test('an API process stopped in the middle of traffic exits with 0, and everything that it answered 200 is in the log', async () => {
@@ -72,7 +72,7 @@ test('an API process stopped in the middle of traffic exits with 0, and everythi
   let stopping = false;
   const sender = async (lane: number) => {
     for (let sent = 0; !stopping || sent < 5; sent++) {
-      const name = `n-${String(lane)}-${String(sent)}`;
+      const name = `n-${lane}-${sent}`;
       const answer = await call(at, 'POST', `${INGEST}/custom`, { body: anEvent({ name }) }).catch(() => null);
       if (answer === null) return;
       if (answer.status === 200) acknowledged.push(name);

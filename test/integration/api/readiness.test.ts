@@ -48,7 +48,7 @@ test('the service is ready when every partition has a live owner, and its metric
   });
 
   const kv = await api.log.bucket('partitions');
-  const metrics_url = `http://127.0.0.1:${String((worker.address() as AddressInfo).port)}/metrics`;
+  const metrics_url = `http://127.0.0.1:${(worker.address() as AddressInfo).port}/metrics`;
   const heartbeat = async () => {
     sendBeat(api.log.nc, { worker_id: 'w1', metrics_url, ended: false });
     await api.log.nc.flush();
@@ -56,7 +56,7 @@ test('the service is ready when every partition has a live owner, and its metric
   const beats = setInterval(() => void heartbeat(), BEAT_MS);
   const own = (partition: number, owner: string) =>
     kv.put(
-      `partition.${String(partition)}`,
+      `partition.${partition}`,
       JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0, completed_through: 0, at: new Date().toISOString() }),
     );
   for (const partition of [0, 1, 2]) await own(partition, 'w1');

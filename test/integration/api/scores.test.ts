@@ -36,7 +36,7 @@ let serial = 0;
  * trace can be read.
  */
 async function sent(): Promise<{ trace_id: string; span_id: string }> {
-  const trace_id = `scored-${String(++serial)}`;
+  const trace_id = `scored-${++serial}`;
   const event = { name: 'step', outcome: 'success', duration_ms: 1, trace_id, span_id: `${trace_id}-root` };
   expect((await call(api, 'POST', `${INGEST}/custom`, { body: { events: [event] } })).status).toBe(200);
   return { trace_id, span_id: event.span_id };
@@ -49,7 +49,7 @@ const scoresOf = (answer: Answer) => answer.json?.['data'] as Record<string, unk
 describe('a score', () => {
   test('a score of a trace that was just sent waits for it, also where another organization has a trace with this id', async () => {
     await database.run(
-      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at) SELECT sipHash64('scored-${String(serial + 1)}'), 'org_other', now64(3), now64(3)`,
+      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at) SELECT sipHash64('scored-${serial + 1}'), 'org_other', now64(3), now64(3)`,
     );
     const { trace_id } = await sent();
     const given = await give({ trace_id, name: 'shared', value: 1 });

@@ -40,13 +40,13 @@ let sent = 0;
 /** Returns a batch of ten large events, each in a trace of its own. */
 const batch = (): unknown => ({
   events: Array.from({ length: 10 }, () =>
-    anEvent({ name: `n${String(sent++)}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } }),
+    anEvent({ name: `n${sent++}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } }),
   ),
 });
 const asNoisy = (): Promise<Answer> => call(api, 'POST', `${INGEST}/custom`, { body: batch() });
 const asQuiet = (): Promise<Answer> =>
   call(api, 'POST', '/orgs/org_quiet/ingest/custom', {
-    body: anEvent({ name: `n${String(sent++)}` }),
+    body: anEvent({ name: `n${sent++}` }),
     headers: { 'X-Org-Api-Key': quiet.key, 'X-Org-Id': quiet.org },
   });
 

@@ -225,7 +225,7 @@ test('every caller at every operation gets what the contract says', async () => 
       asked++;
       const got = verdictOf(answer);
       if (got !== (REFUSED_LATER[operation.name]?.includes(name) === true ? '403' : expected))
-        wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}, not ${expected}`);
+        wrong.push(`${operation.name} by ${name}: ${answer.status} ${answer.text}, not ${expected}`);
       if (
         answer.status === 403 &&
         expected === '403' &&
@@ -233,8 +233,7 @@ test('every caller at every operation gets what the contract says', async () => 
         /role|scope/.test(String(answer.json?.['detail']))
       )
         expect(answer.json?.['detail']).toMatch(/permission [a-z_]+:[a-z_]+/);
-      if (answer.status >= 500 && !isAway)
-        wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}`);
+      if (answer.status >= 500 && !isAway) wrong.push(`${operation.name} by ${name}: ${answer.status} ${answer.text}`);
     }
   }
   expect(wrong).toEqual([]);
@@ -246,7 +245,7 @@ describe('what another org has', () => {
   const told = ({ status, json }: Answer, values: Record<string, string>): string => {
     let detail = String(json?.['detail']);
     for (const value of Object.values(values)) detail = detail.replaceAll(value, '…');
-    return `${String(status)} ${String(json?.['code'])} ${detail}`;
+    return `${status} ${String(json?.['code'])} ${detail}`;
   };
 
   test('an existing organization and a missing one look the same to a stranger', async () => {

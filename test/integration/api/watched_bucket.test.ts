@@ -50,7 +50,7 @@ test('a watched bucket opens with everything in it except deletions, and an empt
   const one = await openKv();
   const empty = await watch(one);
   expect(empty.size).toBe(0);
-  for (let n = 0; n < 300; n++) await one.kv.put(`k${String(n)}`, JSON.stringify({ n }));
+  for (let n = 0; n < 300; n++) await one.kv.put(`k${n}`, JSON.stringify({ n }));
   await one.kv.delete('k7');
   const full = await watch(await openKv());
   expect(full.size).toBe(299);

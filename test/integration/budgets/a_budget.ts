@@ -43,7 +43,7 @@ export function modelCall(
 ): Record<string, unknown> {
   questions++;
   return {
-    request: { model: 'gpt-4o', messages: [{ role: 'user', content: question ?? `question ${String(questions)}` }] },
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: question ?? `question ${questions}` }] },
     response: {
       model: 'gpt-4o',
       choices: [{ index: 0, message: { role: 'assistant', content: 'answer' }, finish_reason: 'stop' }],
@@ -130,7 +130,7 @@ export class TestOrg {
 
   landed(api: ApiAddress, tokens: number): Promise<void> {
     return eventually(async () => (await this.budget(api)).tokens.used >= tokens, {
-      what: `${String(tokens)} tokens landed`,
+      what: `${tokens} tokens landed`,
       withinMs: 30_000,
     });
   }
@@ -140,5 +140,4 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknow
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Status and code. */
-export const code = (answer: Answer): string =>
-  `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
+export const code = (answer: Answer): string => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();

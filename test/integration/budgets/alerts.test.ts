@@ -42,7 +42,7 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${String((receiver.address() as AddressInfo).port)}/alerts`;
+  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/alerts`;
   smtp = new SMTPServer({
     disabledCommands: ['STARTTLS', 'AUTH'],
     logger: false,
@@ -56,7 +56,7 @@ beforeAll(async () => {
     },
   });
   await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
-  more = { SERVICE_SMTP_URL: `smtp://127.0.0.1:${String((smtp.server.address() as AddressInfo).port)}` };
+  more = { SERVICE_SMTP_URL: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}` };
   const options = { natsUrl: nats.url, clickhouseUrl: database.url };
   api = await startTestApi(options);
   worker = startWorker({ ...options, more });
@@ -79,14 +79,14 @@ afterAll(async () => {
 const ALERTS = `/orgs/${ORG}/budget/alerts`;
 const set = (body: unknown, path = ALERTS): Promise<Answer> => call(api, 'POST', path, { body });
 const threshold = (percent: number, severity = 'warning') => ({ resource: 'tokens', percent, severity });
-const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
+const code = (answer: Answer) => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();
 const data = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
 let sent = 0;
 
 async function use(tokens: number): Promise<void> {
   sent++;
   const body = {
-    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `q ${String(sent)}` }] },
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `q ${sent}` }] },
     response: { choices: [], usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens } },
     duration_ms: 1,
     outcome: 'success',

@@ -33,7 +33,7 @@ let events = 0;
 /** An event of a partition. */
 function eventOf(partition: number, org_id = ORG) {
   for (;;) {
-    const trace_id = `trace${String(events++)}`;
+    const trace_id = `trace${events++}`;
     if (partitionOf(org_id, trace_id, PARTITIONS) !== partition) continue;
     const event_hex = String(events).padStart(16, '0');
     return { org_id, format: 'custom' as const, event_hex, trace_id, received_at: Date.now(), body: '{}' };
@@ -45,9 +45,7 @@ async function publish(subject: string, batch: ReturnType<typeof eventOf>[], byt
   return (await log.js.publish(subject, bytes ?? ingestBatchCodec.encode({ events: batch }), { headers: given })).seq;
 }
 async function checkpoint(partition: number, at: number): Promise<void> {
-  await (
-    await log.bucket('partitions')
-  ).put(`partition.${String(partition)}`, JSON.stringify({ partition, checkpoint: at }));
+  await (await log.bucket('partitions')).put(`partition.${partition}`, JSON.stringify({ partition, checkpoint: at }));
 }
 /** Sequence and trace of what was counted. */
 async function counted(newest: number, onTake: () => void = () => undefined, signal = AbortSignal.timeout(60_000)) {
@@ -59,7 +57,7 @@ async function counted(newest: number, onTake: () => void = () => undefined, sig
     counts: (org_id) => org_id === ORG,
     take: (org_id, entering, seq) => {
       expect(org_id).toBe(ORG);
-      for (const { event, partition } of entering) taken.push(`${String(seq)} ${String(partition)} ${event.event_hex}`);
+      for (const { event, partition } of entering) taken.push(`${seq} ${partition} ${event.event_hex}`);
       onTake();
     },
     signal,
@@ -76,7 +74,7 @@ test('counts each event above the checkpoint of its partition, up to the newest 
   const fourth = await publish(ingestSubject(1), [late]);
   await publish(ingestSubject(1), [eventOf(1)]);
   const line = (seq: number, partition: number, event: { event_hex: string } | undefined) =>
-    `${String(seq)} ${String(partition)} ${event?.event_hex ?? ''}`;
+    `${seq} ${partition} ${event?.event_hex ?? ''}`;
   const all = [line(first, 0, own), line(second, 0, both[0]), line(second, 1, both[1]), line(fourth, 1, late)];
   expect(await counted(fourth)).toEqual({ whole: true, taken: all });
   await checkpoint(0, second);

@@ -149,14 +149,14 @@ test('a batch over several partitions with one event of a blocked agent is rejec
   await org.limit([api], { tokens: { hard_limit: 100 } });
   expect((await org.send(api, 5, { agent_id: 'small' })).status).toBe(200);
   const events = Array.from({ length: 30 }, (_, index) =>
-    customEvent(`e${String(index)}`, llm(3, index === 29 ? 'small' : 'big')),
+    customEvent(`e${index}`, llm(3, index === 29 ? 'small' : 'big')),
   );
   expect(code(await org.ingest(api, 'custom', { events }))).toBe('429 rate_limited');
   expect((await org.ingest(api, 'custom', { events: events.slice(0, 29) })).status).toBe(200);
   await org.landed(api, 92);
   expect((await org.budget(api)).tokens.used).toBe(92);
   // The batch that crosses is let in whole, the call after it is not.
-  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${String(index)}`, llm(3, 'big')));
+  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${index}`, llm(3, 'big')));
   expect((await org.ingest(api, 'custom', { events: last })).status).toBe(200);
   expect(code(await org.send(api, 0, { agent_id: 'big' }))).toBe('429 rate_limited');
   await org.landed(api, 152);

@@ -68,7 +68,7 @@ test('use is what landed and what was acknowledged, whatever failed, and events 
   let refused = 0;
   const lane = async (): Promise<void> => {
     while (refused < LANES) {
-      const question = `event ${String(next++)}`;
+      const question = `event ${next++}`;
       const api = apis[next % 2] ?? apis[0];
       // Some are sent twice, as a client does that has lost the answer.
       for (let times = next % 5 === 0 ? 2 : 1; times > 0; times--) {

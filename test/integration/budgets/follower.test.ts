@@ -34,7 +34,7 @@ afterAll(async () => {
 const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW, org_id = ORG): Promise<string> =>
   store.database.run(
     `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
-    VALUES ('${org_id}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
+    VALUES ('${org_id}', toDateTime(${hour / 1000}), '${agent_id}', 1, ${tokens}, 0, 7, 0.5, 0.25, 0, ${log_seq})`,
   );
 const reported = (after: number, log_seq: number, tokens: number, epoch = 1): LandingReport => ({
   partition: 0,

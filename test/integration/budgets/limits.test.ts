@@ -36,9 +36,9 @@ beforeEach(async () => {
 function send(api: TestApi, tokens: number, agent_id?: string, more: Record<string, unknown> = {}): Promise<Answer> {
   events++;
   const body = {
-    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question ${String(events)}` }] },
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question ${events}` }] },
     response: {
-      id: `r${String(events)}`,
+      id: `r${events}`,
       model: 'gpt-4o',
       choices: [{ index: 0, message: { role: 'assistant', content: 'answer' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
@@ -59,8 +59,8 @@ const budget = async (): Promise<BudgetAnswer> =>
   (await call(apis[0], 'GET', '/v1/budgets', { headers: asOrg() })).json?.['data'] as BudgetAnswer;
 const put = (body: unknown): Promise<Answer> => call(apis[0], 'PUT', `/orgs/${org}/budget`, { headers: asOrg(), body });
 const landed = (tokens: number) =>
-  eventually(async () => (await budget()).tokens.used >= tokens, { what: `${String(tokens)} tokens landed` });
-const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
+  eventually(async () => (await budget()).tokens.used >= tokens, { what: `${tokens} tokens landed` });
+const code = (answer: Answer) => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();
 
 const told = async () => (await toldEvents(apis[0].log, org)).filter(({ event }) => /budget|cost/.test(event));
 

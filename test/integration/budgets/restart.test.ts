@@ -47,7 +47,7 @@ async function sendAll(org: TestOrg, api: TestApi): Promise<number> {
   let tokens = 0;
   await eventually(
     async () => {
-      const answer = await org.send(api, 10, { question: `after ${String(tokens)}` });
+      const answer = await org.send(api, 10, { question: `after ${tokens}` });
       if (answer.status === 200) tokens += 10;
       return code(answer) === '429 rate_limited';
     },

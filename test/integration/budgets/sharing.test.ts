@@ -51,7 +51,7 @@ test("an agent's own use is reported separately, for a batch over several partit
   await org.limitAgent(apis[0], 'small', { hard_limit: 10 });
   await org.limit(apis, { tokens: { hard_limit: 1000 } });
   const events = Array.from({ length: 20 }, (_, index) => ({
-    name: `step ${String(index)}`,
+    name: `step ${index}`,
     outcome: 'success',
     duration_ms: 1,
     attributes: {

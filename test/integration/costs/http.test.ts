@@ -52,7 +52,7 @@ async function send(events: Record<string, unknown>[]): Promise<void> {
     headers: asOrg(),
     body: {
       events: events.map((event, index) => ({
-        name: `step ${String(index)}`,
+        name: `step ${index}`,
         outcome: 'success',
         duration_ms: 0,
         ...event,
@@ -63,7 +63,7 @@ async function send(events: Record<string, unknown>[]): Promise<void> {
 }
 const spent = (usd: number): Promise<unknown> =>
   eventually(async () => (await summary('?days=365')).total_cost_usd >= usd - 1e-9, {
-    what: `${String(usd)} USD landed`,
+    what: `${usd} USD landed`,
   });
 
 async function sendCall(model: string, input: number, output: number): Promise<void> {

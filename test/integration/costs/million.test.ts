@@ -24,8 +24,8 @@ beforeAll(async () => {
     name: 'test_fill',
     sql: `INSERT INTO usage_events (org_id, hour, day, agent_id, model, events, cost_usd, partition, log_seq)
       SELECT '${ORG}', toDateTime('2026-03-10 00:00:00', 'UTC') - toIntervalHour(number % 200), toDate('2026-03-10') - toIntervalDay(intDiv(number % 200, 24)), '', concat('m', toString(number % 7)), 1,
-        toDecimal128(toString(toUInt128(number) * ${String(STEP)} % ${String(PRIME)}), 12) / ${String(PER_USD)}, 0, number + 1
-      FROM numbers(${String(CALLS)})`,
+        toDecimal128(toString(toUInt128(number) * ${STEP} % ${PRIME}), 12) / ${PER_USD}, 0, number + 1
+      FROM numbers(${CALLS})`,
     timeoutMs: 60_000,
   });
 });

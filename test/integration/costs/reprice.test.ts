@@ -175,7 +175,7 @@ test('a repricing with an invalid range, an unknown organization or without the 
   const now = Date.now();
   const iso = (ms: number): string => new Date(ms).toISOString();
   const code = (answer: Answer): string =>
-    `${String(answer.status)} ${String(answer.json?.['code'])} ${String(answer.json?.['detail'])}`;
+    `${answer.status} ${String(answer.json?.['code'])} ${String(answer.json?.['detail'])}`;
   expect(code(await tenant.reprice({ since: iso(now), until: iso(now) }))).toMatch(/^422 invalid_request .*until/);
   expect(code(await tenant.reprice({ since: iso(now - 401 * DAY_MS) }))).toMatch(/^422 invalid_request .*until/);
   expect(code(await tenant.reprice({ since: 'yesterday' }))).toMatch(/^422 invalid_request .*since/);

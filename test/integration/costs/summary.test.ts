@@ -288,7 +288,7 @@ describe('outcomes by department', () => {
       fc.asyncProperty(
         fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 20 }),
         async (cents) => {
-          const org_id = `org_p${String(Math.floor(random() * 1e9))}`;
+          const org_id = `org_p${Math.floor(random() * 1e9)}`;
           await store.landSpans(
             cents.map((cent) =>
               aSpan({ org_id, started_at: at, department: 'd', attributes: { outcomes: { n: cent / 100 } } }),

@@ -32,7 +32,7 @@ class TestSmtp {
   #port = 0;
 
   get url(): string {
-    return `smtp://user:smtp-password@127.0.0.1:${String(this.#port)}`;
+    return `smtp://user:smtp-password@127.0.0.1:${this.#port}`;
   }
 
   /** On the same port again after a stop. */
@@ -152,7 +152,7 @@ async function inviteTo(email: string, name = 'Acme'): Promise<{ org: string; to
 }
 
 const aMail = (over: Partial<Parameters<typeof queueMail>[1]> = {}) => ({
-  mail_id: `test-${String(++serial)}`,
+  mail_id: `test-${++serial}`,
   org_id: 'org_a',
   to: 'bob@example.com',
   subject: 'Subject',

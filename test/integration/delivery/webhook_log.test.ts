@@ -93,9 +93,9 @@ it('waiting log rows are bounded: the oldest are dropped and counted, also those
     },
   };
   const log = new WebhookLog({ clickhouse, logger, flushMs: 1, rowsMax: 100, onDropped: (rows) => (dropped += rows) });
-  for (let at = 0; at < 60; at += 1) log.add(row(`evt_${String(at)}`));
+  for (let at = 0; at < 60; at += 1) log.add(row(`evt_${at}`));
   await begun.promise;
-  for (let at = 60; at < 150; at += 1) log.add(row(`evt_${String(at)}`));
+  for (let at = 60; at < 150; at += 1) log.add(row(`evt_${at}`));
   expect([log.size, dropped]).toEqual([100, 50]);
   release.resolve(undefined);
   await eventually(() => log.size === 0);
@@ -113,7 +113,7 @@ it('a shutdown writes the remaining log rows', async () => {
     flushMs: 60_000,
     onDropped: () => undefined,
   });
-  for (let at = 0; at < 10; at += 1) log.add({ ...row(`evt_${String(at)}`), org_id: 'org_stop' });
+  for (let at = 0; at < 10; at += 1) log.add({ ...row(`evt_${at}`), org_id: 'org_stop' });
   await log.stop();
   expect(await count('org_stop')).toBe('delivered\t10');
   await client.close();

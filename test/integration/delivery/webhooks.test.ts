@@ -220,8 +220,8 @@ describe('receivers that behave badly', () => {
     const bad = { hang, reset, flood, endless };
     for (const [name, behaviour] of Object.entries(bad)) {
       for (let at = 0; at < 5; at += 1) {
-        receiver.behave(`/${name}${String(at)}`, behaviour);
-        await endpoint(`/${name}${String(at)}`);
+        receiver.behave(`/${name}${at}`, behaviour);
+        await endpoint(`/${name}${at}`);
       }
     }
     await endpoint('/healthy');

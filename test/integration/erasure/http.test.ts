@@ -65,10 +65,10 @@ async function send(trace_id: string, word: string, attributes: Record<string, u
     outcome: 'success',
     duration_ms: 1,
     trace_id,
-    span_id: `${trace_id}-${word}-${String(index)}`,
+    span_id: `${trace_id}-${word}-${index}`,
     // Only the first step names the person; the others are of the same trace.
     attributes: {
-      prompt: `about ${word} ${String(index)}`,
+      prompt: `about ${word} ${index}`,
       response: `${word} said`,
       input_tokens: 10,
       output_tokens: 5,
@@ -202,7 +202,7 @@ it('an erasure also removes events accepted before it that have not landed, and 
   let tries = 0;
   await eventually(
     async () => {
-      const trace = `warm-up-${String(tries++)}`;
+      const trace = `warm-up-${tries++}`;
       await send(trace, 'pemba', { user_id: 'warm@example.com' });
       await landed(trace, 'pemba');
       return !(await textOf(trace)).includes('warm@example.com');
@@ -234,8 +234,8 @@ it('an identical event sent after its erasure is stored as new data, once, also 
   let fences = 0;
   const fence = async (): Promise<void> => {
     fences += 1;
-    await send('ann-again', `fence${String(fences)}`, {});
-    await landed('ann-again', `fence${String(fences)}`);
+    await send('ann-again', `fence${fences}`, {});
+    await landed('ann-again', `fence${fences}`);
   };
   await sent();
   await landed('ann-again', 'unguja');

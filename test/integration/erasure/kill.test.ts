@@ -58,7 +58,7 @@ function aWorker(step: string): ChildProcess {
       TEST_OBJECTS: `file://${cold.folder}/objects`,
       TEST_TEMP: path.join(cold.folder, 'tmp'),
       TEST_STEP: step,
-      TEST_WORKER: `w${String(made)}`,
+      TEST_WORKER: `w${made}`,
       TEST_HURRY: String(HURRY),
     },
   });
@@ -106,7 +106,7 @@ async function bury(trace_id: string, text: string, org_id = 'org_a'): Promise<v
     body: Buffer.from(text),
   };
   await publishRecord(log, deadLetterSubject('decode'), deadLetterCodec, letter, {
-    msgID: `dead-${String(made)}`,
+    msgID: `dead-${made}`,
     timeoutMs: 5000,
   });
 }

@@ -59,7 +59,7 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
   const { org, key: headers } = await anAccount({ api });
   const get = async <T>(path: string): Promise<T> => {
     const answer = await call(api, 'GET', path, { headers });
-    if (answer.status !== 200) throw new Error(`GET ${path}: ${String(answer.status)} ${answer.text}`);
+    if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
     return answer.json?.['data'] as T;
   };
   return {
@@ -68,12 +68,12 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
     get,
     post: async <T>(path: string, given: unknown, status = 200): Promise<T> => {
       const answer = await call(api, 'POST', path, { headers, body: given });
-      if (answer.status !== status) throw new Error(`POST ${path}: ${String(answer.status)} ${answer.text}`);
+      if (answer.status !== status) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
       return answer.json?.['data'] as T;
     },
     scores: async (eval_id, query = '') => {
       const answer = await call(api, 'GET', `/v1/evals/${eval_id}/scores${query}`, { headers });
-      if (answer.status !== 200) throw new Error(`scores: ${String(answer.status)} ${answer.text}`);
+      if (answer.status !== 200) throw new Error(`scores: ${answer.status} ${answer.text}`);
       expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
       return answer.text === ''
         ? []

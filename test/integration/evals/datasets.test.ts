@@ -51,7 +51,7 @@ test('of two concurrent versions of a dataset with different items one is refuse
 });
 
 test('the items of a dataset are read in pages, whatever their size', async () => {
-  const items = Array.from({ length: 30 }, (_, i) => ({ ...item(`${String(i)} ${'ü'.repeat(40_000)}`) }));
+  const items = Array.from({ length: 30 }, (_, i) => ({ ...item(`${i} ${'ü'.repeat(40_000)}`) }));
   const { dataset_id } = await make(items);
   const page = await org.get<{ item_index: number }[]>(`/v1/datasets/${dataset_id}/items?limit=12&offset=7`);
   expect(page).toEqual(items.slice(7, 19).map((one, i) => ({ item_index: 7 + i, ...one })));

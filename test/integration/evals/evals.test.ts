@@ -295,8 +295,8 @@ test('a hundred thousand scores are streamed no faster than they are read, and w
   // Scores k / rows in another order; of one trace the eval has its own.
   await store.database
     .run(`INSERT INTO judge_scores (org_id, judge_id, judge_version, judge_name, eval_id, trace_id, started_at, item_index, score, verdict, reason, scored_at)
-    SELECT '${org.org}', '${judge_id}', 1, 'n', '${eval_id}', concat('trc_', leftPad(toString(number), 6, '0')), now64(3), 0, ((number * 7919) % ${String(rows)}) / ${String(rows)},
-      'pass', repeat('x', ${String(REASON_CHARS)}), now64(3) FROM numbers(${String(rows)})`);
+    SELECT '${org.org}', '${judge_id}', 1, 'n', '${eval_id}', concat('trc_', leftPad(toString(number), 6, '0')), now64(3), 0, ((number * 7919) % ${rows}) / ${rows},
+      'pass', repeat('x', ${REASON_CHARS}), now64(3) FROM numbers(${rows})`);
   const [stats] = await readScoreStats(store.client, { org_id: org.org, judge_id, eval_id });
   expect(stats).toMatchObject({ total: rows, passed: rows, p50_score: (49_999 / rows + 50_000 / rows) / 2 });
   expect(stats?.mean_score).toBeCloseTo((rows - 1) / 2 / rows, 12);

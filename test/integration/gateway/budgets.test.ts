@@ -36,7 +36,7 @@ const using = (tokens: number) =>
 let questions = 0;
 const body = (more: Data = {}): Data => ({
   model: 'gpt-4o-mini',
-  messages: [{ role: 'user', content: `question ${String(++questions)}` }],
+  messages: [{ role: 'user', content: `question ${++questions}` }],
   max_tokens: 10,
   ...more,
 });

@@ -37,7 +37,7 @@ async function hold(count: number, path: string): Promise<AbortController> {
   const headers = { Authorization: `Bearer ${KEY}`, 'Content-Type': 'application/json' };
   const asked = path === '/v1/models' ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) };
   for (let i = 0; i < count; i++) fetch(api.url + path, { ...asked, signal }).catch(() => undefined);
-  await eventually(() => upstream.reached.length === count, { what: `${String(count)} calls at the upstream` });
+  await eventually(() => upstream.reached.length === count, { what: `${count} calls at the upstream` });
   return callers;
 }
 

@@ -35,7 +35,7 @@ beforeEach(() => {
 let traces = 0;
 /** Headers of a trace of its own. */
 export function aTrace(more: Record<string, string> = {}): { trace_id: string; headers: Record<string, string> } {
-  const trace_id = `trc_gateway_${String(++traces)}`;
+  const trace_id = `trc_gateway_${++traces}`;
   return { trace_id, headers: { 'X-Service-Trace-Id': trace_id, ...more } };
 }
 

@@ -114,7 +114,7 @@ function ask(
   { kind = 'whole', max_tokens = ANSWER_TOKENS, trace_id }: CallOptions = {},
 ) {
   const { url, headers } = org.request(api, '/v1/chat/completions');
-  const content = `question ${String(++questions)}`;
+  const content = `question ${++questions}`;
   const body = { model: 'gpt-4o-mini', messages: [{ role: 'user', content }], max_tokens, stream: kind !== 'whole' };
   const endless = kind === 'dropped' || kind === 'open';
   return new Promise<number | null>((resolve) => {
@@ -203,7 +203,7 @@ test('a process killed under load loses only its latest answers; its reservation
   let unanswered = 0;
   const caller = async (one: ApiProcess, index: number): Promise<void> => {
     for (let turn = 0; !killed || turn % 50 !== 0; turn++) {
-      const trace_id = `t-${String(processes.indexOf(one))}-${String(index)}-${String(turn)}`;
+      const trace_id = `t-${processes.indexOf(one)}-${index}-${turn}`;
       const status = await ask(busy, one.api, { kind: turn % 2 === 0 ? 'whole' : 'streamed', trace_id });
       if (status === 200) answered.get(one)?.push(trace_id);
       else {

@@ -54,7 +54,7 @@ test('a stream that is open at the shutdown of the process is recorded with what
     upstream.behave(
       events([`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'The beginning' } }] })}\n\n`], false),
     );
-    const response = await fetch(`http://127.0.0.1:${String(port)}/v1/chat/completions`, {
+    const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
       headers: {
         Authorization: `Bearer ${KEY}`,

@@ -81,7 +81,7 @@ const completion = json(
 );
 
 let traces = 0;
-const ask = (api: TestApi, more: Data = {}, trace_id = `trc_up_${String(++traces)}`): Promise<Answer> =>
+const ask = (api: TestApi, more: Data = {}, trace_id = `trc_up_${++traces}`): Promise<Answer> =>
   call(api, 'POST', '/v1/chat/completions', {
     body: { model: 'gpt-4o', messages: [{ role: 'user', content: 'The capital of France?' }], ...more },
     headers: { 'X-Service-Trace-Id': trace_id },

@@ -52,7 +52,7 @@ async function theOpenOne(traces: number): Promise<string> {
       found = ((await list('?status=open')).json?.['data'] ?? []) as Incident[];
       return found[0]?.trace_count === traces;
     },
-    { what: `an incident of ${String(traces)} traces` },
+    { what: `an incident of ${traces} traces` },
   );
   expect(found).toHaveLength(1);
   return found[0]?.incident_id ?? '';

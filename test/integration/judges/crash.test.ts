@@ -52,9 +52,9 @@ it('scores every trace once although the worker is killed repeatedly', async () 
           name: 'call',
           outcome: 'success',
           duration_ms: 1,
-          trace_id: `t-${bench.org()}-${String(from + i)}`,
+          trace_id: `t-${bench.org()}-${from + i}`,
           attributes: {
-            prompt: `question ${String(from + i)}`,
+            prompt: `question ${from + i}`,
             response: (from + i) % 2 === 0 ? 'even' : 'odd',
             mark: 'x',
           },
@@ -126,7 +126,7 @@ it('judges an open trace of a former owner by all of its spans', async () => {
   const at = Date.now();
   const call = (place: number, prompt: string, response: string, more: Record<string, unknown> = {}) => ({
     trace_id,
-    span_id: `s${String(place)}`,
+    span_id: `s${place}`,
     name: 'call',
     outcome: 'success',
     started_at: new Date(at + place * 100).toISOString(),

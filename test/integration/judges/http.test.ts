@@ -231,9 +231,7 @@ it('each change of a judge creates a version, and earlier ones are kept', async 
   expect(kept.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
   expect(kept.slice(0, 2).map(({ name }) => name)).toEqual(['no secrets', 'renamed']);
   expect(new Set(kept.slice(2).map(({ name }) => name)).size).toBe(2);
-  const many = await Promise.all(
-    Array.from({ length: 20 }, (_, n) => bench.call('PATCH', path, { name: `n${String(n)}` })),
-  );
+  const many = await Promise.all(Array.from({ length: 20 }, (_, n) => bench.call('PATCH', path, { name: `n${n}` })));
   expect(
     many.map(({ json }) => (json?.['data'] as { version?: number } | undefined)?.version ?? 0).sort((a, b) => a - b),
   ).toEqual(Array.from({ length: 20 }, (_, n) => 6 + n));

@@ -134,7 +134,7 @@ it('the prompt and response of a trace with several spans follow the rules for t
   await bench.judge({ type: 'equals', value: 'm2', fields: ['model'] }, { name: 'model' });
   await bench.judge({ type: 'contains', value: 'eu', fields: ['attributes.place.region'] }, { name: 'region' });
   await known('region');
-  const trace_id = `trace-${String(sent)}`;
+  const trace_id = `trace-${sent}`;
   const at = Date.now();
   const iso = (ms: number): string => new Date(at + ms).toISOString();
   const span = (span_id: string, from: number, to: number, attributes: Record<string, unknown>, parent?: string) => ({
@@ -244,7 +244,7 @@ it('traces that judging itself made are not judged', async () => {
 it('a late event changes no score', async () => {
   await bench.judge({ type: 'regex_absent', pattern: 'late' }, { name: 'not late' });
   await known('not late');
-  const trace_id = `trace-late-${String(sent)}`;
+  const trace_id = `trace-late-${sent}`;
   await bench.send([{ ...aCall('in time'), trace_id, span_id: 'root' }]);
   expect(await scoresOf(trace_id)).toEqual({ 'not late': 1 });
   await bench.send([{ ...aCall('late'), trace_id, parent_span_id: 'root' }]);

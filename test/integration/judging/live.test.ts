@@ -47,7 +47,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   orgs++;
-  org = `org_${String(orgs)}`;
+  org = `org_${orgs}`;
   upstream.requests.length = 0;
   upstream.behave(score(5, 'well done'));
 });
@@ -73,7 +73,7 @@ const judge = (over: Partial<JudgeRecord> = {}): Promise<JudgeRecord> =>
 /** Lands traces of one span each. */
 async function land(count: number, over: Parameters<typeof aSpan>[0] = {}): Promise<string[]> {
   const at = Date.now();
-  const ids = Array.from({ length: count }, () => `trc_live_${String(++traces)}`);
+  const ids = Array.from({ length: count }, () => `trc_live_${++traces}`);
   const common = {
     org_id: org,
     agent_id: 'booker',

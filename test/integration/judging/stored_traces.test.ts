@@ -20,7 +20,7 @@ afterAll(() => store.close());
 /** Lands the spans of one trace, and gives its id. */
 async function land(spans: readonly Partial<Span>[]): Promise<string> {
   traces++;
-  const trace_id = `trc_${String(traces)}`;
+  const trace_id = `trc_${traces}`;
   await store.landSpans(spans.map((span) => aSpan({ trace_id, started_at: T0, ended_at: T0 + 100, ...span })));
   return trace_id;
 }
@@ -206,7 +206,7 @@ describe('many traces', () => {
     expect(groups).toEqual([1, 1]);
   });
   it('the number of traces read is bounded', async () => {
-    const ids = Array.from({ length: JUDGED_TRACES_MAX + 1 }, (_, index) => `trc_x${String(index)}`);
+    const ids = Array.from({ length: JUDGED_TRACES_MAX + 1 }, (_, index) => `trc_x${index}`);
     await expect(read(...ids)).rejects.toThrow('at most');
     expect(await read(...ids.slice(1))).toEqual([]);
     expect(await read()).toEqual([]);

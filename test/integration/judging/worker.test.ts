@@ -81,7 +81,7 @@ it('a completed trace is judged once, and the call is a span that costs and that
 
 it('while the upstream fails traces land and complete; they are judged when it is back', async () => {
   upstream.behave(fail(503));
-  const ids = Array.from({ length: 10 }, (_, index) => `trc_down_${String(index)}`);
+  const ids = Array.from({ length: 10 }, (_, index) => `trc_down_${index}`);
   for (const id of ids) await send(id);
   await eventually(async () => new Set(await completed()).isSupersetOf(new Set(ids)), {
     what: 'the end of all traces',

@@ -10,7 +10,7 @@ import { runStatement, startTestEngine, type TestEngine } from '../../support/cl
 import { isRefused, send, type Sent } from '../sql/two_orgs.ts';
 
 let engine: TestEngine;
-const origin = (): string => `http://127.0.0.1:${String(engine.server.httpPort)}`;
+const origin = (): string => `http://127.0.0.1:${engine.server.httpPort}`;
 const canary = (): string => path.join(inject('folder'), 'engine_access_canary', 'canary.txt');
 
 beforeAll(async () => {
@@ -212,7 +212,7 @@ describe.runIf(process.platform === 'linux')('the confinement of a process by La
       import { confine } from '${module}';
       const codeOf = (file) => { try { readFileSync(file); return 'read'; } catch (error) { return error.code; } };
       const confined = confine({ readable: ['/etc/hostname'], executable: [], writable: ['${path.dirname(canary())}'] });
-      console.log(JSON.stringify([confined, ...['/etc/hostname', '${canary()}', '/etc/passwd', '/proc/${String(process.pid)}/environ'].map(codeOf)]));`;
+      console.log(JSON.stringify([confined, ...['/etc/hostname', '${canary()}', '/etc/passwd', '/proc/${process.pid}/environ'].map(codeOf)]));`;
     const told = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
     expect(JSON.parse(told)).toEqual([true, 'read', 'read', 'EACCES', 'EACCES']);
   });
@@ -221,9 +221,9 @@ describe.runIf(process.platform === 'linux')('the confinement of a process by La
 /** Returns the TCP ports that a process listens on, from its open sockets. */
 function listeningPorts(pid: number): number[] {
   const sockets = new Set(
-    readdirSync(`/proc/${String(pid)}/fd`).flatMap((fd) => {
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
       try {
-        return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${String(pid)}/fd/${fd}`))?.[1]];
+        return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]];
       } catch {
         return [];
       }
@@ -231,7 +231,7 @@ function listeningPorts(pid: number): number[] {
   );
   const LISTEN = '0A';
   return ['tcp', 'tcp6'].flatMap((family) =>
-    readFileSync(`/proc/${String(pid)}/net/${family}`, 'utf8')
+    readFileSync(`/proc/${pid}/net/${family}`, 'utf8')
       .split('\n')
       .map((line) => line.trim().split(/\s+/))
       .filter((fields) => fields[3] === LISTEN && sockets.has(fields[9]))

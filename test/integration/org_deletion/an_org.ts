@@ -79,7 +79,7 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await put(`/orgs/${org}/prices`, { prices: [{ model: 'own', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
   // The record that the route writes. The route itself would fail: this engine's database has no
   // views for it.
-  const analyst = { user: `analyst_${String(org.length)}`, org_id: org, name: 'ann', password_hash: '00' };
+  const analyst = { user: `analyst_${org.length}`, org_id: org, name: 'ann', password_hash: '00' };
   await (
     await api.log.bucket('analysts')
   ).put(analyst.user, JSON.stringify({ ...analyst, created_at: new Date().toISOString() }));
@@ -125,9 +125,9 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   const runs = { headers: asOperator, body: { now: new Date(Date.now() + 10 * DAY_MS).toISOString() } };
   await ok(call(api, 'POST', '/admin/jobs/retention/run', runs));
   const failing = Array.from({ length: 6 }, (_, i) =>
-    anEvent(`t-bad-${String(i)}`, {
+    anEvent(`t-bad-${i}`, {
       outcome: 'error',
-      attributes: { error_message: 'it broke', agent_id: 'a1', response: `t-bad-${String(i)} said` },
+      attributes: { error_message: 'it broke', agent_id: 'a1', response: `t-bad-${i} said` },
     }),
   );
   await ok(ingest(own, [anEvent('t-warm'), ...failing]));

@@ -41,11 +41,11 @@ const command = async (...args: string[]): Promise<string> => {
 const bad = (n: number, bytes: number, org_id: string): IngestEvent =>
   logged(
     'chatcompletion',
-    { not: 'a chat completion', n, filler: 'x'.repeat(bytes), trace_id: `trace-${String(n)}` },
+    { not: 'a chat completion', n, filler: 'x'.repeat(bytes), trace_id: `trace-${n}` },
     { org_id },
   );
 const good = (n: number): IngestEvent =>
-  logged('custom', { name: 'step', n, duration_ms: 1, outcome: 'success', trace_id: `good-${String(n)}` });
+  logged('custom', { name: 'step', n, duration_ms: 1, outcome: 'success', trace_id: `good-${n}` });
 const publish = (events: IngestEvent[]): Promise<void> => log.publish(events, () => PARTITION);
 const letters = async (): Promise<number> => (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages;
 const landed = async (): Promise<number> => Number((await database.run('SELECT sum(events) FROM usage_events')).trim());
@@ -106,8 +106,7 @@ it('dead letters shrink with the available room, landing continues without any, 
   const position = (await log.log.jsm.streams.info('INGEST')).state.last_seq;
   const kv = await log.log.bucket('partitions');
   await eventually(
-    async () =>
-      ((await kv.get(`partition.${String(PARTITION)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0) >= position,
+    async () => ((await kv.get(`partition.${PARTITION}`))?.json<{ checkpoint: number }>().checkpoint ?? 0) >= position,
     {
       what: 'the checkpoint behind it',
     },
@@ -156,15 +155,15 @@ it('events with more scores than one message holds are published in several, and
     onLetterLost: () => undefined,
   });
   const judge_scores = Object.fromEntries(
-    Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${String(n)}`, 0.5]),
+    Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${n}`, 0.5]),
   );
   const before = (await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages;
   await publisher.publishEvents(
     Array.from({ length: 150 }, (_, n) => ({
       event: 'trace.completed' as const,
       org_id: 'org_scores',
-      trace_id: `scored-${String(n)}`,
-      payload: { event: 'trace.completed', trace_id: `scored-${String(n)}`, outcome: 'success', judge_scores },
+      trace_id: `scored-${n}`,
+      payload: { event: 'trace.completed', trace_id: `scored-${n}`, outcome: 'success', judge_scores },
     })),
   );
   expect((await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages).toBeGreaterThan(before + 10);

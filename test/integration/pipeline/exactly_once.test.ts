@@ -42,20 +42,18 @@ function someEvents(from: number, count: number): IngestEvent[] {
     const n = from + i;
     const trace = Math.floor(n / 10);
     return logged('chatcompletion', {
-      request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question number ${String(n)}` }] },
+      request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question number ${n}` }] },
       response: {
-        id: `r${String(n)}`,
+        id: `r${n}`,
         model: 'gpt-4o',
-        choices: [
-          { index: 0, message: { role: 'assistant', content: `answer number ${String(n)}` }, finish_reason: 'stop' },
-        ],
+        choices: [{ index: 0, message: { role: 'assistant', content: `answer number ${n}` }, finish_reason: 'stop' }],
         usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
       },
       duration_ms: 5,
       outcome: 'success',
-      trace_id: `trace-${String(trace)}`,
+      trace_id: `trace-${trace}`,
       ...(n % 10 === 0 ? {} : { parent_span_id: 'root' }),
-      attributes: { agent_id: `agent-${String(trace % 3)}` },
+      attributes: { agent_id: `agent-${trace % 3}` },
     });
   });
 }
@@ -65,7 +63,7 @@ const publish = (events: IngestEvent[]): Promise<void> => log.publish(events, pa
 async function landed(count: number, withinMs = 20_000): Promise<void> {
   await eventually(async () => (await one('SELECT toUInt64(uniqExact(event_key)) AS n FROM spans')) >= count, {
     withinMs,
-    what: `${String(count)} events in the store`,
+    what: `${count} events in the store`,
   });
 }
 
@@ -194,7 +192,7 @@ describe('a pipeline worker', () => {
     await client.close();
     await runStatement(
       url,
-      `INSERT INTO landing_fences (partition, epoch, worker_id) SELECT number, 7, 'old' FROM numbers(${String(PARTITIONS)})`,
+      `INSERT INTO landing_fences (partition, epoch, worker_id) SELECT number, 7, 'old' FROM numbers(${PARTITIONS})`,
     );
     await spawn().ready;
     await publish(someEvents(0, 100));
@@ -210,7 +208,7 @@ describe('a pipeline worker', () => {
     const kv = await log.log.bucket('partitions');
     const owners = async (): Promise<string[]> => {
       const records = await Promise.all(
-        Array.from({ length: PARTITIONS }, (_, partition) => kv.get(`partition.${String(partition)}`)),
+        Array.from({ length: PARTITIONS }, (_, partition) => kv.get(`partition.${partition}`)),
       );
       return records.map((record) => record?.json<{ owner: string }>().owner ?? '');
     };

@@ -5,7 +5,7 @@ import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_r
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
-const [FORCED = '', PLAIN = ''] = Array.from({ length: 50 }, (_, i) => `trace-${String(i)}`).filter(
+const [FORCED = '', PLAIN = ''] = Array.from({ length: 50 }, (_, i) => `trace-${i}`).filter(
   (id) => !keptByRate(id, PROFILE_RATE.balanced),
 );
 let pipeline: TestPipeline;
@@ -24,12 +24,11 @@ let sent = 0;
 async function sendBoth(attributes: Record<string, unknown> = {}): Promise<void> {
   sent += 1;
   const event = (trace_id: string, own: Record<string, unknown>) =>
-    logged('custom', { name: `step ${String(sent)}`, trace_id, outcome: 'success', duration_ms: 1, attributes: own });
+    logged('custom', { name: `step ${sent}`, trace_id, outcome: 'success', duration_ms: 1, attributes: own });
   await pipeline.log.publish([event(FORCED, attributes), event(PLAIN, {})], () => 0);
   await eventually(
-    async () =>
-      (await pipeline.database.run('SELECT min(spans), count() FROM analyst_traces')).trim() === `${String(sent)}\t2`,
-    { what: `the rows of both traces with ${String(sent)} spans` },
+    async () => (await pipeline.database.run('SELECT min(spans), count() FROM analyst_traces')).trim() === `${sent}\t2`,
+    { what: `the rows of both traces with ${sent} spans` },
   );
 }
 const sampled = async (trace_id: string): Promise<string> =>

@@ -23,11 +23,11 @@ it('an empty message moves the checkpoints of idle partitions', async () => {
   const { log } = pipeline.log;
   const kv = await log.bucket('partitions');
   const checkpointOf = async (partition: number): Promise<number> =>
-    (await kv.get(`partition.${String(partition)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0;
+    (await kv.get(`partition.${partition}`))?.json<{ checkpoint: number }>().checkpoint ?? 0;
   await log.jsm.streams.update(INGEST_STREAM, { max_bytes: 4 * MIB });
   const event = (n: number) =>
     logged('custom', {
-      name: `step ${String(n)}`,
+      name: `step ${n}`,
       outcome: 'success',
       duration_ms: 1,
       trace_id: 'endless',
@@ -48,7 +48,7 @@ it('an empty message moves the checkpoints of idle partitions', async () => {
   }
   for (let partition = 0; partition < PARTITIONS; partition += 1)
     await eventually(async () => (await checkpointOf(partition)) >= nudged, {
-      what: `the checkpoint of partition ${String(partition)}`,
+      what: `the checkpoint of partition ${partition}`,
     });
   expect((await pipeline.database.run('SELECT count() FROM spans')).trim()).toBe('6');
 });

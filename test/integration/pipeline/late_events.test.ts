@@ -42,7 +42,7 @@ const landed = (spans: number) =>
       (await count('SELECT sum(events) FROM usage_events')) === spans &&
       (await count('SELECT sum(spans * sign) FROM traces')) === spans,
     {
-      what: `${String(spans)} events`,
+      what: `${spans} events`,
       withinMs: 30_000,
     },
   );
@@ -53,7 +53,7 @@ it('late events are added to the existing rows', async () => {
   await pipeline.replaceWorker();
   await eventually(
     async () => {
-      const entry = await (await log.log.bucket('partitions')).get(`partition.${String(PARTITION)}`);
+      const entry = await (await log.log.bucket('partitions')).get(`partition.${PARTITION}`);
       const { checkpoint, completed_through } = entry?.json<{ checkpoint: number; completed_through: number }>() ?? {};
       return checkpoint !== undefined && checkpoint > 0 && completed_through === checkpoint;
     },

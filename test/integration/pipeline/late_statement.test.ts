@@ -41,11 +41,11 @@ beforeEach(async () => {
   landing = new ClickHouseLandingStore(client, fences);
   lander = new Lander({
     store: landing,
-    workerId: `w${String(next)}`,
+    workerId: `w${next}`,
     logger: createLogger('test', 'silent'),
     owned: () => [[0, 1]],
     onFenced: (partition) => {
-      throw new Error(`partition ${String(partition)} is said to be another's`);
+      throw new Error(`partition ${partition} is said to be another's`);
     },
     observe: () => undefined,
   });
@@ -57,7 +57,7 @@ afterEach(async () => {
 
 /** Returns rows for every table, all of one new trace. */
 function aUnit(): { trace_id: string; unit: LandingUnit } {
-  const trace_id = `late-${String(next)}`;
+  const trace_id = `late-${next}`;
   const spans = Array.from({ length: ROWS }, () => aSpan({ trace_id }));
   const unit = emptyUnit();
   const put = (rows: LandingRow[], line: string, log_seq: number, key: string): void =>

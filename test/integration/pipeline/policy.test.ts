@@ -37,7 +37,7 @@ afterAll(async () => {
 let serial = 0;
 /** Sends a model call with a long prompt and resolves with the length of the stored prompt. */
 async function promptStored(): Promise<number> {
-  const trace_id = `trace-${String(++serial)}`;
+  const trace_id = `trace-${++serial}`;
   const body = {
     trace_id,
     request: { model: 'gpt-4o', messages: [{ role: 'user', content: LONG }] },

@@ -52,7 +52,7 @@ let serial = 0;
  * once they are stored.
  */
 async function stored(mail: string, over: Record<string, unknown> = {}): Promise<{ trace_id: string; rows: string }> {
-  const trace_id = `trace-${String(++serial)}`;
+  const trace_id = `trace-${++serial}`;
   const event = {
     name: `mail to ${mail}`,
     event_type: 'llm',
@@ -288,7 +288,7 @@ test('one redaction in a thousand is reported as pii.match, once, without what w
     trace_id: 'told',
     attributes: { note: 'told@example.com, 10.0.0.1' },
   };
-  const spans = Array.from({ length: 20_000 }, (_, index) => ({ ...base, span_id: `s-${String(index)}` }));
+  const spans = Array.from({ length: 20_000 }, (_, index) => ({ ...base, span_id: `s-${index}` }));
   const told = spans.find((event) => isReported(eventHex(JSON.stringify(event)), event.span_id));
   const silent = spans.find((event) => !isReported(eventHex(JSON.stringify(event)), event.span_id));
   for (const body of [{ events: [told, silent] }, { events: [told] }])

@@ -19,16 +19,16 @@ type Fate = 'plain' | 'error' | 'timeout' | 'slow' | 'loop' | 'forced';
 const FATES: readonly Fate[] = ['error', 'timeout', 'slow', 'loop', 'forced'];
 /** The last span of every sixth trace has a property that keeps the trace. */
 const fateOf = (trace: number): Fate => (trace % 6 === 0 ? (FATES[(trace / 6) % FATES.length] ?? 'plain') : 'plain');
-const idOf = (trace: number): string => `trace-${String(trace)}`;
+const idOf = (trace: number): string => `trace-${trace}`;
 const partitionOf = (event: IngestEvent): number => Number(event.trace_id.split('-')[1]) % PARTITIONS;
 
 function anEvent(trace: number, at: number): IngestEvent {
   const fate = at === SPANS - 1 ? fateOf(trace) : 'plain';
   const n = trace * SPANS + at;
   const attributes = {
-    agent_id: `agent-${String(trace % 7)}`,
-    department: `department-${String(trace % 3)}`,
-    session_id: `session-${String(trace % 11)}`,
+    agent_id: `agent-${trace % 7}`,
+    department: `department-${trace % 3}`,
+    session_id: `session-${trace % 11}`,
     sandbox_seconds: n / 1000,
     outcomes: { tickets: n / 100 },
     ...(fate === 'forced' ? { force_trace: true } : {}),
@@ -38,20 +38,20 @@ function anEvent(trace: number, at: number): IngestEvent {
     duration_ms: fate === 'slow' ? 5001 : n % 100,
     outcome: fate === 'error' || fate === 'timeout' ? fate : 'success',
     trace_id: idOf(trace),
-    tags: [`tag-${String(n % 5)}`],
+    tags: [`tag-${n % 5}`],
     attributes,
     ...(at === 0 ? {} : { parent_span_id: 'spn_root' }),
   };
   const over = { org_id: ORG, received_at: RECEIVED_AT };
-  if (n % 3 === 0) return logged('custom', { name: `step ${String(n)}`, ...common }, over);
+  if (n % 3 === 0) return logged('custom', { name: `step ${n}`, ...common }, over);
   const model = n % 2 === 0 ? 'gpt-4o' : 'gpt-4o-mini';
   return logged(
     'chatcompletion',
     {
-      request: { model, messages: [{ role: 'user', content: `question ${String(n)}` }] },
+      request: { model, messages: [{ role: 'user', content: `question ${n}` }] },
       response: {
         model,
-        choices: [{ index: 0, message: { role: 'assistant', content: `answer ${String(n)}` }, finish_reason: 'stop' }],
+        choices: [{ index: 0, message: { role: 'assistant', content: `answer ${n}` }, finish_reason: 'stop' }],
         usage: { prompt_tokens: 1 + n * 7, completion_tokens: 3 + n, total_tokens: 4 + n * 8 },
       },
       ...common,

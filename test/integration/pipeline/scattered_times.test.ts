@@ -29,7 +29,7 @@ const event = (org_id: string, name: string, started_at: string) =>
 
 it('events of twenty years land and become searchable, and delay no others', async () => {
   const scattered = Array.from({ length: WEEKS }, (_, index) =>
-    event('org_old', `w${String(index)}`, new Date(Date.now() - index * WEEK_MS).toISOString()),
+    event('org_old', `w${index}`, new Date(Date.now() - index * WEEK_MS).toISOString()),
   );
   await log.publish([...scattered, event('org_new', 'today', new Date().toISOString())], () => 1);
   await eventually(async () => (await database.run('SELECT count() FROM spans')).trim() === String(WEEKS + 1), {

@@ -28,7 +28,7 @@ const event = (trace_id: string, n: number, outcome = 'success'): IngestEvent =>
   logged(
     'chatcompletion',
     {
-      request: { model: 'gpt-4o', messages: [{ role: 'user', content: `${trace_id} question ${String(n)}` }] },
+      request: { model: 'gpt-4o', messages: [{ role: 'user', content: `${trace_id} question ${n}` }] },
       response: {
         choices: [{ index: 0, message: { role: 'assistant', content: 'answer' } }],
         usage: { prompt_tokens: 10, completion_tokens: 1 },
@@ -53,7 +53,7 @@ afterAll(async () => {
 
 it('buffered traces survive kills exactly once and are decided by all of their spans', async () => {
   const log = await openTestLog(nats.url);
-  const ids = Array.from({ length: 200 }, (_, i) => `trace-${String(i)}`).filter(
+  const ids = Array.from({ length: 200 }, (_, i) => `trace-${i}`).filter(
     (id) => !keptByRate(id, PROFILE_RATE.balanced),
   );
   const [failing, fine] = [ids.slice(0, 40), ids.slice(40)];
@@ -123,7 +123,7 @@ it('buffered traces survive kills exactly once and are decided by all of their s
 
 it('a full tail buffer evicts its oldest traces', async () => {
   const log = await openTestLog(nats.url);
-  const ids = Array.from({ length: 200 }, (_, i) => `full-${String(i)}`)
+  const ids = Array.from({ length: 200 }, (_, i) => `full-${i}`)
     .filter((id) => !keptByRate(id, PROFILE_RATE.balanced))
     .slice(0, 30);
   const worker = spawn({ SERVICE_SAMPLING_BUFFER_SLOTS: '10' });

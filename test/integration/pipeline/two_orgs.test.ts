@@ -46,12 +46,12 @@ const counts = async (): Promise<Record<string, number>> => {
 const each = (rows: number): Record<string, number> => Object.fromEntries(ORGS.map((org_id) => [org_id, rows]));
 
 it('two organizations that send the same event each have their own, once', async () => {
-  const names = Array.from({ length: EVENTS }, (_, i) => `step ${String(i)}`);
+  const names = Array.from({ length: EVENTS }, (_, i) => `step ${i}`);
   await publish(names);
   await eventually(async () => (await counts())['org_a'] === EVENTS, { withinMs: 30_000 });
   expect(await counts()).toEqual(each(EVENTS));
   await eventually(async () => {
-    const entry = await (await log.log.bucket('partitions')).get(`partition.${String(PARTITION)}`);
+    const entry = await (await log.log.bucket('partitions')).get(`partition.${PARTITION}`);
     return (entry?.json<{ checkpoint: number }>().checkpoint ?? 0) > 0;
   });
   await pipeline.replaceWorker();

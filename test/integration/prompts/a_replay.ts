@@ -44,7 +44,7 @@ export async function tree(trace: string): Promise<Data[]> {
 let traces = 0;
 /** Ingests the events as one trace and waits until it can be read. */
 export async function ingest(...events: { format?: string; [field: string]: unknown }[]): Promise<string> {
-  const trace_id = `run-${String(++traces)}`;
+  const trace_id = `run-${++traces}`;
   for (const { format = 'chatcompletion', ...body } of events) {
     const answer = await call(api, 'POST', `${INGEST}/${format}`, {
       body: { trace_id, outcome: 'success', duration_ms: 10, ...body },

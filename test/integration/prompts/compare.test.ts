@@ -78,7 +78,7 @@ beforeAll(async () => {
     aSpan({ org_id: 'org_stranger', trace_id: 'theirs', started_at: AT }),
   ]);
   const score = (trace: string, judge: string, eval_id: string, version: number, value: string) =>
-    `('${ORG}', '${judge}', '${eval_id}', '${trace}', ${String(version)}, 'name of ${judge}', fromUnixTimestamp64Milli(${String(AT)}, 'UTC'), ${value}, now64(3, 'UTC'))`;
+    `('${ORG}', '${judge}', '${eval_id}', '${trace}', ${version}, 'name of ${judge}', fromUnixTimestamp64Milli(${AT}, 'UTC'), ${value}, now64(3, 'UTC'))`;
   await store.database.run(
     'INSERT INTO judge_scores (org_id, judge_id, eval_id, trace_id, judge_version, judge_name, started_at, score, scored_at) VALUES ' +
       [

@@ -84,9 +84,7 @@ describe('a prompt', () => {
 
   it('many versions created at the same time in two processes each have a number', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, i) =>
-        create({ name: 'busy', template: `t${String(i)}` }, i % 2 === 0 ? api : second),
-      ),
+      Array.from({ length: 12 }, (_, i) => create({ name: 'busy', template: `t${i}` }, i % 2 === 0 ? api : second)),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
     expect(answers.map((answer) => Number(dataOf(answer)['version'])).sort((a, b) => a - b)).toEqual(
@@ -172,9 +170,9 @@ describe('what an org may have', () => {
     const answers: number[] = [];
     for (let i = 0; i <= fits; i += 32)
       answers.push(
-        ...(
-          await Promise.all(Array.from({ length: 32 }, (_, j) => create({ name: `big-${String(i + j)}`, template })))
-        ).map(({ status }) => status),
+        ...(await Promise.all(Array.from({ length: 32 }, (_, j) => create({ name: `big-${i + j}`, template })))).map(
+          ({ status }) => status,
+        ),
       );
     expect(new Set(answers)).toEqual(new Set([201, 409]));
     expect((await create({ name: 'big-last', template })).json?.['detail']).toContain('bytes');

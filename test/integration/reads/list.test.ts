@@ -41,7 +41,7 @@ function someSpans(): Span[] {
     const started = NOW - Math.floor(random() ** 2 * 100) * DAY_MS - (n % 40) * 60_000;
     const about = {
       org_id: n % 8 === 0 ? 'org_b' : 'org_a',
-      trace_id: `trace-${String(n)}`,
+      trace_id: `trace-${n}`,
       agent_id: pick(['', 'agent_1', 'agent_2']),
       session_id: pick(['', 's1', 's2']),
       user_id: pick(['', 'u1']),
@@ -268,12 +268,12 @@ describe('the trace list', () => {
     const own = await openTestStore();
     const deps = { clickhouse: own.client, now: () => NOW };
     const spans = Array.from({ length: 30 }, (_, n) =>
-      aSpan({ trace_id: `t${String(n)}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }),
+      aSpan({ trace_id: `t${n}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }),
     );
     await own.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 })));
     const first = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10' }), signal);
     const arrived = Array.from({ length: 20 }, (_, n) =>
-      aSpan({ trace_id: `new${String(n)}`, started_at: NOW + n, ended_at: NOW + n }),
+      aSpan({ trace_id: `new${n}`, started_at: NOW + n, ended_at: NOW + n }),
     );
     const grown = tracesOf(spans).map((state) => ({
       before: state,
@@ -292,7 +292,7 @@ describe('the trace list', () => {
       listQuery.parse({ limit: '10', cursor: first.meta.next_cursor }),
       signal,
     );
-    expect(ids(second)).toEqual(Array.from({ length: 10 }, (_, n) => `t${String(n + 10)}`));
+    expect(ids(second)).toEqual(Array.from({ length: 10 }, (_, n) => `t${n + 10}`));
     expect(second.data.every((item) => item.span_count === 2)).toBe(true);
     expect(second.meta.total).toBe(50);
     await own.close();

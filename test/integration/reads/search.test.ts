@@ -50,7 +50,7 @@ beforeAll(async () => {
   spans = Array.from({ length: 400 }, (_, n) =>
     aSpan({
       org_id: n % 10 === 0 ? 'org_b' : 'org_a',
-      trace_id: `t${String(n % 50)}`,
+      trace_id: `t${n % 50}`,
       started_at: NOW - Math.floor(random() * 240) * HOUR_MS - n,
       model: n % 3 === 0 ? 'gpt-4o' : 'claude',
       outcome: n % 7 === 0 ? 'error' : 'success',

@@ -46,7 +46,7 @@ async function exported(
   await once(server, 'listening');
   try {
     const answer = async () => {
-      const res = await fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+      const res = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       return { type: res.headers.get('content-type'), text: await res.text() };
     };
     return await Promise.race([answer(), failed.promise]);
@@ -228,7 +228,7 @@ describe('a tree', () => {
         parent_span_id: n === 0 ? '' : 's0000',
         started_at: AT + n,
         ended_at: AT + n,
-        prompt: `p${String(n)}`,
+        prompt: `p${n}`,
       }),
     );
     await store.landSpans(spans);
@@ -317,7 +317,7 @@ describe('an export', () => {
     const outcomes = stage.run(
       events.map((event, log_index) => ({
         ...{ partition: 0, log_seq: 1, log_index, org_id: 'org_a', format: 'custom' as const, trace_id: 'short' },
-        ...{ event_hex: `00000000000000f${String(log_index)}`, received_at: AT, body: JSON.stringify(event) },
+        ...{ event_hex: `00000000000000f${log_index}`, received_at: AT, body: JSON.stringify(event) },
       })),
     );
     await store.landSpans(outcomes.flatMap((outcome) => (outcome.kind === 'emit' ? outcome.out.spans : [])));
@@ -356,7 +356,7 @@ describe('an export', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const read = fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`).then((res) => res.text());
+    const read = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).then((res) => res.text());
     await expect(read).rejects.toThrow();
     server.close();
   });

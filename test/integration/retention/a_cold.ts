@@ -77,7 +77,7 @@ export function aText(day: number, over: Partial<Span> = {}): Span {
     started_at,
     ended_at: started_at + 500,
     received_at: started_at + 600,
-    trace_id: `trc_${String(day)}`,
+    trace_id: `trc_${day}`,
     ...over,
   });
   return {

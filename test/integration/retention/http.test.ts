@@ -195,7 +195,7 @@ describe('the way of a text', () => {
     let tries = 0;
     await eventually(
       async () => {
-        const trace = await ingest(`text number ${String(tries++)}`);
+        const trace = await ingest(`text number ${tries++}`);
         const row = await service.database.run(
           `SELECT drop_on - toDate(started_at) FROM (SELECT drop_on, started_at, trace_id FROM span_texts UNION ALL SELECT drop_on, started_at, trace_id FROM span_texts_recent) WHERE trace_id = '${trace}' LIMIT 1`,
         );

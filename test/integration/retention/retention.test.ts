@@ -52,7 +52,7 @@ describe('texts', () => {
       { messages: { $ref: 'prompt', $json: true }, output: { $ref: 'response' }, n: 7 },
     ]);
     await cold.restore('org_a');
-    const tree = await readTree(cold.store.client, 'org_a', `trc_${String(DAY)}`, new AbortController().signal);
+    const tree = await readTree(cold.store.client, 'org_a', `trc_${DAY}`, new AbortController().signal);
     expect(tree.data.spans[0]?.attributes).toEqual({ messages, output: 'okapi', n: 7, span_kind: 'llm' });
   });
 
@@ -190,11 +190,11 @@ describe('a restore', () => {
 
   it('a restore of a large day reads row groups, and is equal to the byte', async () => {
     const place = 'toUInt16(7) AS partition, number AS log_seq, toUInt32(0) AS log_index, toUInt32(0) AS log_sub';
-    const shared = `'org_a' AS org_id, toDateTime64(${String(on(DAY) / 1000)} + number % 86400, 3, 'UTC') AS started_at, concat('trc_', toString(number % 900)) AS trace_id, toString(number) AS span_id, ${place}`;
+    const shared = `'org_a' AS org_id, toDateTime64(${on(DAY) / 1000} + number % 86400, 3, 'UTC') AS started_at, concat('trc_', toString(number % 900)) AS trace_id, toString(number) AS span_id, ${place}`;
     const columns = 'org_id, started_at, trace_id, span_id, partition, log_seq, log_index, log_sub';
     await cold.store.database.run(`INSERT INTO spans (${columns}) SELECT ${shared} FROM numbers(50000)`);
     await cold.store.database.run(
-      `INSERT INTO span_texts (${columns}, event_key, model, outcome, cost_usd, prompt, response, dl, reps, stop_reps, drop_on) SELECT ${shared}, number, 'm', 'success', number / 7, hex(sipHash128(number)), repeat(hex(cityHash64(number)), number % 40), number, [toUInt32(number)], [1, 2], toDate(${String(DAY + 30)}) FROM numbers(50000)`,
+      `INSERT INTO span_texts (${columns}, event_key, model, outcome, cost_usd, prompt, response, dl, reps, stop_reps, drop_on) SELECT ${shared}, number, 'm', 'success', number / 7, hex(sipHash128(number)), repeat(hex(cityHash64(number)), number % 40), number, [toUInt32(number)], [1, 2], toDate(${DAY + 30}) FROM numbers(50000)`,
     );
     const before = await cold.value(textSum('org_a'));
     expect(await cold.retire(DAY + 30)).toMatchObject({ days_exported: 1, texts_dropped: 50_000 });

@@ -44,7 +44,7 @@ describe('attributes', () => {
     await cold.land([aText(DAY + 93, { org_id: 'org_b', attributes: { b: 2 } })]);
     const left = (): Promise<string[]> =>
       rows("SELECT attributes FROM spans WHERE attributes != '{}' ORDER BY attributes");
-    const young = ['{"b":2}', `{"day":${String(DAY + 93)}}`];
+    const young = ['{"b":2}', `{"day":${DAY + 93}}`];
     // Mutations requested while merges are stopped run once merges start again.
     await cold.value('SYSTEM STOP MERGES spans');
     const retired = cold.retire(DAY + 62 + 365);
@@ -141,19 +141,19 @@ describe('delete_after_days', () => {
     const insert = async (day: number): Promise<void> => {
       for (const org of ['org_a', 'org_b']) {
         await database.run(
-          `INSERT INTO judge_scores (org_id, judge_id, trace_id, scored_at) VALUES ('${org}', 'j', 't${String(day)}', ${time(day)})`,
+          `INSERT INTO judge_scores (org_id, judge_id, trace_id, scored_at) VALUES ('${org}', 'j', 't${day}', ${time(day)})`,
         );
         await database.run(
-          `INSERT INTO usage_events (org_id, hour, day, agent_id, last_received_at, cost_usd) VALUES ('${org}', ${time(day).slice(0, 20)}', ${String(day)}, 'a${String(day)}', ${time(day)}, 1)`,
+          `INSERT INTO usage_events (org_id, hour, day, agent_id, last_received_at, cost_usd) VALUES ('${org}', ${time(day).slice(0, 20)}', ${day}, 'a${day}', ${time(day)}, 1)`,
         );
         await database.run(
-          `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) VALUES ('${org}', 'a${String(day)}', ${time(day)}, now64(3))`,
+          `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) VALUES ('${org}', 'a${day}', ${time(day)}, now64(3))`,
         );
         await database.run(
-          `INSERT INTO audit_log (org_id, created_at, audit_id, version) VALUES ('${org}', ${time(day)}, 'aud_${String(day)}', 1), ('${org}', ${time(day)}, 'aud_${String(day)}', 2)`,
+          `INSERT INTO audit_log (org_id, created_at, audit_id, version) VALUES ('${org}', ${time(day)}, 'aud_${day}', 1), ('${org}', ${time(day)}, 'aud_${day}', 2)`,
         );
         await database.run(
-          `INSERT INTO anomalies (org_id, day, anomaly_id, looked_at) VALUES ('${org}', ${String(day)}, 'an${String(day)}', now64(3))`,
+          `INSERT INTO anomalies (org_id, day, anomaly_id, looked_at) VALUES ('${org}', ${day}, 'an${day}', now64(3))`,
         );
       }
     };

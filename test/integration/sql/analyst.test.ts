@@ -24,7 +24,7 @@ beforeAll(async () => {
     SELECT 'org_a', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number * 3600 AS at, at + toIntervalMillisecond(1500), 't', toString(number), number, 'm', 0.1, 10, '{"a":"x"}' FROM numbers(48)`);
   const trace = (sign: number, version: number, spans: number) =>
     run(`INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, outcome, spans, sign, version)
-      SELECT 'org_a', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') AS at, sipHash64('t'), 't', at, at + ${String(spans)}, 'success', ${String(spans)}, ${String(sign)}, ${String(version)}`);
+      SELECT 'org_a', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') AS at, sipHash64('t'), 't', at, at + ${spans}, 'success', ${spans}, ${sign}, ${version}`);
   await trace(1, 1, 1);
   await trace(-1, 1, 1);
   await trace(1, 2, 2);

@@ -184,14 +184,14 @@ describe('a store that is away', () => {
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
-    const waiting = createClickHouse({ url: `http://u:p@127.0.0.1:${String(port)}/d` });
+    const waiting = createClickHouse({ url: `http://u:p@127.0.0.1:${port}/d` });
     expect(await failure(waiting.rows({ name: 'silent', sql: 'SELECT 1', timeoutMs: 200 }))).toBeInstanceOf(
       StoreUnavailable,
     );
     await waiting.close();
     silent.close();
     await once(silent, 'close');
-    const refused = createClickHouse({ url: `http://u:p@127.0.0.1:${String(port)}/d` });
+    const refused = createClickHouse({ url: `http://u:p@127.0.0.1:${port}/d` });
     const error = await failure(refused.rows({ name: 'refused', sql: 'SELECT 1', timeoutMs: 2000 }));
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(classifyStoreError(error)).toBe('unavailable');

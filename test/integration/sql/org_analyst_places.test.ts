@@ -95,7 +95,7 @@ it('an organization whose queries continue in the engine gets no further places 
   const left = await Promise.all(
     Array.from({ length: ENGINE_ORG_MAX }, (_, number) =>
       stalled(engine.url, {
-        path: `/?query_id=analyst_left-${orgMark('org_a')}-${String(number)}&database=millrace_org`,
+        path: `/?query_id=analyst_left-${orgMark('org_a')}-${number}&database=millrace_org`,
         headers: { 'X-ClickHouse-User': ORG_ANALYST, 'X-ClickHouse-Key': orgAnalystPassword('test-app-password') },
       }),
     ),

@@ -37,7 +37,7 @@ it('the engine alone refuses an analyst what needs a right', async () => {
   };
   const open: string[] = [];
   for (const attack of ATTACKS.filter(({ by, url }) => (by === 'refused' || by === 'engine') && url === undefined)) {
-    const reply = await send(`http://127.0.0.1:${String(engine.server.httpPort)}`, {
+    const reply = await send(`http://127.0.0.1:${engine.server.httpPort}`, {
       ...sentOf(attack, folder),
       url: { database: 'millrace_org' },
       headers: { ...attack.headers, ...headers },
@@ -102,7 +102,7 @@ it('an analyst learns nothing of other organizations from the statistics of the 
 });
 
 it('queries of an analyst use the primary key, because the organization is a constant to the engine', async () => {
-  const plan = await send(`http://127.0.0.1:${String(engine.server.httpPort)}`, {
+  const plan = await send(`http://127.0.0.1:${engine.server.httpPort}`, {
     url: { database: 'millrace_org' },
     body: "EXPLAIN indexes = 1 SELECT * FROM analyst_texts WHERE started_at > '2026-01-01 00:05:00'",
     headers: {

@@ -52,7 +52,7 @@ test('processes that have just started are asked last', () => {
   peers.heard('ready', true, 0);
   peers.heard('new', false, 0);
   for (let org = 0; org < 20; org++) {
-    const deciders = peers.decidersOf(`org_${String(org)}`, false);
+    const deciders = peers.decidersOf(`org_${org}`, false);
     expect(deciders[0]).toBe('ready');
     expect([...deciders].sort()).toEqual(['me', 'new', 'ready']);
   }

@@ -28,7 +28,7 @@ test('rejects the bytes of a flooding organization, admits those of another, and
 test('bounds the bytes of all organizations together', () => {
   const inFlight = new InFlight();
   let admitted = 0;
-  while (reserveBytes(inFlight, aRequest(`o${String(admitted)}`), 1024 * 1024) === 'admit') admitted++;
+  while (reserveBytes(inFlight, aRequest(`o${admitted}`), 1024 * 1024) === 'admit') admitted++;
   expect(admitted * 1024 * 1024).toBe(TOTAL_BYTES_MAX);
 });
 

@@ -13,7 +13,7 @@ import { anEmptyBucket } from '../../support/kv.ts';
 const NO_DEPS = {} as AgentsDeps;
 
 describe.each(['cobol', '', 'x'.repeat(65), 'x'.repeat(100_000)])('a framework that nobody knows', (framework) => {
-  it(`is invalid_framework, of ${String(framework.length)} characters too`, async () => {
+  it(`is invalid_framework, of ${framework.length} characters too`, async () => {
     const registration = registerAgent(
       NO_DEPS,
       'org_a',

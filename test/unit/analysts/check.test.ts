@@ -141,7 +141,7 @@ describe('names in strings', () => {
   const call = (name: string, ...args: string[]): string =>
     select(
       `    Function ${name} (children 1)`,
-      `     ExpressionList (children ${String(args.length)})`,
+      `     ExpressionList (children ${args.length})`,
       ...args.map((arg) => `      ${arg}`),
     );
   const text = (value: string): string => `Literal '${value}'`;

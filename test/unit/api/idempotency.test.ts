@@ -39,7 +39,7 @@ async function lockOf(idempotency: Idempotency, request: IdempotentRequest): Pro
 /** Returns text that no compression makes smaller. */
 const noise = (bytes: number): string => randomBytes(Math.ceil((bytes * 3) / 4)).toString('base64');
 const large = JSON.stringify({
-  data: Array.from({ length: 5000 }, (_, index) => ({ index, text: `ä line of text, number ${String(index)}` })),
+  data: Array.from({ length: 5000 }, (_, index) => ({ index, text: `ä line of text, number ${index}` })),
 });
 
 describe('an answer', () => {

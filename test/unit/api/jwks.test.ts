@@ -76,9 +76,7 @@ describe('the keys of a provider', () => {
     const { outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');
     const flood = async () => {
-      const tokens = await Promise.all(
-        Array.from({ length: 50 }, (_, n) => signed(stranger, {}, { kid: `kid-${String(n)}` })),
-      );
+      const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => signed(stranger, {}, { kid: `kid-${n}` })));
       expect(new Set(await Promise.all(tokens.map(outcome)))).toEqual(new Set(['unauthenticated']));
     };
     await flood();

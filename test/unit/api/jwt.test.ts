@@ -191,7 +191,7 @@ describe('a token that was verified before', () => {
 
   it('a cached token is evicted after VERIFIED_MAX newer ones', async () => {
     const verifier = bySecret();
-    const tokenOf = (n: number) => hs256({ ...good, sub: `user_${String(n)}` });
+    const tokenOf = (n: number) => hs256({ ...good, sub: `user_${n}` });
     for (let n = 0; n < VERIFIED_MAX; n++) await verifier.verify(tokenOf(n));
     expect(verifier.verify(tokenOf(0))).not.toBeInstanceOf(Promise);
     await verifier.verify(tokenOf(VERIFIED_MAX));

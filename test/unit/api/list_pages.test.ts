@@ -25,7 +25,7 @@ describe('a page of rows that a store read', () => {
       total: 5,
       before,
       byCursor,
-      cursorAfter: (last, count) => `after ${last}, ${String(count)} before`,
+      cursorAfter: (last, count) => `after ${last}, ${count} before`,
     });
 
   test('by offset has has_more and the cursor of the next page when one row more than the limit was read', () => {

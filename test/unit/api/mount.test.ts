@@ -106,7 +106,7 @@ test('a body may be nested up to a bound and no deeper', async () => {
       expect(await post('/reads', nested(levels))).toEqual({
         status: 422,
         code: 'invalid_request',
-        detail: `body: is nested deeper than ${String(DEPTH_MAX)} levels`,
+        detail: `body: is nested deeper than ${DEPTH_MAX} levels`,
       });
   });
   expect(calls).toHaveLength(1);

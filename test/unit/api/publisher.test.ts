@@ -39,7 +39,7 @@ class ManualLog implements LogPort {
 
   at(index: number): Sent {
     const sent = this.sent[index];
-    if (sent === undefined) throw new Error(`message ${String(index)} of ${String(this.sent.length)}`);
+    if (sent === undefined) throw new Error(`message ${index} of ${this.sent.length}`);
     return sent;
   }
 }

@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 const own = (partition: number, more: object): void => {
-  log.put(`partition.${String(partition)}`, {
+  log.put(`partition.${partition}`, {
     partition,
     owner: 'w1',
     epoch: 1,

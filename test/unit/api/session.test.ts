@@ -23,7 +23,7 @@ describe('a session', () => {
   ])('a session ends with its token, after %s', async (_what, exp, maxAgeS) => {
     const { shown, cookie } = await ask('post', exp);
     expect(shown.expires_at).toBe(new Date(exp * 1000).toISOString());
-    expect(cookie).toBe(`svc_session=${TOKEN}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict`);
+    expect(cookie).toBe(`svc_session=${TOKEN}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict`);
     expect((await ask('get', exp)).shown).toEqual(shown);
   });
 

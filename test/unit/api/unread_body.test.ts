@@ -49,7 +49,7 @@ describe('a client that writes its whole body before it reads', () => {
     async (status, size) => {
       await served(async (port) => {
         for (const halfClose of [false, true]) {
-          const head = post(`/${String(status)}`, 'Connection: close', `Content-Length: ${String(size * MB)}`);
+          const head = post(`/${status}`, 'Connection: close', `Content-Length: ${size * MB}`);
           const got = await writeThenRead(port, { head, pieces: pieces(size * MB), halfClose });
           expect([got.status, got.body, got.error, /^connection: close$/im.test(got.head)]).toEqual([
             status,
@@ -79,7 +79,7 @@ describe('a client that writes its whole body before it reads', () => {
 
   test('a client that writes first reads an answer that was sent before any of the body was read', async () => {
     await served(async (port) => {
-      const head = post('/early', 'Connection: close', `Content-Length: ${String(20 * MB)}`);
+      const head = post('/early', 'Connection: close', `Content-Length: ${20 * MB}`);
       const got = await writeThenRead(port, { head, pieces: pieces(20 * MB) });
       expect([got.status, got.body, got.error]).toEqual([200, 'answer', null]);
     });
@@ -87,7 +87,7 @@ describe('a client that writes its whole body before it reads', () => {
 
   test('a client reads the rejection when it sends less than it announced and closes its half', async () => {
     await served(async (port) => {
-      const head = post('/413', `Content-Length: ${String(60 * MB)}`);
+      const head = post('/413', `Content-Length: ${60 * MB}`);
       const got = await writeThenRead(port, { head, pieces: pieces(MB), halfClose: true });
       expect([got.status, got.body, got.error]).toEqual([413, 'answer', null]);
     });
@@ -126,7 +126,7 @@ describe('the connection', () => {
       async (url) => {
         const rest = 'hello'.repeat(1000);
         const socket = connect(portOf(url), '127.0.0.1');
-        socket.write(`${post('/first', `Content-Length: ${String(rest.length)}`).join('\r\n')}\r\n\r\n`);
+        socket.write(`${post('/first', `Content-Length: ${rest.length}`).join('\r\n')}\r\n\r\n`);
         await new Promise((resolve) => socket.once('data', resolve));
         socket.write(`${rest}${post('/second', 'Content-Length: 0').join('\r\n')}\r\n\r\n`);
         await new Promise((resolve) => socket.once('close', resolve).on('error', () => undefined));
@@ -195,7 +195,7 @@ describe('bounds', () => {
       const heard: Buffer[] = [];
       socket.on('data', (chunk: Buffer) => heard.push(chunk));
       const closed = new Promise((resolve) => socket.once('close', resolve));
-      socket.write(`${post('/401', `Content-Length: ${String(MB)}`).join('\r\n')}\r\n\r\n`);
+      socket.write(`${post('/401', `Content-Length: ${MB}`).join('\r\n')}\r\n\r\n`);
       await closed;
       expect(Buffer.concat(heard).toString()).toMatch(/^HTTP\/1\.1 401 [^]*connection: close[^]*answer$/i);
     });
@@ -211,7 +211,7 @@ describe('bounds', () => {
       async (url) => {
         const size = DISCARD_BYTES_MAX * 3;
         const got = await writeThenRead(portOf(url), {
-          head: post('/413', `Content-Length: ${String(size)}`),
+          head: post('/413', `Content-Length: ${size}`),
           pieces: pieces(size),
         });
         expect([0, 413]).toContain(got.status);
@@ -230,7 +230,7 @@ describe('bounds', () => {
           const socket = connect(port, '127.0.0.1');
           sockets.push(socket);
           socket.on('error', () => undefined);
-          socket.write(`${post('/401', `Content-Length: ${String(MB)}`).join('\r\n')}\r\n\r\nsome`);
+          socket.write(`${post('/401', `Content-Length: ${MB}`).join('\r\n')}\r\n\r\nsome`);
           return new Promise<Socket>((resolve) =>
             socket.once('data', () => {
               resolve(socket);

@@ -95,15 +95,14 @@ describe('line charts', () => {
   });
 
   it('line charts name every series once in the legend, and escape every text', () => {
-    const names = Array.from({ length: 20 }, (_, index) => `<process> & "${String(index)}"`);
+    const names = Array.from({ length: 20 }, (_, index) => `<process> & "${index}"`);
     const svg = lineChart({
       title: 'a < b',
       x_label: 'x & y',
       y_label: '"',
       series: names.map((name) => ({ name, points: [[0, 1]] })),
     });
-    for (const index of names.keys())
-      expect(svg.split(`&lt;process&gt; &amp; &quot;${String(index)}&quot;<`)).toHaveLength(2);
+    for (const index of names.keys()) expect(svg.split(`&lt;process&gt; &amp; &quot;${index}&quot;<`)).toHaveLength(2);
     expect(svg).toContain('>a &lt; b<');
     expect(svg).toContain('>x &amp; y<');
     // Once tags are removed, the rest contains no markup.

@@ -24,7 +24,7 @@ const RUN = { load_before: 0.4, seconds: 12 };
 
 function reads(spans: number, times: number[]): Section {
   return {
-    title: `Reads at ${String(spans)} spans`,
+    title: `Reads at ${spans} spans`,
     spans,
     rows: [
       {

@@ -81,15 +81,15 @@ test('hanging receivers leave places for the others, however many they are', () 
   const gate = new Gate<number>();
   for (let org = 0; org < 10; org += 1) {
     for (let at = 0; at < 400; at += 1) {
-      const key = `${String(org)}:${String(at)}`;
-      if (gate.offer(key, `org${String(org)}`, at, 100, 0).kind === 'go') gate.end(key, HANG, 0);
+      const key = `${org}:${at}`;
+      if (gate.offer(key, `org${org}`, at, 100, 0).kind === 'go') gate.end(key, HANG, 0);
     }
   }
   let hanging = 0;
   for (let org = 0; org < 10; org += 1)
     for (let at = 0; at < 400; at += 1) {
       const begun = gate.inFlight;
-      gate.offer(`${String(org)}:${String(at)}`, `org${String(org)}`, at, 100, 1);
+      gate.offer(`${org}:${at}`, `org${org}`, at, 100, 1);
       hanging += gate.inFlight - begun;
     }
   expect(hanging).toBe(GATE.suspect_in_flight_max);
@@ -101,7 +101,7 @@ test('hanging receivers leave places for the others, however many they are', () 
 test('one organization cannot take all places, and its waiting deliveries go as its own end', () => {
   const gate = new Gate<number>();
   let go = 0;
-  for (let at = 0; at < 1000; at += 1) if (gate.offer(`k${String(at)}`, 'greedy', at, 100, 0).kind === 'go') go += 1;
+  for (let at = 0; at < 1000; at += 1) if (gate.offer(`k${at}`, 'greedy', at, 100, 0).kind === 'go') go += 1;
   expect(go).toBe(GATE.org_in_flight_max);
   expect(gate.offer('other', 'modest', 1, 100, 0).kind).toBe('go');
   expect(gate.end('k0', OK, 20).go).toEqual([GATE.org_in_flight_max]);
@@ -138,7 +138,7 @@ test('receivers that fail repeatedly are tried at a pace that they share', () =>
   expect(gate.resume(last + GATE.pace_ms_min - 1).go).toEqual([]);
   expect(gate.resume(last + GATE.pace_ms_min).go).toEqual([7]);
   expect(gate.pausing).toBe(false);
-  for (let at = 1; at < 60; at += 1) fail(`k${String(at)}`, GATE.paced_failures, 0);
+  for (let at = 1; at < 60; at += 1) fail(`k${at}`, GATE.paced_failures, 0);
   gate.end('k0', FAIL, last);
   gate.offer('k0', 'org', 8, 100, last + 1);
   expect(gate.resume(last + 60 / (GATE.paced_tries_per_second / 1000) - 1).go).not.toContain(8);
@@ -180,7 +180,7 @@ test('every place that was taken is released, whatever happens in between', () =
   for (let step = 0; step < 20_000; step += 1) {
     now += 10;
     if (random() < 0.6) {
-      const key = `k${String(Math.floor(random() * 40))}`;
+      const key = `k${Math.floor(random() * 40)}`;
       const offer = gate.offer(key, `o${key.slice(-1)}`, key, 100, now);
       offered += 1;
       if (offer.kind === 'go') under.push(key);

@@ -26,7 +26,7 @@ async function serve(certificate: string, key: string, answer = 200): Promise<{ 
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(server);
-  return { url: `https://localhost:${String((server.address() as AddressInfo).port)}/hook`, bodies };
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}/hook`, bodies };
 }
 
 async function post(url: string) {

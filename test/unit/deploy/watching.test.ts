@@ -139,7 +139,7 @@ describe('dashboards', () => {
       panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => (expr === undefined ? [] : wrongIn(expr)))),
     ).toEqual([]);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, at) => `${String(x + (at % w))},${String(y + Math.floor(at / w))}`),
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
     );
     expect(new Set(cells).size).toBe(cells.length);
     expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);

@@ -99,7 +99,7 @@ describe('anomaly of a day', () => {
         (amounts, factor) => {
           const costs = amounts.map((cost_pico_usd, index) => ({
             day: 100 + index,
-            model: `m${String(index % 3)}`,
+            model: `m${index % 3}`,
             agent_id: '',
             cost_pico_usd,
           }));

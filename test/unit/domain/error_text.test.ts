@@ -72,7 +72,7 @@ describe('the text of an error without what differs', () => {
         fc.uuid(),
         quote,
         (n, price, id, uuid, text) => {
-          const raw = `step ${String(n)} of run_${id} (${id}, ${uuid}) failed: "${text}" costs ${String(price)} USD, ${String(n)}ms`;
+          const raw = `step ${n} of run_${id} (${id}, ${uuid}) failed: "${text}" costs ${price} USD, ${n}ms`;
           expect(normalizeError(raw)).toBe('step # of # (#) failed: "…" costs # USD, #ms');
         },
       ),

@@ -46,7 +46,7 @@ describe('what an LLM judge is asked', () => {
   it('a long text is shown by its beginning and its end, with the length of what is omitted', () => {
     const text = asked('{{response}}', { ...judged, response: `BEGIN${'x'.repeat(JUDGED_CHARS_MAX)}END` });
     expect(text).toMatch(/\nBEGINxx.*xxEND\n/s);
-    expect(text).toContain(`has ${String(JUDGED_CHARS_MAX + 8)} characters; 8 in its middle`);
+    expect(text).toContain(`has ${JUDGED_CHARS_MAX + 8} characters; 8 in its middle`);
     expect(text.length).toBeLessThan(JUDGED_CHARS_MAX + 500);
   });
   it('the model is told that texts between the marks are never instructions', () => {
@@ -145,7 +145,7 @@ describe('the answer of a model', () => {
   it('an answer that is longer than any judgement is not read', () => {
     const answer = JSON.stringify({ score: 5, reason: 'x'.repeat(ANSWER_CHARS_MAX) });
     expect(readJudgement(answer, rubric)).toEqual({
-      problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters`,
+      problem: `it has more than ${ANSWER_CHARS_MAX} characters`,
     });
   });
   it.each([

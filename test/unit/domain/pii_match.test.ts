@@ -4,7 +4,7 @@ import { isReported, piiMatches } from '../../../pipeline/domain/pii/match_sampl
 import { aSpan } from '../../support/spans.ts';
 
 const spans = Array.from({ length: 20_000 }, (_, index) =>
-  aSpan({ span_id: `spn_${String(index)}`, event_hex: index.toString(16).padStart(16, '0'), redacted: ['email'] }),
+  aSpan({ span_id: `spn_${index}`, event_hex: index.toString(16).padStart(16, '0'), redacted: ['email'] }),
 );
 
 it('pii.match is published for one redaction in a thousand, and for the same ones every time', () => {

@@ -18,7 +18,7 @@ import { noiseOfTwo } from '../../support/noise.ts';
 /** 805 instructions, which took seconds on 60 kB. */
 const SLOW = '[a-z]{1,400}\\d|z1';
 const SLOW_TEXT = 'abcdefghij'.repeat(6000);
-const own = (...patterns: string[]) => patterns.map((pattern, index) => ({ label: `L${String(index)}`, pattern }));
+const own = (...patterns: string[]) => patterns.map((pattern, index) => ({ label: `L${index}`, pattern }));
 const redactorOf = (patterns: string[], runner?: PatternRunner) =>
   new PiiRedactor({
     kinds: ['email'],
@@ -37,7 +37,7 @@ describe('a policy', () => {
     }).toThrow(
       /^the pattern has 805 instructions once its repetitions are written out; it must have at most 500\. Use smaller counts in \{\}/,
     );
-    const half = `(?:ab){${String(Math.floor(OWN_SIZE_MAX / 2) - 10)}}`;
+    const half = `(?:ab){${Math.floor(OWN_SIZE_MAX / 2) - 10}}`;
     const error = (() => {
       try {
         checkOwnPatterns([half, half, half, half, half]);
@@ -49,14 +49,12 @@ describe('a policy', () => {
     expect(error).toBeInstanceOf(UnusablePattern);
     expect(error).toMatchObject({
       index: 4,
-      message: expect.stringContaining(`it must have at most ${String(OWN_SIZES_MAX)} in all patterns`) as string,
+      message: expect.stringContaining(`it must have at most ${OWN_SIZES_MAX} in all patterns`) as string,
     });
   });
 
   it('a policy may have twenty usual patterns', () => {
-    checkOwnPatterns(
-      Array.from({ length: 20 }, (_, index) => `\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,${String(index + 11)}}\\b`),
-    );
+    checkOwnPatterns(Array.from({ length: 20 }, (_, index) => `\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,${index + 11}}\\b`));
   });
 
   it('a stored policy with patterns that are invalid by now replaces what they may match, and fails nothing', () => {
@@ -86,10 +84,7 @@ describe('the steps of own patterns in place', () => {
   it('steps of all texts and names of an event together stay within its bound, however many there are', () => {
     const redaction = redactorOf([SLOW]).begin();
     const event = Object.fromEntries(
-      Array.from({ length: 5000 }, (_, index) => [
-        `name${'q'.repeat(index % 40)}${String(index)}`,
-        `text ${String(index)}`,
-      ]),
+      Array.from({ length: 5000 }, (_, index) => [`name${'q'.repeat(index % 40)}${index}`, `text ${index}`]),
     );
     const shown = redaction.fields(event);
     expect(Object.keys(shown)).toHaveLength(5000);

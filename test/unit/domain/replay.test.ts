@@ -13,7 +13,7 @@ import { checkEvent } from '../../../schemas/formats/formats.ts';
 
 let serial = 0;
 const aCall = (over: Partial<ReplaySpan> = {}): ReplaySpan => ({
-  span_id: `span-${String(++serial)}`,
+  span_id: `span-${++serial}`,
   parent_span_id: '',
   kind: 'llm',
   name: 'gpt-4o',
@@ -181,7 +181,7 @@ describe('the events of a replay', () => {
       ...call,
       answer: { raw, started_at: 5000 + i, ended_at: 5100 + i },
     }));
-    return replayEvents({ trace_id: 'new', replay_of: 'old' }, spans, answered, () => `new-${String(++ids)}`);
+    return replayEvents({ trace_id: 'new', replay_of: 'old' }, spans, answered, () => `new-${++ids}`);
   };
   const bodies = (spans: ReplaySpan[]) => events(spans).map(({ body }) => body);
 

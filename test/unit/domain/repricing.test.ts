@@ -148,8 +148,8 @@ const CALLS: [string, SourceFormat, Record<string, unknown>][] = [
         trace_id: '5b8efff798038103d269b633813fc60c',
         span_id: 'eee19b7ec3c1b174',
         name: 'call',
-        start_time_unix_nano: `${String(AT)}000000`,
-        end_time_unix_nano: `${String(AT)}000000`,
+        start_time_unix_nano: `${AT}000000`,
+        end_time_unix_nano: `${AT}000000`,
         attributes: {
           'openinference.span.kind': 'LLM',
           'llm.model_name': 'my-deployment',

@@ -176,9 +176,9 @@ class World {
     for (const { partition, log_seq, org_id, agent_id: agent, tokens } of this.#rows) {
       if (org_id !== ORG) continue;
       const agent_id = SCOPE.agents.has(agent) ? agent : '';
-      const sum = sums.get(`${String(partition)} ${agent_id}`);
+      const sum = sums.get(`${partition} ${agent_id}`);
       const all = tokens + (sum?.tokens ?? 0);
-      sums.set(`${String(partition)} ${agent_id}`, {
+      sums.set(`${partition} ${agent_id}`, {
         ...amounts(all),
         partition,
         agent_id,

@@ -56,7 +56,7 @@ function stand({
     log: {
       position: () => Promise.resolve(7),
       landed: noted('landed'),
-      purge: (through) => noted(`purge ${String(through)}`)().then(() => inLog),
+      purge: (through) => noted(`purge ${through}`)().then(() => inLog),
       eraseDeadLetters: () => Promise.resolve(0),
     },
     logBase: 100,

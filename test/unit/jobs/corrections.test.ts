@@ -8,7 +8,7 @@ import { type CostChange, costCorrectionsCodec } from '../../../schemas/codec.ts
 const PARTITIONS = 2;
 const plan = { plan_id: 'plan_1', org_id: 'org_a' };
 const change = (n: number, name: string): CostChange => ({
-  trace_id: `trc_${String(n)}`,
+  trace_id: `trc_${n}`,
   hour: 3_600_000,
   day: 20_000,
   agent_id: name,

@@ -68,7 +68,7 @@ const report = (partition: number, rows: LandingReport['rows'], after = 0): Land
 describe('telling', () => {
   it('landing reports share messages of bounded bytes, in order', () => {
     const { nc, sizes, heard } = wire();
-    const rows = Array.from({ length: 100 }, (_, index) => row(`${'é'.repeat(500)}${String(index)}`));
+    const rows = Array.from({ length: 100 }, (_, index) => row(`${'é'.repeat(500)}${index}`));
     const reports = Array.from({ length: 64 }, (_, partition) => report(partition, rows));
     reportLanded(nc, reports);
     expect(heard).toEqual(reports);
@@ -78,7 +78,7 @@ describe('telling', () => {
 
   it('a landing report too large for a message is sent without its rows, as after a lost one', () => {
     const { nc, heard } = wire();
-    const rows = Array.from({ length: 60_000 }, (_, index) => row(`${'a'.repeat(64)}${String(index)}`));
+    const rows = Array.from({ length: 60_000 }, (_, index) => row(`${'a'.repeat(64)}${index}`));
     const [before, after] = [report(0, [row('a')]), report(2, [row('b')])];
     reportLanded(nc, [before, report(1, rows, 50), after]);
     expect(heard).toEqual([before, { ...report(1, []), after: 100, log_seq: 0 }, after]);
@@ -119,7 +119,7 @@ describe('the rows of a report', () => {
   });
 
   it('the rows of a report are as few as accounts distinguish, however many agents a sender invents', () => {
-    const many = Array.from({ length: 80_000 }, (_, index) => counted(`${'x'.repeat(400)}${String(index)}`));
+    const many = Array.from({ length: 80_000 }, (_, index) => counted(`${'x'.repeat(400)}${index}`));
     const [told] = new UsageReports().ofLanding(
       { usage: [...many, counted('limited'), counted('limited', 'org_b')], progress },
       accounts,

@@ -20,7 +20,7 @@ test('a key too long for a line of the protocol is never sent, whatever the oper
     () => bucket.delete(key, 1),
   ])
     await expect(attempt()).rejects.toThrow(
-      `bucket things: a key of ${String(KEY_CHARS_MAX + 1)} characters; it must have at most 1024`,
+      `bucket things: a key of ${KEY_CHARS_MAX + 1} characters; it must have at most 1024`,
     );
   expect(asked).toEqual([]);
   expect(bucket.size).toBe(0);

@@ -50,10 +50,10 @@ it('a worker that serves its own port gives API processes no address, so that it
   const port = await freePort();
   exposed = await serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }));
   expect(exposed.url).toBe('');
-  expect((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status).toBe(200);
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   await expect(
     serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) })),
-  ).rejects.toThrow(`SERVICE_PIPELINE_PORT: 0.0.0.0:${String(port)} cannot be listened on`);
+  ).rejects.toThrow(`SERVICE_PIPELINE_PORT: 0.0.0.0:${port} cannot be listened on`);
 });
 
 it('an API process shows /readyz, partitions without a worker, and how full bounded streams are', async () => {

@@ -115,7 +115,7 @@ test('inviting an invited member again replaces the token and keeps the id', () 
 test('invitations stop at the maximum of members, and an open one can still be renewed', () => {
   const full = anOrg(
     Object.fromEntries(
-      Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => (n === 0 ? ['ann', 'owner'] : [`m${String(n)}`, 'viewer'])),
+      Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => (n === 0 ? ['ann', 'owner'] : [`m${n}`, 'viewer'])),
     ),
   );
   const { org } = invite(full, anInvitation());

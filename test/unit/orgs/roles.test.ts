@@ -69,7 +69,7 @@ test('any sequence of changes leaves an active owner and no user twice', () => {
                 anInvitation({
                   email: `${at.name}@example.com`,
                   role: at.role,
-                  user_id: `usr_${String(index)}`,
+                  user_id: `usr_${index}`,
                   token_hash: at.name,
                   now,
                 }),

@@ -138,7 +138,7 @@ describe('both encodings', () => {
 
 describe('a bad span', () => {
   const nested = (levels: number): OtlpObject => (levels === 0 ? { end: 1 } : { in: nested(levels - 1) });
-  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`a${String(index)}`, index]));
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`a${index}`, index]));
   it.each([
     ['no trace id', { traceId: '' }, 'traceId'],
     ['a short trace id', { traceId: 'abcd' }, 'traceId'],
@@ -155,7 +155,7 @@ describe('a bad span', () => {
     ],
     ['a link without ids', { links: [{ traceId: '', spanId: '' }] }, 'links'],
     ['values nested deep', { attributes: keyValues(nested(VALUE_DEPTH_MAX + 2)) }, 'nested'],
-    ['10,000 attributes', { attributes: keyValues(many) }, `at most ${String(ITEMS_MAX)}`],
+    ['10,000 attributes', { attributes: keyValues(many) }, `at most ${ITEMS_MAX}`],
     ['a negative cost', { attributes: keyValues({ cost_usd: -1 }) }, 'cost_usd'],
   ])('an invalid span is rejected alone: %s', (_what, over, reason) => {
     const spans = [otlpSpan(1), otlpSpan(2, {}, over), otlpSpan(3)];

@@ -6,7 +6,7 @@ import '../../support/properties.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { type Cut, GRACE_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 
-const thinned = Array.from({ length: 100 }, (_, i) => `trace-${String(i)}`).filter(
+const thinned = Array.from({ length: 100 }, (_, i) => `trace-${i}`).filter(
   (id) => !keptByRate(id, PROFILE_RATE.balanced),
 );
 const nth = (at: number): string => thinned[at % thinned.length] ?? '';

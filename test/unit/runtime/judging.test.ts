@@ -294,7 +294,7 @@ describe('judges', () => {
     const slow = Array.from({ length: 40 }, (_, index) =>
       record({
         judge_id: `judge_${String(index).padStart(16, 'f')}`,
-        rule: { type: 'regex_absent', fields: ['response'], pattern: `a[ab]{${String(900 + index)}}[cd]` },
+        rule: { type: 'regex_absent', fields: ['response'], pattern: `a[ab]{${900 + index}}[cd]` },
       }),
     );
     const noise = noiseOfTwo(200_000);
@@ -312,7 +312,7 @@ describe('judges', () => {
 
   it('judges with a large schema or text run in a thread, with the same verdict as in place', async () => {
     const schema = {
-      properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${String(n)}`, { maxLength: 5 }])),
+      properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${n}`, { maxLength: 5 }])),
     };
     const large = record({
       judge_id: 'judge_0000000000000002',
@@ -362,7 +362,7 @@ describe('judges', () => {
     const offeredAt = async (seconds: number): Promise<boolean> => {
       now = seconds * 1000;
       const book = bookWith(new JudgedInputs(() => true, 1_000_000));
-      book.apply(anEvent(1, aSpan({ trace_id: `at_${String(seconds)}`, agent_id: 'bot' })));
+      book.apply(anEvent(1, aSpan({ trace_id: `at_${seconds}`, agent_id: 'bot' })));
       return (await scoreTraces(given, 0, completeOf(book))).some(({ tasks }) => tasks.length > 0);
     };
     const offered: number[] = [];

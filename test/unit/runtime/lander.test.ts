@@ -4,12 +4,12 @@ import { LIMITS } from '../../../pipeline/limits.ts';
 import type { LandingTable, TableSpec } from '../../../sql/stores/landing_tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
-const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({
+const row = (partition: number, seq: number, line = `${partition}:${seq}`): LandingRow => ({
   line,
   partition,
   epoch: 1,
   log_seq: seq,
-  key: `${String(seq)}:0:0`,
+  key: `${seq}:0:0`,
   event: null,
 });
 
@@ -46,9 +46,7 @@ class FaultyStore implements LandingStore {
   landedKeys(_table: LandingTable, partition: number): Promise<ReadonlySet<string>> {
     return Promise.resolve(
       new Set(
-        this.rows
-          .filter((line) => line.startsWith(`${String(partition)}:`))
-          .map((line) => `${line.split(':')[1] ?? ''}:0:0`),
+        this.rows.filter((line) => line.startsWith(`${partition}:`)).map((line) => `${line.split(':')[1] ?? ''}:0:0`),
       ),
     );
   }
@@ -124,7 +122,7 @@ describe('Lander', () => {
       received_at: 0,
       body: '',
     } as const;
-    const rows = [1, 2, 3, 4, 5].map((seq) => row(0, seq, `0:${String(seq)}:${large}`));
+    const rows = [1, 2, 3, 4, 5].map((seq) => row(0, seq, `0:${seq}:${large}`));
     const spans = rows.map((one) => ({ ...one, event: source }));
     await lander(store).land({ ...emptyUnit(), spans });
     expect(store.inserts).toEqual([2, 2, 1]);
@@ -171,7 +169,7 @@ describe('Lander', () => {
 
   it('a landing returns the one invalid row and writes its neighbours once', async () => {
     const store = new FaultyStore();
-    const rows = Array.from({ length: 20 }, (_, i) => row(0, i, i === 13 ? '0:poison' : `0:${String(i)}`));
+    const rows = Array.from({ length: 20 }, (_, i) => row(0, i, i === 13 ? '0:poison' : `0:${i}`));
     const refused = await lander(store).land({ ...emptyUnit(), spans: rows });
     expect(refused.map(({ row: { log_seq }, table }) => [log_seq, table])).toEqual([[13, 'spans']]);
     expect(store.rows.length).toBe(19);

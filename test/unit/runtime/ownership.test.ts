@@ -63,7 +63,7 @@ function aWorker(workerId: string, partitions: number): Worker {
 }
 
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
-const record = (partition: number): PartitionRecord => log.value(`partition.${String(partition)}`) as PartitionRecord;
+const record = (partition: number): PartitionRecord => log.value(`partition.${partition}`) as PartitionRecord;
 /** Until both workers know of each other, and membership has settled. */
 const SETTLED_TICKS = 4;
 

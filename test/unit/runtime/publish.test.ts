@@ -119,12 +119,10 @@ const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(1
   payload: {
     event: 'trace.completed',
     trace_id,
-    judge_scores: Object.fromEntries(
-      Array.from({ length: judges }, (_, index) => [`${name}${String(index)}`, 0.123456789]),
-    ),
+    judge_scores: Object.fromEntries(Array.from({ length: judges }, (_, index) => [`${name}${index}`, 0.123456789])),
   },
 });
-const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${String(index)}`);
+const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${index}`);
 
 describe('telling events', () => {
   it('published events are bounded by bytes a message: completed traces with the scores of 200 judges', async () => {

@@ -19,7 +19,7 @@ import {
 } from '../../support/tail_model.ts';
 
 const RATE = PROFILE_RATE.balanced;
-const ids = Array.from({ length: 400 }, (_, i) => `trace-${String(i)}`);
+const ids = Array.from({ length: 400 }, (_, i) => `trace-${i}`);
 /** Traces that the rate keeps, and those that it does not. */
 const kept = ids.filter((id) => keptByRate(id, RATE));
 const thinned = ids.filter((id) => !keptByRate(id, RATE));

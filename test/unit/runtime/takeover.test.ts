@@ -23,7 +23,7 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
     worker: {
       add: (state) => {
         states.set(state.partition, state);
-        effects.push(`add ${String(state.partition)} at ${String(state.epoch)} from ${String(state.taken_through)}`);
+        effects.push(`add ${state.partition} at ${state.epoch} from ${state.taken_through}`);
       },
     },
     fences: {
@@ -34,7 +34,7 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
     },
     store: {
       partitionHistory: ({ partition }) => {
-        effects.push(`read ${String(partition)}`);
+        effects.push(`read ${partition}`);
         return Promise.resolve({
           spans: new Set(),
           texts: new Set(),

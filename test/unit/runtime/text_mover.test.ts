@@ -14,11 +14,11 @@ it('the text mover raises its fence again before it retries a move', async () =>
     recentParts: () => Promise.resolve(parts),
     takeMoverFence: () => {
       const epoch = calls.filter((call) => call.startsWith('fence')).length + 1;
-      calls.push(`fence ${String(epoch)}`);
+      calls.push(`fence ${epoch}`);
       return Promise.resolve(epoch);
     },
     move: (_parts, epoch) => {
-      calls.push(`move ${String(epoch)}`);
+      calls.push(`move ${epoch}`);
       return epoch === 1 ? Promise.reject(new Error('socket hang up')) : Promise.resolve(true);
     },
     dropPart: (name) => {

@@ -18,7 +18,7 @@ const appending = (name: StageName): Stage<Item, Item> => ({
 function aRunner(ran: string[]): StageRunner {
   return {
     run: <In extends LogPosition, Out>(stage: Stage<In, Out>, batch: readonly In[], dead: DeadEvent[]) => {
-      ran.push(`${stage.name} ${String(batch.length)}`);
+      ran.push(`${stage.name} ${batch.length}`);
       const [first, ...others] = batch;
       const died = stage.name === 'sample' && first !== undefined;
       if (died) dead.push({ step: stage.name, reason: 'internal_error', detail: '', position: first });

@@ -7,7 +7,7 @@ import { STREAMS } from '../../soak/sender.ts';
 describe('bodies of the soak load', () => {
   const vocabulary = new Vocabulary(5000);
 
-  it.each(STREAMS.map((stream, index) => [`${stream.format} ${String(index)}`, stream] as const))(
+  it.each(STREAMS.map((stream, index) => [`${stream.format} ${index}`, stream] as const))(
     'bodies of %s are valid, and new with each number',
     (_, stream) => {
       const body = stream.make(vocabulary, seededRandom(1));

@@ -20,7 +20,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   clickhouse = createClickHouse({
-    url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace`,
+    url: `http://app:x@127.0.0.1:${(server.address() as AddressInfo).port}/millrace`,
   });
 });
 afterEach(async () => {

@@ -81,7 +81,7 @@ describe('dedupe', () => {
 describe('the identity of an event', () => {
   it('the identity of an event is 16 hex characters, different for every organization, and the same for the same', () => {
     const ids = Array.from({ length: 1000 }, (_, n) =>
-      eventIdentity({ org_id: `org_${String(n)}`, event_hex: '0000000000000000' }),
+      eventIdentity({ org_id: `org_${n}`, event_hex: '0000000000000000' }),
     );
     expect(new Set(ids).size).toBe(1000);
     expect(ids.every((id) => /^[0-9a-f]{16}$/.test(id))).toBe(true);

@@ -73,8 +73,7 @@ describe('IdWindow', () => {
         expect(window.size).toBeLessThanOrEqual(bound + 200);
         bytesMax = Math.max(bytesMax, window.bytes);
       }
-      for (let n = 0; n < count; n += 1)
-        if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
+      for (let n = 0; n < count; n += 1) if (window.look(id(n)) === 'new') throw new Error(`id ${n} was forgotten`);
       for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
       expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
       // Two bytes an id in filters, the last of which is a third full at worst, and the exact

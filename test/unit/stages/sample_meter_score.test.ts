@@ -14,7 +14,7 @@ function emitted<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): Out[] {
 }
 
 function decoded(count: number, span = aSpan()): DecodedEvent[] {
-  return Array.from({ length: count }, (_, i) => anEvent(i + 1, span, { trace_id: `trc_${String(i)}` }));
+  return Array.from({ length: count }, (_, i) => anEvent(i + 1, span, { trace_id: `trc_${i}` }));
 }
 
 describe('sample', () => {
@@ -42,7 +42,7 @@ describe('sample', () => {
   it('sampling gives all events of a trace one decision, and removes nothing from the event', () => {
     const stage = createSampleStage({ profile: 'balanced', enabled: true, slowMs: 5000 });
     const events = [1, 2, 3].flatMap((seq) =>
-      Array.from({ length: 300 }, (_, i) => anEvent(seq, aSpan(), { trace_id: `trc_${String(i)}` })),
+      Array.from({ length: 300 }, (_, i) => anEvent(seq, aSpan(), { trace_id: `trc_${i}` })),
     );
     const sampled = emitted(stage, events);
     const byTrace = Map.groupBy(sampled, ({ trace_id }) => trace_id);

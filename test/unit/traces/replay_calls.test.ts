@@ -7,7 +7,7 @@ const BOUNDS = { atOnce: 2, callMs: 60_000, replayMs: 60_000, answerBytes: 10_00
 const calls = (count: number): ReplayCall[] =>
   Array.from({ length: count }, (_, i) => ({
     span: {
-      span_id: `span-${String(i)}`,
+      span_id: `span-${i}`,
       parent_span_id: '',
       kind: 'llm',
       name: 'm',
@@ -21,7 +21,7 @@ const calls = (count: number): ReplayCall[] =>
     },
     prompt_name: null,
     prompt_version: null,
-    model: `model-${String(i)}`,
+    model: `model-${i}`,
     new_prompt: 'p',
     messages: [{ role: 'user', content: 'p' }],
     parameters: { temperature: 0.5 },
@@ -61,8 +61,8 @@ describe('the calls of a replay', () => {
       },
     };
     const answers = await makeCalls(upstream, calls(5), never, BOUNDS);
-    expect(answers.map(({ text }) => text)).toEqual([0, 1, 2, 3, 4].map((i) => `of model-${String(i)}`));
-    expect([begun, openMax]).toEqual([[0, 1, 2, 3, 4].map((i) => `model-${String(i)}`), 2]);
+    expect(answers.map(({ text }) => text)).toEqual([0, 1, 2, 3, 4].map((i) => `of model-${i}`));
+    expect([begun, openMax]).toEqual([[0, 1, 2, 3, 4].map((i) => `model-${i}`), 2]);
   });
 
   it('the calls of a replay end with the first that fails, which says why', async () => {

@@ -3,7 +3,7 @@ import { rareTerms, type Term, windowStart } from '../../../api/telemetry/spans/
 import { searchQuery } from '../../../api/telemetry/spans/schema.ts';
 
 const DAY_MS = 86_400_000;
-const term = (df: number): Term => ({ word: `w${String(df)}`, hash: df, stop: false, df, idf: 1 });
+const term = (df: number): Term => ({ word: `w${df}`, hash: df, stop: false, df, idf: 1 });
 
 describe('a search plan', () => {
   it('a search plan takes the rarest words that fit the bound together', () => {
