@@ -1,4 +1,5 @@
-// An org of a test with a budget: made through the operator's endpoints, sending model calls whose use is known.
+// An organization with a budget: created through the operator's endpoints, it sends model calls of
+// known use.
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
 import { anAccount } from '../a_tenant.ts';
@@ -26,17 +27,19 @@ export interface SendOptions {
   agent_id?: string;
   attributes?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** Which question: the same one is the same event. Unset: a new one. */
+  /**
+   * Text of the question. The same text makes the same event; without it each call is a new event.
+   */
   question?: string;
 }
 
-/** As much of an API as is called here. */
+/** The part of a test API that these helpers use. */
 export type ApiAddress = Pick<TestApi, 'url'>;
 
 let orgs = 0;
 let questions = 0;
 
-/** The body of a model call of `tokens` tokens. */
+/** Returns the body of a model call of `tokens` tokens. */
 export function modelCall(
   tokens: number,
   { agent_id, attributes = {}, question }: SendOptions = {},
@@ -64,7 +67,7 @@ export class TestOrg {
     this.#key = key;
   }
 
-  /** Makes one, and resolves when every API knows its key. */
+  /** Creates an organization, and resolves once every API knows its key. */
   static async make(apis: readonly ApiAddress[], more: Record<string, unknown> = {}): Promise<TestOrg> {
     const [first] = apis;
     if (first === undefined) throw new Error('an org is made through an API');
@@ -86,7 +89,7 @@ export class TestOrg {
     return call(api, method, path, { headers: all, ...(body === undefined ? {} : { body }) });
   }
 
-  /** What a client of its own needs to call as this org. */
+  /** Returns the URL and headers with which another client calls the API as this organization. */
   request(api: ApiAddress, path: string): { url: string; headers: Record<string, string> } {
     return { url: api.url + path, headers: { 'X-Org-Api-Key': this.#key, 'X-Org-Id': this.id } };
   }
@@ -105,7 +108,7 @@ export class TestOrg {
     return answer.json?.['data'] as BudgetAnswer;
   }
 
-  /** Sets limits, and resolves when every API has them. */
+  /** Sets limits, and resolves once every API knows them. */
   async limit(apis: readonly ApiAddress[], limits: Record<string, unknown>): Promise<void> {
     const [first] = apis;
     if (first === undefined) throw new Error('a limit is set through an API');
@@ -120,7 +123,10 @@ export class TestOrg {
     return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, tokens });
   }
 
-  /** Sets the policy, as the owner. @param now the API's clock, milliseconds */
+  /**
+   * Sets the policy, as the owner.
+   * @param now the API's clock, in milliseconds
+   */
   async policy(api: ApiAddress, body: unknown, now = Date.now()): Promise<void> {
     const iat = Math.floor(now / 1000) - 10;
     const token = await tokenOf({ sub: `u_${this.id}`, email: `${this.id}@example.com`, iat, exp: iat + 3600 });
@@ -139,5 +145,6 @@ export class TestOrg {
 const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknown[] =>
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
-/** Status and code. */
-export const code = (answer: Answer): string => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();
+/** Returns the status and the error code of an answer, separated by a space. */
+export const code = (answer: Answer): string =>
+  `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();

@@ -1,4 +1,5 @@
-// Alerts of budgets: to the owner's mailbox and to a signed webhook, once for each threshold and cause, and the test action.
+// Budget alerts to the owner's mailbox and to a signed webhook, once for each threshold and cause,
+// and the test action.
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -133,7 +134,7 @@ test('an alert is sent once for each threshold, to the owner and to a webhook wh
   expect(made.status).toBe(201);
   const secret = String(data(made)['secret']);
   expect(secret).toMatch(/^whsec_/);
-  // The same address keeps its secret, under the other path too.
+  // The same URL keeps its secret when it is set through the other path.
   expect(data(await set(config, `/v1/budgets/${ORG}/alerts`))).not.toHaveProperty('secret');
   expect(data(await call(api, 'GET', `/v1/budgets/${ORG}/alerts`))).toMatchObject(config);
 
@@ -196,7 +197,8 @@ test('a run rate that will reach a threshold is reported before it does, once', 
     { what: 'landed' },
   );
   const now = new Date();
-  // As of the second day of the month the run-rate is the use of one day: thirty times it at the end.
+  // On the second day of the month the run rate is one day's use, so the projection for the month
+  // is thirty times that.
   const early = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 2)).toISOString();
   await set({ channels: ['webhook'], thresholds: [threshold(20)], webhook_url: url });
   expect(await job('alerts', early)).toMatchObject({ orgs: 1, alerts: 1 });

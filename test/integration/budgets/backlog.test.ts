@@ -1,5 +1,5 @@
-// Counting what the log holds: every event above its partition's checkpoint once, whatever message it travels in, also when
-// NATS goes away in the middle.
+// Counting the backlog of the ingest log: every event above its partition's checkpoint counts once,
+// whichever message carries it, even if NATS stops during the count.
 import { headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countBacklog } from '../../../api/admission/budget/backlog.ts';
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 let events = 0;
-/** An event of a partition. */
+/** Returns an event that belongs to a partition. */
 function eventOf(partition: number, org_id = ORG) {
   for (;;) {
     const trace_id = `trace${events++}`;
@@ -47,7 +47,7 @@ async function publish(subject: string, batch: ReturnType<typeof eventOf>[], byt
 async function checkpoint(partition: number, at: number): Promise<void> {
   await (await log.bucket('partitions')).put(`partition.${partition}`, JSON.stringify({ partition, checkpoint: at }));
 }
-/** Sequence and trace of what was counted. */
+/** Counts the backlog, and returns each counted event as its sequence, partition and event hash. */
 async function counted(newest: number, onTake: () => void = () => undefined, signal = AbortSignal.timeout(60_000)) {
   const taken: string[] = [];
   const whole = await countBacklog({

@@ -1,5 +1,6 @@
-// Hard limits across three API processes of their own, with 64 senders at once: the request that reaches a limit is the last
-// one let in, whichever process it comes to, and also when the process that decides is killed or paused.
+// Hard limits across three API processes with 64 concurrent senders: the request that reaches a
+// limit is the last one admitted, whichever process receives it, even if the decider is killed or
+// paused.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -23,15 +24,18 @@ interface ApiProcess {
 
 let database: TestDatabase;
 let nats: TestNats;
-/** Until it is started nothing lands: what one process lets in can only be known to the others because they were told. */
+/**
+ * Started by the last test. Without a worker nothing lands, so a process knows what the others
+ * admitted only from their announcements.
+ */
 let worker: TestWorker | null = null;
 let nc: NatsConnection;
 let processes: ApiProcess[];
-/** What has to have landed in the end. */
+/** Use that must have landed at the end, by organization. */
 const reached: { org: TestOrg; used: number }[] = [];
-/** By org: the process that was asked last, and by whom. */
+/** By organization: the process that was last asked to decide, and the process that asked it. */
 const asked = new Map<string, { home: string; asker: string }>();
-/** By org: every process that was asked. */
+/** By organization: every process that was asked to decide. */
 const homes = new Map<string, Set<string>>();
 
 async function startApi(): Promise<ApiProcess> {
@@ -79,13 +83,16 @@ afterAll(async () => {
 interface Flow {
   accepted: number;
   refused: Answer[];
-  /** Requests that a process did not live, or was not there, to answer. */
+  /** Requests without an answer, because the process was killed or not yet started. */
   unanswered: number;
-  /** 502: not confirmed in time, on a machine that does much else; they may be stored all the same. */
+  /**
+   * Requests answered with 502: on a busy machine NATS did not confirm them in time, but they may
+   * be stored.
+   */
   unconfirmed: number;
 }
 
-/** Sends from all senders, each to one process after the other, until each was refused. */
+/** Sends from all senders, each to one process after the other, until every sender is rejected. */
 async function flood(
   org: TestOrg,
   to: () => readonly ApiAddress[],
@@ -117,8 +124,9 @@ async function flood(
 const noFlow = (): Flow => ({ accepted: 0, refused: [], unanswered: 0, unconfirmed: 0 });
 
 /**
- * So many were let in and no more; where some were not confirmed, they may be of them. On a machine so busy that a home answers
- * too late, a second one decides beside it, and what is let in meanwhile may come on top.
+ * Expects exactly `requests` admitted requests, of which some may be unconfirmed. On a machine so
+ * busy that the decider answers too late, a second process decides too and may admit up to SENDERS
+ * requests more.
  */
 function expectAccepted(
   org: TestOrg,
@@ -132,7 +140,10 @@ function expectAccepted(
   expect(accepted + unconfirmed).toBeGreaterThanOrEqual(requests);
 }
 
-/** The process that decides about the org, which has used all but a little of its limit: each is asked once to let nothing in. */
+/**
+ * Returns the decider of an organization whose use is just below its hard limit. A request of 0
+ * tokens to each process makes that process ask the decider.
+ */
 async function homeOf(org: TestOrg): Promise<ApiProcess> {
   const ids = new Map<string, ApiProcess>();
   let home = '';
@@ -173,7 +184,7 @@ test("an agent's own limit holds as exactly, and its use brings the organization
   if (first === undefined) throw new Error('there is a process');
   await org.limitAgent(first, 'small', { hard_limit: 3000 });
   await org.limit(apis(), { tokens: { hard_limit: 8000 } });
-  // Until every process counts the agent apart.
+  // Wait until every process counts the agent separately.
   for (const api of apis())
     await eventually(async () => (await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`)).text.includes('small'), {
       what: 'it',
@@ -190,7 +201,7 @@ test("an agent's own limit holds as exactly, and its use brings the organization
 });
 
 test('beyond the limit an overage budget is spent up to the request that reaches it, by all processes together', async () => {
-  // 100 tokens in are 0.00025 USD.
+  // 100 input tokens cost 0.00025 USD.
   const org = await TestOrg.make(apis(), { overage_budget_usd: 0.01 });
   await org.limit(apis(), { tokens: { hard_limit: 5000 } });
   const flow = await flood(org, apis, noFlow());
@@ -209,9 +220,10 @@ test('while the deciding process is paused the others admit up to the limit, and
   await org.limit(apis(), { tokens: { hard_limit: limit } });
   home.child.kill('SIGSTOP');
   const flow = await flood(org, () => apis().filter((api) => api !== home.api), noFlow());
-  // The one that is paused, and the next in the order.
+  // The paused decider, and the process that replaces it.
   expectAccepted(org, flow, limit / 2 / TOKENS, 2);
-  // Both are there when it wakes: what the others have told, and this.
+  // The paused process receives both when it wakes: the announcements of the others, and these
+  // requests.
   const late = Promise.all(Array.from({ length: 8 }, () => org.send(home.api, TOKENS)));
   home.child.kill('SIGCONT');
   const room = flow.unconfirmed;
@@ -227,12 +239,14 @@ test('when the deciding process is killed no request hangs, nothing is lost, and
   expect((await org.send(first, limit / 2)).status).toBe(200);
   const home = await homeOf(org);
   await org.limit(apis(), { tokens: { hard_limit: limit } });
-  // It has to know of the org's limit from its start: what lands before it does is known to the accounts a second later.
+  // The worker starts after the limit is set, so it knows the limit from its start. Use that lands
+  // before a worker knows the limit reaches the accounts a second late.
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
   await worker.ready;
   const stored = async (): Promise<number> =>
     Number(await database.run(`SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
-  // While a new worker's first landings are read, what lands is counted with what was let in: all have to be past that.
+  // While a process reads the first landings of a new worker, it counts landed use on top of
+  // reserved use. Wait until every process is past that.
   await eventually(async () => (await stored()) === limit / 2, { what: 'what was sent before, landed' });
   await eventually(
     async () => {
@@ -250,7 +264,8 @@ test('when the deciding process is killed no request hangs, nothing is lost, and
   live = live.filter((api) => api !== home.api);
   await flood1;
   processes = [...processes.filter((one) => one !== home), await startApi()];
-  // What the killed process had let in and not stored makes room again: that much is let in later.
+  // Use that the killed process had reserved and not stored is released, so the others admit that
+  // much later.
   await eventually(
     async () => {
       for (const api of apis()) if ((await org.send(api, TOKENS)).status === 200) flow.accepted++;
@@ -262,7 +277,8 @@ test('when the deciding process is killed no request hangs, nothing is lost, and
   const [used, known] = [await stored(), limit / 2 + flow.accepted * TOKENS];
   expect(used).toBeGreaterThanOrEqual(known);
   expect(used - known).toBeLessThanOrEqual((flow.unanswered + flow.unconfirmed) * TOKENS);
-  // Those that it had under way are forgotten after three seconds: what lands later than that comes on top.
+  // Reservations that the killed process had in flight expire after three seconds; use that lands
+  // later than that exceeds the limit.
   expect(used).toBeLessThanOrEqual(limit + (flow.unanswered + flow.unconfirmed) * TOKENS);
   for (const { status } of flow.refused) expect(status).toBe(429);
   const [any] = apis();

@@ -1,5 +1,5 @@
-// Corners of budgets: what comes before the budget and what after it, names that are no names, storage and sandboxes, batches,
-// chains, and what is refused with which code.
+// Edge cases of budgets: use before and after a budget is set, invalid names, storage and
+// sandboxes, batches, chains, and the error code of each rejection.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
@@ -32,7 +32,7 @@ const llm = (tokens: number, agent_id: string) => ({
   output_tokens: 0,
   agent_id,
 });
-/** Bytes of an event as it is stored. */
+/** Returns the size of an event as it is stored, in bytes. */
 const bytesOf = (event: unknown): number => Buffer.byteLength(JSON.stringify(event));
 
 test.each([
@@ -58,7 +58,7 @@ test.each([
   expect(list.json?.['data']).toMatchObject([
     { agent_id: agent_id.toWellFormed(), tokens: { used: 10, hard_limit: 10, status: 'hard_exceeded' } },
   ]);
-  // Another process reads the record from KV.
+  // A new API process reads the record from KV.
   const later = await startTestApi(service.urls);
   try {
     await eventually(async () => code(await org.send(later, 0, { agent_id })) === '429 rate_limited', {
@@ -155,8 +155,8 @@ test('a batch over several partitions with one event of a blocked agent is rejec
   expect((await org.ingest(api, 'custom', { events: events.slice(0, 29) })).status).toBe(200);
   await org.landed(api, 92);
   expect((await org.budget(api)).tokens.used).toBe(92);
-  // The batch that crosses is let in whole, the call after it is not.
-  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${index}`, llm(3, 'big')));
+  // The batch that crosses the limit is admitted whole; the call after it is rejected.
+  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${String(index)}`, llm(3, 'big')));
   expect((await org.ingest(api, 'custom', { events: last })).status).toBe(200);
   expect(code(await org.send(api, 0, { agent_id: 'big' }))).toBe('429 rate_limited');
   await org.landed(api, 152);
@@ -219,7 +219,7 @@ test('a spent overage budget answers 402, no overage budget 429; 0 is spent at o
   expect((await org.send(api, 1, { attributes: { cost_usd: 0.4 } })).status).toBe(200);
   expect((await org.send(api, 1, { attributes: { cost_usd: 0.4 } })).status).toBe(200);
   expect(code(await org.send(api, 1))).toBe('402 payment_required');
-  // A higher limit begins anew.
+  // A higher hard limit starts the overage budget over.
   await org.limit([api], { tokens: { hard_limit: 14 } });
   for (let i = 0; i < 2; i++) expect((await org.send(api, 1)).status).toBe(200);
   expect((await org.send(api, 1, { attributes: { cost_usd: 0.6 } })).status).toBe(200);
@@ -243,13 +243,13 @@ test("a longer period chosen by a policy sends its alerts once, and leaves the m
   };
   const month = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth())).toISOString();
   await eventually(async () => (await toldIn())[month]?.told.length === 1, { what: 'the month told' });
-  // A fiscal year that began in the month after this one, a year ago.
+  // A fiscal year that starts next month, so the current one began eleven months ago.
   const first = ((new Date().getUTCMonth() + 1) % 12) + 1;
   await org.policy(api, { period: 'fiscal_year', fiscal_year_start_month: first });
   await eventually(async () => (await org.budget(api)).period === 'fiscal_year', { what: 'the policy' });
   const year = (await org.budget(api)).period_start;
   expect(year < month).toBe(true);
-  // The next landing makes the keeper look at it.
+  // The new limit makes the worker examine the budget again.
   await org.limit([api], { tokens: { hard_limit: 90 } });
   await eventually(async () => (await toldIn())[year]?.told.includes('hard:tokens:90') === true, {
     what: 'the year told',

@@ -1,5 +1,6 @@
-// Budgets while things break: the worker is killed, nats-server restarts, events are sent again. In the end what the budget
-// shows is the sum of what landed and of what was acknowledged, once each, and every API refuses by that very number.
+// Budgets during failures: the worker is killed, nats-server restarts, clients send events again.
+// In the end the budget shows the sum of the landed and acknowledged use, each event once, and
+// every API rejects by exactly that number.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { runStatement } from '../../support/clickhouse.ts';
@@ -49,7 +50,7 @@ async function restartNats(): Promise<void> {
   await nats.start();
 }
 
-/** Sums of the store itself. */
+/** Returns the tokens of an organization that the store holds. */
 const stored = async (org: TestOrg): Promise<number> =>
   Number(
     await runStatement(
@@ -61,7 +62,7 @@ const stored = async (org: TestOrg): Promise<number> =>
 test('use is what landed and what was acknowledged, whatever failed, and events are rejected exactly at the limit', async () => {
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: LIMIT } });
-  // Those that were answered, and those of which nobody can say.
+  // Questions of acknowledged events, and of events answered with 502, which may be stored or not.
   const known = new Set<string>();
   const unknown = new Set<string>();
   let next = 0;
@@ -70,7 +71,7 @@ test('use is what landed and what was acknowledged, whatever failed, and events 
     while (refused < LANES) {
       const question = `event ${next++}`;
       const api = apis[next % 2] ?? apis[0];
-      // Some are sent twice, as a client does that has lost the answer.
+      // Some events are sent twice, as by a client that has lost the answer.
       for (let times = next % 5 === 0 ? 2 : 1; times > 0; times--) {
         const answer = await org.send(api, TOKENS, { question });
         if (answer.status === 200) known.add(question);
@@ -96,10 +97,10 @@ test('use is what landed and what was acknowledged, whatever failed, and events 
     await killWorker();
   };
   await Promise.all([ended, faults()]);
-  // What was acknowledged has landed, each event once; of those without an answer some have.
+  // Every acknowledged event has landed once; some of the unacknowledged events have landed too.
   const acknowledged = known.size * TOKENS;
   await eventually(async () => (await stored(org)) >= acknowledged, { what: 'all landed', withinMs: 60_000 });
-  // Events whose fate is not known are sent again: now all of it is known, or refused.
+  // Unacknowledged events are sent again: each is now acknowledged or rejected.
   const fates = await Promise.all(
     [...unknown].filter((question) => !known.has(question)).map((question) => org.send(apis[0], TOKENS, { question })),
   );
@@ -108,7 +109,8 @@ test('use is what landed and what was acknowledged, whatever failed, and events 
     Number(await runStatement(engine.url, `SELECT uniqExact(span_id) FROM spans WHERE org_id = '${org.id}'`));
   const rows = async (): Promise<number> =>
     Number(await runStatement(engine.url, `SELECT count() FROM spans WHERE org_id = '${org.id}'`));
-  // Tables land one by one, and what was last let in is on its way: until the log is worked off and both say the same.
+  // Tables land one after the other, and the events admitted last may still be in the ingest log.
+  // Wait until both tables agree.
   await eventually(
     async () => (await distinct()) * TOKENS === (await stored(org)) && (await distinct()) >= known.size,
     {
@@ -120,7 +122,8 @@ test('use is what landed and what was acknowledged, whatever failed, and events 
   expect(questions).toBeLessThanOrEqual(new Set([...known, ...unknown]).size);
   expect(questions).toBeGreaterThanOrEqual(known.size);
   for (const api of apis) expect((await org.budget(api)).tokens.used).toBe(await stored(org));
-  // Each API's account holds that very number: with a limit one above it one token is let in, and no second one.
+  // Each API's account holds exactly that number: with a limit one token higher, it admits one
+  // token and rejects the next.
   const used = await stored(org);
   for (const [index, api] of apis.entries()) {
     await org.limit(apis, { tokens: { hard_limit: used + index + 1 } });
@@ -140,7 +143,7 @@ test('while ClickHouse is away budgets are 502, ingest continues and the limit h
   await engine.kill();
   expect(code(await org.call(apis[0], 'GET', '/v1/budgets'))).toBe('502 upstream_unavailable');
   expect(code(await org.call(apis[0], 'GET', `/orgs/${org.id}/budget/agents`))).toBe('502 upstream_unavailable');
-  // Nothing changes when the answer could not be given.
+  // A change that fails with 502 is not made.
   expect(code(await org.call(apis[0], 'PUT', `/orgs/${org.id}/budget`, { tokens: { hard_limit: 5 } }))).toBe(
     '502 upstream_unavailable',
   );
@@ -163,7 +166,7 @@ test('an API process that starts while ClickHouse is away rejects by the recorde
     expect((await org.send(apis[0], org === full ? 100 : 60)).status).toBe(200);
     await org.landed(apis[0], org === full ? 100 : 60);
   }
-  // The crossing is written down once its alert was told.
+  // The worker stores the crossing once it has published the alert.
   const states = await apis[0].log.bucket('budget_states');
   await eventually(
     async () => {

@@ -1,5 +1,6 @@
-// An account that is kept by reports of landings and by reads of the store: a report that was lost, and what a worker landed
-// without living to tell, are made up for by a read, and nothing is given back before it.
+// A usage account kept by landing reports and by reads of the store. A read makes up for a lost
+// report, and for a landing whose worker died before it reported it; no reservation is released
+// before that read.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { reportLanded } from '../../../ops/exchange/landing_reports.ts';
@@ -30,7 +31,7 @@ afterAll(async () => {
   await store.close();
 });
 
-/** What a landing writes. */
+/** Writes the rows of a landing. */
 const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW, org_id = ORG): Promise<string> =>
   store.database.run(
     `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
@@ -128,7 +129,7 @@ test('a lost report, and a worker that died before it reported, are found by the
   });
   follower.follow(ORG, ['a']);
   await eventually(() => ledger.isSettled(ORG), { what: 'a first read' });
-  // Each account is read a second time a moment after it was opened.
+  // The follower reads each account a second time shortly after it was opened.
   await eventually(() => reads >= 2, { what: 'a second read' });
   expect(ledger.used(ORG)).toEqual({
     tokens: 100,
@@ -138,7 +139,8 @@ test('a lost report, and a worker that died before it reported, are found by the
   });
   expect(ledger.agentTokens(ORG, 'a')).toBe(100);
 
-  // The first word of a partition makes it read, as what came before it cannot be known; the one after it is counted by itself.
+  // The first report of a partition causes a read, because the follower cannot know what landed
+  // before it. The next report is counted without a read.
   await land(3, 10);
   reportLanded(worker, [reported(0, 3, 10)]);
   await eventually(() => ledger.used(ORG).tokens === 110, { what: 'the first word' });
@@ -149,7 +151,7 @@ test('a lost report, and a worker that died before it reported, are found by the
   await eventually(() => ledger.used(ORG).tokens === 115, { what: 'the second word' });
   expect(reads).toBe(before + 1);
 
-  // Let in, landed, and the report of it lost: it counts all the while.
+  // Reserved and landed, but its report is lost: the use counts at every moment.
   const hour = NOW - (NOW % HOUR);
   ledger
     .reserve(ORG, [
@@ -162,12 +164,14 @@ test('a lost report, and a worker that died before it reported, are found by the
   reportLanded(worker, [{ ...reported(5, 0, 0), landed_through: 5, rows: [] }]);
   await eventually(() => ledger.used(ORG).storage_bytes === 28, { what: 'the lost one read' });
 
-  // Landed by a worker that died; the next one only says how far it is.
+  // Landed by a worker that died; the next owner reports only the position up to which the
+  // partition has landed.
   await land(6, 1000);
   reportLanded(worker, [{ ...reported(0, 0, 0, 2), landed_through: 6, rows: [] }]);
   await eventually(() => ledger.used(ORG).tokens === 1135, { what: "the dead worker's landing read" });
   clearInterval(look);
-  // A look may fall before the read or after it, never in between: nothing is given back before it is counted.
+  // Every sample falls before or after the read: no reservation is released before its landed use
+  // is counted.
   expect([...seen].filter((tokens) => tokens !== 135 && tokens !== 1135)).toEqual([]);
   follower.close();
   await api.close();

@@ -1,5 +1,6 @@
-// Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
-// the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
+// Budgets end to end: real APIs, real workers, the real engine. Use is what has landed. A limit
+// rejects the call after the one that crosses it: at once in the same process, and in another
+// process as soon as the crossing call has landed. Each alert is sent once.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
@@ -9,7 +10,7 @@ import { TestService } from '../a_service.ts';
 
 let service: TestService;
 let apis: [TestApi, TestApi];
-/** An org of each test. */
+/** The organization of the current test. */
 let org = '';
 let key: Caller = {};
 let events = 0;
@@ -32,7 +33,7 @@ beforeEach(async () => {
   });
 });
 
-/** One model call of `tokens` tokens, never the same twice. */
+/** Sends one model call of `tokens` tokens; each call is a new event. */
 function send(api: TestApi, tokens: number, agent_id?: string, more: Record<string, unknown> = {}): Promise<Answer> {
   events++;
   const body = {
@@ -73,14 +74,14 @@ test('an organization without limits is unlimited, and its use is what landed', 
   });
   await send(apis[0], 1000);
   await landed(1000);
-  // 1000 input tokens of gpt-4o at 2.50 USD a million.
+  // gpt-4o costs 2.50 USD per million input tokens, so 1000 cost 0.0025 USD.
   expect((await budget()).total_cost_usd).toBe(0.0025);
 });
 
 test('the call after the one that crosses the limit is rejected, of many concurrent ones in one process', async () => {
   expect((await put({ tokens: { soft_limit: 500, hard_limit: 1000 } })).status).toBe(200);
   const answers = await Promise.all(Array.from({ length: 64 }, () => send(apis[0], 30)));
-  // 34 of 30 are the first to reach 1000.
+  // 34 calls of 30 tokens are the fewest that reach 1000 tokens.
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(34);
   const refused = answers.filter(({ status }) => status !== 200);
   expect(new Set(refused.map(code))).toEqual(new Set(['429 rate_limited']));
@@ -138,7 +139,7 @@ test("an agent's own limit replaces the organization's for its events", async ()
   expect((await send(apis[0], 1, 'small')).json?.['detail']).toContain('agent small');
   expect((await send(apis[0], 460, 'big')).status).toBe(200);
   expect(code(await send(apis[0], 1, 'big'))).toBe('429 rate_limited');
-  // The org's limit is reached, the agent's own has room.
+  // The organization's limit is reached; the agent's own limit is not.
   await set('small', 1000);
   expect((await send(apis[0], 5, 'small')).status).toBe(200);
   await landed(515);

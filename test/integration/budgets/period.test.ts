@@ -1,5 +1,6 @@
-// Traffic over the end of a period, with the clocks of two APIs moved there: every event counts in exactly one period, and the
-// limit of the old one refuses nothing in the new one. The pipeline counts an event in the hour in which an API received it.
+// Traffic across the end of a period, with the clocks of two APIs set to that time: every event
+// counts in exactly one period, and the limit of the old period rejects nothing in the new one. The
+// pipeline counts an event in the hour in which an API received it.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -17,7 +18,7 @@ let worker: TestWorker;
 let now = 0;
 
 const today = new Date();
-/** The next first of a month, and of the one after it. */
+/** Start of the next month, and of the month after it, in milliseconds (UTC). */
 const BOUNDARY = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1);
 const AFTER = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2);
 const BEFORE = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
@@ -40,7 +41,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Sends `count` requests of `tokens` tokens over both APIs, `at` a time of their clock each. @returns how many were let in */
+/**
+ * Sends `count` requests of `tokens` tokens alternately to both APIs, each at the API time
+ * `at(index)`.
+ * @returns the number of admitted requests
+ */
 async function flow(org: TestOrg, count: number, tokens: number, at: (index: number) => number): Promise<number> {
   let accepted = 0;
   let next = 0;
@@ -60,7 +65,7 @@ test('each event around the end of a month counts in exactly one month', async (
   now = BOUNDARY - 60_000;
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: 1_000_000 } });
-  // A clock that passes the boundary in steps of 10 ms.
+  // The clock passes the boundary in steps of 10 ms.
   expect(await flow(org, 200, 10, (index) => BOUNDARY - 1000 + index * 10)).toBe(200);
   const hours = async () =>
     (
@@ -137,7 +142,7 @@ test.each([
 });
 
 test('a policy changed in the middle of a period applies at once; a fiscal year starts over in its month', async () => {
-  // The last month of a fiscal year that began eleven months before it.
+  // The clock is in the last month of a fiscal year that began eleven months earlier.
   const first = new Date(BOUNDARY).getUTCMonth() + 1;
   const yearBefore = Date.UTC(new Date(BOUNDARY).getUTCFullYear() - 1, first - 1);
   now = BOUNDARY - 40 * 86_400_000;

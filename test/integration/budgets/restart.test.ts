@@ -1,5 +1,6 @@
-// Everything was gone at once, as after a loss of power: the API process that starts first counts what the log holds by itself, and
-// reads from ClickHouse what has landed. Until it knows both it admits nothing at a hard limit; other organizations do not wait.
+// All processes stop at once, as after a power failure. The API process that starts first counts
+// the backlog of the ingest log itself, and reads from ClickHouse what has landed. Until it knows
+// both, it admits nothing for an organization with a hard limit; other organizations do not wait.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -42,7 +43,10 @@ async function killWorker(): Promise<void> {
   await worker.exited;
 }
 
-/** Sends until it is refused. An event without a confirmation is sent again as it is. @returns tokens admitted */
+/**
+ * Sends events until the API rejects one. An event without a confirmation is sent again unchanged.
+ * @returns the number of admitted tokens
+ */
 async function sendAll(org: TestOrg, api: TestApi): Promise<number> {
   let tokens = 0;
   await eventually(
@@ -74,7 +78,7 @@ test('a process that starts rejects at the exact limit before anything of the ex
     expect((await free.send(after, 10)).status).toBe(200);
     await knowsBudgets(after);
     expect((await readyz(after))['consumers']).toBe('down');
-    // 20 have landed, 50 wait.
+    // 20 tokens have landed, and 50 wait in the ingest log.
     expect(await sendAll(org, after)).toBe(30);
     await startsWorker();
     await org.landed(after, LIMIT);

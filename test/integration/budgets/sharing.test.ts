@@ -1,4 +1,5 @@
-// Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
+// Two API processes and no worker: nothing lands, so a process knows the reservations of the other
+// only from its announcements.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ReservationSharing } from '../../../api/admission/budget/sharing.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
@@ -111,7 +112,8 @@ test('use that one process could not publish is released in the other; use that 
   refused?.cancel();
   stored?.confirm(new Map([[0, 3]]));
   await eventually(() => far.used('org').tokens === 5, { what: 'one given back' });
-  // The end of what is stored comes after it: it has to be known before it lands.
+  // The confirmation of the stored reservation is announced before this one. Once this one has
+  // arrived, the other process also knows the confirmation, as it must before the use lands.
   const last = letIn(1);
   await eventually(() => far.used('org').tokens === 6, { what: 'the last one known' });
   last?.cancel();
@@ -133,7 +135,7 @@ test('use that a process reserved before it died is released; a long request of 
     onProblem: (problem) => problems.push(problem),
   });
   await nc.flush();
-  // Told before what is forgotten, and lasting longer.
+  // A reservation announced before the one that expires, and held longer.
   const living = await connectNats({ url: nats.url, name: 'lives', waitMs: 3000 });
   const alive = new ReservationSharing({
     nc: living,

@@ -1,4 +1,5 @@
-// An organization with prices of its own, and its costs wherever they are stored: for tests of repricing.
+// Helpers for tests of repricing: an organization with its own prices, and its costs in every table
+// that stores them.
 import { expect } from 'vitest';
 import { picoToDecimal, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type { OrgPrice } from '../../../pipeline/domain/pricing/pricing.ts';
@@ -26,13 +27,13 @@ export interface Sent {
   output?: number;
   cached?: number;
   attributes?: Record<string, unknown>;
-  /** Before now. */
+  /** Age of the call, in milliseconds before now. */
   agoMs?: number;
 }
 
 export const dataOf = (answer: Answer): Record<string, unknown> => answer.json?.['data'] as Record<string, unknown>;
 
-/** The same cost in every place, as costs() gives it. */
+/** Returns the same cost for every table, in the form of costs(). */
 export const everywhere = (usd: string): Record<string, string> =>
   Object.fromEntries(
     ['spans', 'traces', 'usage', 'view_spans', 'view_traces', 'view_usage', 'view_costs_daily'].map((name) => [
@@ -41,7 +42,7 @@ export const everywhere = (usd: string): Record<string, string> =>
     ]),
   );
 
-/** No job has left a table of its corrections behind. */
+/** Expects that no job has left a table of its corrections behind. */
 export async function expectNoLookups({ database }: TestService): Promise<void> {
   const sql = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name LIKE 'span_corrections_%'";
   expect((await database.run(sql)).trim()).toBe('0');
@@ -57,7 +58,7 @@ export class PricedTenant extends Tenant {
     this.#database = database;
   }
 
-  /** The one value that a query gives, as text. */
+  /** Returns the single value that a query selects, as text. */
   async one(sql: string): Promise<string> {
     return (await this.#database.run(sql)).trim();
   }
@@ -66,7 +67,7 @@ export class PricedTenant extends Tenant {
     expect((await this.call('PUT', `/orgs/${this.org}/prices`, { body: { prices } })).status).toBe(200);
   }
 
-  /** Sends one model call, never the same twice. */
+  /** Sends one model call; each call is a new event. */
   async send({
     trace_id,
     model = MODEL,
@@ -99,7 +100,7 @@ export class PricedTenant extends Tenant {
     await this.ingest('chatcompletion', body);
   }
 
-  /** Calls the job. It refuses while a run that the schedule began is under way. */
+  /** Calls the repricing job. The job answers 409 while a scheduled run is in progress. */
   reprice(more: Record<string, unknown> = {}): Promise<Answer> {
     const body = {
       org_id: this.org,
@@ -110,7 +111,7 @@ export class PricedTenant extends Tenant {
     return this.call('POST', '/admin/reprice', { headers: asOperator, body });
   }
 
-  /** Calls the job until it is free: the schedule runs it every few minutes. */
+  /** Calls the job until no other run is in progress: the schedule starts one every few minutes. */
   async repriced(more: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
     const answers: Answer[] = [];
     await eventually(
@@ -125,7 +126,7 @@ export class PricedTenant extends Tenant {
     return answer?.json?.['data'] as Record<string, unknown>;
   }
 
-  /** The cost of the organization in each place that stores one, as decimal text. */
+  /** Returns the cost of the organization in each table that stores it, as decimal text. */
   async costs(): Promise<Record<string, string>> {
     const where = `WHERE org_id = '${this.org}'`;
     const sums: Record<string, string> = {
@@ -143,7 +144,10 @@ export class PricedTenant extends Tenant {
     );
   }
 
-  /** Sums of any kind agree: by trace, by day and dimension, by hour, and text by text; nothing of a correction is left. */
+  /**
+   * Expects that the sums agree by trace, by day and dimension, by hour, and for each text, and
+   * that no data of a correction is left.
+   */
   async expectAgreement(): Promise<void> {
     const spans = `SELECT trace_id, sum(cost_usd) AS cost, count() AS spans FROM spans WHERE org_id = '${this.org}' GROUP BY trace_id`;
     const traces = `SELECT trace_id, cost_usd AS cost, spans FROM analyst_traces WHERE org_id = '${this.org}'`;
@@ -178,7 +182,7 @@ export class PricedTenant extends Tenant {
   }
 }
 
-/** Makes an organization without prices of its own. */
+/** Creates an organization without prices of its own. */
 export async function aPricedTenant(service: TestService, api: TestApi): Promise<PricedTenant> {
   return new PricedTenant(service, api, await anAccount({ api }));
 }

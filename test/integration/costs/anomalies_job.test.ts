@@ -1,4 +1,5 @@
-// The job that looks for anomalies, over the real engine: what it does when it is interrupted, and when it looks again.
+// The job that looks for cost anomalies, on the real engine: how it resumes after an interruption,
+// and when it looks again.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createAnomalies } from '../../../pipeline/jobs/anomalies.ts';
@@ -37,7 +38,7 @@ const run = (now: number, over: Partial<Parameters<typeof createAnomalies>[0]> =
     ...over,
   })({ now, signal: new AbortController().signal, log: createLogger('test', 'silent') });
 
-/** Costs of an org in USD by days before TODAY. */
+/** Lands costs of an organization: the keys are days before TODAY, the values USD. */
 const land = (org_id: string, costs: Record<number, number>) =>
   store.landSpans(
     Object.entries(costs).map(([ago, usd]) =>
@@ -60,7 +61,7 @@ describe('job anomalies', () => {
     await land('org_b', { ...history(1), 1: 1, 0: 1 });
     expect(await run(NOON)).toEqual({ orgs: 2, anomalies: 2, found: 2 });
     expect((await anomalies('org_a')).map(({ date, expected, actual }) => [date, expected, actual])).toEqual([
-      // Yesterday belongs to today's history: (12 + 5) / 13.
+      // Yesterday is part of today's history: (12 + 5) / 13.
       ['2026-03-10', '1.307692307692', '900'],
       ['2026-03-09', '1', '5'],
     ]);

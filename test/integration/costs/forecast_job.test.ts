@@ -1,4 +1,4 @@
-// The job that tells of limits that will be reached, over the real engine.
+// The job that reports limits that an organization is forecast to reach, on the real engine.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { type ForecastDeps, createForecast, type RunBucket } from '../../../pipeline/jobs/forecast.ts';
@@ -64,7 +64,9 @@ function run(budgets: readonly BudgetRecord[], now = NOW, over: Partial<Forecast
   })({ now, signal: new AbortController().signal, log: createLogger('test', 'silent') });
 }
 
-/** 100 tokens and 1 MB received on each of so many days before today, and `today` tokens today. */
+/**
+ * Lands 100 tokens and 1 MB for each of the `days` days before today, and `today` tokens for today.
+ */
 const land = (org_id: string, days: number, today = 0) =>
   store.landSpans([
     ...Array.from({ length: days }, (_, n) =>
@@ -82,7 +84,8 @@ const land = (org_id: string, days: number, today = 0) =>
 describe('job forecast', () => {
   it('the job forecast reports once a period a limit that will be reached', async () => {
     await land('org_a', 40);
-    // 2,000 used in 20 days of March, 100 a day: 2,450 is reached on the fifth day from today, 25 March.
+    // March has 2,000 tokens in 20 days, 100 a day: the forecast reaches 2,450 on the fifth day
+    // from today, 25 March.
     const budgets = [aBudget('org_a', 2450, 1000)];
     expect(await run(budgets)).toEqual({ limits: 2, breaches: 1, told: 1 });
     expect(told).toHaveLength(1);
@@ -102,7 +105,7 @@ describe('job forecast', () => {
     });
     expect(await run(budgets, NOW + DAY_MS)).toEqual({ limits: 2, breaches: 1, told: 0 });
     expect(told).toHaveLength(1);
-    // The next period is another matter.
+    // The next period is reported separately.
     expect(await run([aBudget('org_a', 1)], Date.parse('2026-04-02T00:00:00Z'))).toMatchObject({ told: 1 });
     expect(told[1]?.event_id).not.toBe(told[0]?.event_id);
   });
@@ -117,7 +120,7 @@ describe('job forecast', () => {
 
   it('only the part of today still to come counts', async () => {
     await land('org_a', 40, 90);
-    // 2,090 used; 10 more today, then 100 a day for ten days.
+    // 2,090 tokens are used; the forecast adds 10 today, then 100 a day for ten days.
     expect(await run([aBudget('org_a', 2101)])).toMatchObject({ told: 1 });
     expect(told[0]?.payload).toMatchObject({
       date: '2026-03-22',

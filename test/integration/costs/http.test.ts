@@ -1,4 +1,5 @@
-// Costs end to end: a real API, a real worker, the real engine. What is sent is priced, landed and read back.
+// Costs end to end: a real API, a real worker, the real engine. The pipeline prices and lands the
+// events, and the API returns their costs.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
@@ -7,13 +8,13 @@ import { TestService } from '../a_service.ts';
 import { asOperator, aTenant, type Caller, type Tenant } from '../a_tenant.ts';
 
 const DAY_MS = 86_400_000;
-/** Noon of the day so many days ago. */
+/** Returns noon (UTC) of the day `ago` days before today, or the start of today for 0. */
 const noon = (ago: number): string =>
   new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS + (ago === 0 ? 0 : DAY_MS / 2)).toISOString();
 
 let service: TestService;
 let api: TestApi;
-/** An org of each test. */
+/** The organization of the current test. */
 let org = '';
 let key: Caller = {};
 let tenant: Tenant;
@@ -313,7 +314,7 @@ describe('anomalies', () => {
     expect(found).toMatchObject({
       date: noon(0).slice(0, 10),
       kind: 'z_score',
-      // Ten days of mean 2 and squares 10: s = sqrt(10 / 9).
+      // Ten days with a mean of 2 and squared deviations that add up to 10: s = sqrt(10 / 9).
       z: expect.closeTo(48 / Math.sqrt(10 / 9), 9) as number,
       expected_usd: 2,
       actual_usd: 50,

@@ -1,5 +1,6 @@
-// A million calls at prices that no binary number holds: every sum that the service shows is the exact one, to 1e-9 USD.
-// The answers carry JSON numbers, so some 50,000 USD in all leave room for that many digits.
+// A million calls at prices that binary numbers cannot represent: every sum that the service shows
+// is exact to 1e-9 USD. Answers carry JSON numbers, and a total of about 50,000 USD leaves room for
+// that many digits.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSummary } from '../../../api/telemetry/costs/summary.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
@@ -9,7 +10,9 @@ import { openTestStore, type TestStore } from '../../support/store.ts';
 const CALLS = 1_000_000n;
 const ORG = 'org_million';
 const NOW = Date.parse('2026-03-10T12:00:00Z');
-/** The i-th call costs this many pico-USD: up to 0.1 USD, with digits to the last place. */
+/**
+ * The i-th call costs (i * STEP) % PRIME pico-USD: up to 0.1 USD, with digits to the last place.
+ */
 const PRIME = 99_999_999_977n;
 const STEP = 61_803_398_875n;
 const PER_USD = 10n ** 12n;

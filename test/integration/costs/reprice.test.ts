@@ -1,5 +1,5 @@
-// Repricing with a real API, a real worker and the real engine: spans, texts, traces, usage and the views of analysts hold the same
-// cost to the last digit afterwards.
+// Repricing with a real API, a real worker and the real engine: afterwards spans, texts, traces,
+// usage and the views of analysts hold the same cost to the last digit.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { picoToDecimal, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { CorrectionLog } from '../../../pipeline/jobs/correction_log.ts';
@@ -53,13 +53,14 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
     BigInt(100 + 3 + 13 + 19) * 3_100_000_000_000n +
     400n * 50_000_000_000n;
   const seenAgents = `SELECT agent_id, max(last_seen_at) FROM agent_activity WHERE org_id = '${tenant.org}' GROUP BY agent_id ORDER BY agent_id`;
-  // Written with the checkpoint after a landing.
+  // The worker writes agent activity with the checkpoint after a landing.
   await eventually(async () => (await tenant.one(seenAgents)).split('\n').length === 2, {
     what: 'when both agents were heard of',
   });
   await new CorrectionLog(api.log, PARTITIONS).untilLanded(AbortSignal.timeout(60_000));
   const heard = await tenant.one(seenAgents);
-  // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
+  // The cost of each span is rounded to whole pico-USD separately, so the sums are exact except for
+  // the last digit of each span.
   const seen = await tenant.repriced();
   expect(seen).toMatchObject({ org_id: tenant.org, spans: 5, repriced: 4, unknown: 0, finished: 0 });
   const now = await tenant.costs();
@@ -68,7 +69,8 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
   const expected = after / 1_000_000n + usdToPico('0.2525');
   expect(Number(spansNow - expected)).toBeLessThanOrEqual(4);
   expect(Number(expected - spansNow)).toBeLessThanOrEqual(4);
-  // What the corrections would say of their agents would have been written with the checkpoint that the job has waited for.
+  // Corrections are not agent activity: if they were, the checkpoint that the job waited for would
+  // have stored it.
   expect(await tenant.one(seenAgents)).toBe(heard);
   expect(seen['delta_usd']).toBe(Number(picoToDecimal(spansNow - before)));
   await tenant.expectAgreement();
@@ -81,11 +83,11 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
     await tenant.one(`SELECT cost_usd, price_source FROM spans WHERE org_id = '${tenant.org}' AND trace_id = 'trc_c'`),
   ).toBe('0.25\tgiven');
 
-  // What people see.
+  // The API returns the new total everywhere.
   const total = Number(picoToDecimal(spansNow));
   const summary = dataOf(await tenant.get('/v1/cost/summary?days=30&group_by=agent_id'));
   expect(summary['total_cost_usd']).toBe(total);
-  // From the account that is kept in memory: the org has a limit.
+  // The budget comes from the account in memory, because the organization has a limit.
   await eventually(async () => dataOf(await tenant.get('/v1/budgets'))['total_cost_usd'] === total, {
     what: 'the budget',
   });
@@ -112,7 +114,7 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
   expect(await neighbour.costs()).toEqual(costsOfNeighbour);
   await expectNoLookups(service);
 
-  // Back again: the same correction as one that was made before is a correction of its own.
+  // The earlier prices return: a correction that equals an earlier one is still applied.
   await tenant.setPrices(priced(1, 2, 0.5));
   expect(await tenant.repriced()).toMatchObject({ repriced: 4 });
   expect(await tenant.costs()).toEqual(everywhere(picoToDecimal(before)));
@@ -121,7 +123,8 @@ test('a repricing makes every stored cost agree with the new prices, and a secon
   expect(await tenant.costs()).toEqual(now);
   await tenant.expectAgreement();
 
-  // A late event of a trace that was corrected, and events of it that come in while it is corrected once more.
+  // A late event of a corrected trace, and events of that trace that arrive during its next
+  // correction.
   await tenant.send({ trace_id: 'trc_a', input: 5, output: 5 });
   await tenant.landed(7);
   await tenant.expectAgreement();

@@ -1,4 +1,5 @@
-// Repricing that is interrupted at each of its steps: the next run finishes it, and every cost is exact.
+// Repricing that is interrupted at each of its steps: the next run finishes it, and every cost is
+// exact.
 import { randomUUID } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -43,7 +44,7 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
   const { log } = api;
   const leases = await JobLeases.open({ log, workerId: 'test', onProblem: () => undefined });
   const store = new RepricingStore(clickhouse);
-  /** The log, whose client breaks off after so many messages. */
+  /** Returns a log whose client fails after `messages` messages. */
   const logThatSends = (messages: number): Log => {
     let left = messages;
     const publish: Log['js']['publish'] = (...args) => (left-- > 0 ? log.js.publish(...args) : broken());
@@ -52,7 +53,7 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
       js: new Proxy(log.js, { get: (js, name): unknown => (name === 'publish' ? publish : Reflect.get(js, name)) }),
     };
   };
-  /** Runs in this process, with a part that breaks off. */
+  /** Runs the job in this process, with one part that fails. */
   const run = async (factor: number, over: Partial<RepriceDeps>): Promise<void> => {
     const deps: RepriceDeps = {
       clickhouse,
@@ -86,7 +87,10 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
     broken();
   };
   const sent: { plan: { plan_id: string; org_id: string }; changes: readonly CostChange[] }[] = [];
-  /** Sends all, while the worker is killed as soon as it has landed it, ahead of its checkpoint. */
+  /**
+   * Sends all corrections, and kills the worker once the first has landed, before its checkpoint is
+   * written.
+   */
   const sendThroughKill: CorrectionLog['send'] = async (plan, changes, signal) => {
     sent.push({ plan, changes });
     const was = (await tenant.costs())['usage'];
@@ -97,13 +101,14 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
     broken();
   };
   const breaks: Partial<RepriceDeps>[] = [
-    // The plan is written, nothing else.
+    // Fails once the plan is written.
     { sync: broken },
-    // The plan is under way, nothing is sent; then the half of it.
+    // Fails while the plan is in progress: before the first correction is sent, and after two
+    // messages.
     { log: new CorrectionLog(logThatSends(0), PARTITIONS) },
     { log: new CorrectionLog(logThatSends(2), PARTITIONS) },
     { log: Object.assign(new CorrectionLog(log, PARTITIONS), { send: sendThroughKill }) },
-    // Spans and texts are corrected; all is done but taking the plan away.
+    // Fails once spans and texts are corrected, and then with only the deletion of the plan left.
     { store: Object.assign(new RepricingStore(clickhouse), { correct: correctThen }) },
     { store: Object.assign(new RepricingStore(clickhouse), { dropPlan: broken }) },
   ];
@@ -118,7 +123,8 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
     await tenant.expectAgreement();
     await expectNoLookups(service);
   }
-  // A worker that was paused sends once more what is long done, past the window in which the log itself would know it.
+  // A worker that was paused sends old corrections again, after the duplicate window of the stream
+  // has passed.
   await restart();
   expect(sent).toHaveLength(1);
   for (const { plan, changes } of sent) {

@@ -1,4 +1,5 @@
-// Repricing when the worker that runs it is killed: another one finishes it, and every cost is exact.
+// Repricing when the worker that runs it is killed: another worker finishes it, and every cost is
+// exact.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { picoToDecimal, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { eventually } from '../../support/wait.ts';
@@ -23,7 +24,7 @@ test('another worker finishes a repricing exactly when its worker is killed befo
   await tenant.landed(12);
   await tenant.setPrices(priced(2, 2));
   const before = usdToPico((await tenant.costs())['usage'] ?? '');
-  // Mutations wait from now on; what goes through the log lands.
+  // From now on mutations of `spans` wait, while corrections in the ingest log land.
   await service.database.run('SYSTEM STOP MERGES spans');
   const asked = tenant.reprice();
   await eventually(async () => usdToPico((await tenant.costs())['usage'] ?? '') === 2n * before, {
@@ -41,7 +42,7 @@ test('another worker finishes a repricing exactly when its worker is killed befo
   await service.killWorker();
   expect((await asked).status).toBe(502);
   expect(usdToPico((await tenant.costs())['spans'] ?? '')).toBe(before);
-  // Prices are corrected once more before anybody comes back to it.
+  // Prices change again before a worker resumes the job.
   await tenant.setPrices(priced(3, 3));
   await service.database.run('SYSTEM START MERGES spans');
   await service.startWorker();

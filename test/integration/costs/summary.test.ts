@@ -1,4 +1,4 @@
-// What days cost, over the real engine, with rows landed by the pipeline's own statements.
+// Costs by day on the real engine, with rows landed by the pipeline's own statements.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readForecast } from '../../../api/telemetry/costs/forecast.ts';
@@ -25,7 +25,7 @@ const METADATA: Record<string, Record<string, unknown>> = {
 let store: TestStore;
 let spans: Span[];
 
-/** Spans of 60 days at prices that no binary number holds. */
+/** Returns spans of 60 days at prices that binary numbers cannot represent. */
 function someSpans(): Span[] {
   return Array.from({ length: 700 }, (_, n) => {
     const started_at = TODAY + DAY_MS - 1 - Math.floor(random() * 60 * DAY_MS);
@@ -170,7 +170,7 @@ describe('forecast', () => {
     );
 
   it('a forecast is computed from the whole days before today, not from today', async () => {
-    // A line of 2 + 0.25 a day over 30 days; today is far off it.
+    // Costs on a line of 2 + 0.25 USD a day over 30 days; today's cost is far off that line.
     await landDays('org_line', [...Array.from({ length: 30 }, (_, n) => [30 - n, 2 + n * 0.25] as const), [0, 1000]]);
     const { horizon_days, series, model, mean_fallback } = await forecast('org_line', 30);
     expect({ horizon_days, mean_fallback, type: model.type }).toEqual({
@@ -193,7 +193,8 @@ describe('forecast', () => {
     const { series, model, mean_fallback } = await forecast('org_gaps', 1);
     expect({ mean_fallback, r_squared: model.r_squared }).toEqual({ mean_fallback: true, r_squared: null });
     expect(series[0]?.predicted_usd).toBeCloseTo(0.5, 12);
-    // An org that is older than what is learned from has all 90 days.
+    // An organization older than the 90 days that the forecast learns from has data for all of
+    // them.
     await landDays('org_old', [
       [200, 4],
       [10, 9],

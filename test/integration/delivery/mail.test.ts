@@ -1,5 +1,6 @@
-// Mails from the API's answer to a real SMTP server: an invite's token works, nothing is lost while the server is away or the
-// mailer is killed, and neither headers nor logs hold what they must not.
+// Mail from the API to a real SMTP server: the token of an invite works, no mail is lost while the
+// server is down or the mailer is killed, an organization's name cannot forge headers, and logs
+// hold no token.
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -18,15 +19,18 @@ const RETRY = { firstMs: 20, maxMs: 50 };
 interface Received {
   from: string;
   to: string[];
-  /** Headers and text as they came, line breaks as \n. */
+  /** Headers and text as received, with \n for line breaks. */
   raw: string;
 }
 
-/** An SMTP server that keeps what it takes; `refuse` gives it a refusal for an address. */
+/**
+ * An SMTP server that keeps the mail it accepts; `refuse` returns the rejection of an address, or
+ * null.
+ */
 class TestSmtp {
   readonly received: Received[] = [];
   refuse: (address: string) => { code: number; text: string } | null = () => null;
-  /** Takes a mail, and then goes away instead of saying so. */
+  /** Makes the server accept a mail and then disconnect without acknowledging it. */
   vanish = false;
   #server: SMTPServer | null = null;
   #port = 0;
@@ -35,7 +39,7 @@ class TestSmtp {
     return `smtp://user:smtp-password@127.0.0.1:${this.#port}`;
   }
 
-  /** On the same port again after a stop. */
+  /** Starts the server; after a stop it uses the same port again. */
   async start(): Promise<void> {
     const server = new SMTPServer({
       disabledCommands: ['STARTTLS'],
@@ -138,7 +142,10 @@ function startMailer(over: Partial<MailerOptions> = {}): { stop: () => Promise<v
 const waiting = async () => (await api.log.jsm.streams.info(MAIL_STREAM)).state.messages;
 
 let serial = 0;
-/** A new org of ann's; the API's answer to her invite of the address. */
+/**
+ * Creates an organization owned by ann, who invites the address. Returns its id and the token of
+ * the invite.
+ */
 async function inviteTo(email: string, name = 'Acme'): Promise<{ org: string; token: string }> {
   const made = await call(api, 'POST', '/admin/orgs', {
     body: { name, plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
@@ -162,7 +169,7 @@ const aMail = (over: Partial<Parameters<typeof queueMail>[1]> = {}) => ({
   ...over,
 });
 
-/** The text of a mail whose lines may have been wrapped on the way. */
+/** Returns the text of a mail without the line wraps added in transit. */
 const unwrapped = ({ raw }: Received) => raw.replace(/=\n/g, '').replaceAll('=3D', '=');
 
 describe('with a mail server', () => {

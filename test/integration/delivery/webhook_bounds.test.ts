@@ -1,5 +1,5 @@
-// Bounds of webhooks: what waits for one receiver, the dead letters of one org, where deliveries may connect to, whose key
-// opens the secrets.
+// Bounds of webhooks: the backlog of one receiver, the dead letters of one organization, the
+// addresses that deliveries may connect to, and the key that decrypts the secrets.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { openSealer } from '../../../ops/platform/sealing.ts';
@@ -37,7 +37,7 @@ afterAll(async () => {
   await nats.remove();
 });
 
-/** A fan-out without a sender: what it stores stays. */
+/** Starts a fan-out without a sender, so that the deliveries it stores stay in the queue. */
 async function startFanout(
   subscribers: Readonly<Record<string, readonly string[]>>,
   bounds: Partial<BacklogBounds>,
@@ -76,7 +76,7 @@ it("deliveries beyond a receiver's or an organization's bound are dead-lettered,
   const letters = await deadLetters.read(await deadLetters.keys('org_x'));
   expect(letters.map(({ letter }) => letter.reason)).toEqual(Array.from({ length: 6 }, () => 'backlog'));
   expect(await deadLetters.keys('org_y')).toEqual([]);
-  // A poll after the queue has emptied makes room again.
+  // A poll after the queue was emptied makes room for new deliveries.
   await log.jsm.streams.purge(WEBHOOKS_STREAM);
   await fanout.stop();
   const again = await startFanout({ org_x: ['wh_1'] }, { receiver_max: 5 });
@@ -170,7 +170,7 @@ it('a process refuses to start when secrets are sealed under another key, and in
   const sealed = (await openSealer(other, key)).seal('whsec_x', 'a');
   expect((await openSealer(other, Buffer.from(key, 'base64').toString('hex'))).open(sealed, 'a')).toBe('whsec_x');
   await expect(openSealer(other, undefined)).rejects.toThrow(/^SERVICE_ENCRYPTION_KEY: got nothing/);
-  // The key itself is nowhere in the store.
+  // The store holds no copy of the key itself.
   expect((await (await other.bucket('service')).get('encryption'))?.string()).not.toContain(key.slice(0, 12));
   await other.nc.close();
   await own.remove();

@@ -1,4 +1,5 @@
-// Nothing is lost: workers that are killed in the middle of a try, a NATS that goes and comes, events told while nobody sends.
+// No delivery is lost: workers are killed during an attempt, NATS stops and restarts, and events
+// are published while no sender runs.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
@@ -37,7 +38,7 @@ it('when a worker is killed between the POST and the acknowledgement, another on
   const first = await forkWebhooks(nats.url);
   const killed = new Promise((resolve) => first.once('exit', resolve));
   receiver.behave(path, (res, got) => {
-    // The receiver has the event; the worker will never hear that it has.
+    // The receiver has the event; the worker is killed before it gets the answer.
     if (receiver.at(path).length === 1) first.kill('SIGKILL');
     else status(200)(res, got);
   });
@@ -47,7 +48,7 @@ it('when a worker is killed between the POST and the acknowledgement, another on
   await eventually(() => receiver.at(path).length >= 4 && ids(path).size === 3);
   expect(ids(path)).toEqual(new Set(sent));
   const again = receiver.at(path).filter(({ event_id }) => event_id === receiver.at(path)[0]?.event_id);
-  // A try that nobody saw the end of is made again as the same try.
+  // An attempt whose outcome no worker saw is repeated under the same attempt number.
   expect(again.map(({ attempt }) => attempt)).toEqual([0, 0]);
   await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
   second.kill('SIGKILL');

@@ -1,4 +1,5 @@
-// The log of tries: deliveries go on while ClickHouse is away, rows wait, and land when it is back.
+// The log of attempts: deliveries continue while ClickHouse is down; the rows wait and are written
+// when it is back.
 import { connect, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -26,7 +27,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The engine under another port, which nobody listens on until open(). */
+/** Exposes ClickHouse on another port, which accepts no connection until open(). */
 async function gateTo(address: string): Promise<{ url: string; open(): Promise<void>; close(): void }> {
   const port = await freePort();
   const url = new URL(address);
@@ -100,7 +101,7 @@ it('waiting log rows are bounded: the oldest are dropped and counted, also those
   release.resolve(undefined);
   await eventually(() => log.size === 0);
   await log.stop();
-  // The 50 that had made room were in hand by then, and were written all the same.
+  // The 50 dropped rows were part of the write in progress by then, so they were written too.
   expect(await count('org_bound')).toBe('delivered\t150');
   await client.close();
 });

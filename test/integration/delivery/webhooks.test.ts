@@ -1,4 +1,5 @@
-// Webhooks end to end behind the API: events in JetStream, a worker, receivers that behave well or badly.
+// Webhooks end to end behind the API: events in JetStream, a worker, and receivers that behave well
+// or badly.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Sealer } from '../../../ops/platform/sealing.ts';
 import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
@@ -44,11 +45,11 @@ afterEach(async () => {
 });
 afterAll(() => nats.remove());
 
-/** Nothing waits and nothing is under way. */
+/** Returns whether no delivery waits or is in progress. */
 const isQuiet = async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0;
 const settled = () => eventually(isQuiet, { what: 'an empty queue' });
 
-/** An endpoint that the worker knows. */
+/** Creates an endpoint that the worker knows. */
 async function endpoint(path: string, over: Parameters<typeof putEndpoint>[1] | object = {}, secret?: string) {
   return putEndpoint(worker.log, { url: receiver.url + path, ...over }, secret);
 }
@@ -190,7 +191,7 @@ describe('a try that failed', () => {
     await publishEvents(worker.log);
     await eventually(() => receiver.at('/hook').length >= 2);
     const [first, second] = receiver.at('/hook');
-    // The least that was asked for; without the header it would be 20 ms at most.
+    // The minimum that Retry-After asks for; without the header the wait would be 20 ms at most.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
@@ -203,7 +204,7 @@ describe('a try that failed', () => {
     await settled();
     const tries = receiver.at('/hook').length;
     await endpoint('/hook', { webhook_id, enabled: true });
-    // What comes before the worker has heard of the change goes to nobody.
+    // Events published before the worker knows of the change are not delivered.
     await eventually(async () => {
       await publishEvents(worker.log);
       return receiver.at('/hook').length > tries;
@@ -227,12 +228,13 @@ describe('receivers that behave badly', () => {
     await endpoint('/healthy');
     await publishEvents(worker.log, 20);
     await eventually(() => receiver.at('/healthy').length === 20);
-    // Whatever the bad ones do, what is new goes to the healthy one while they are still being tried.
+    // While the bad receivers are still being retried, new events reach the healthy one.
     expect(await isQuiet()).toBe(false);
     await publishEvents(worker.log, 20);
     await eventually(() => receiver.at('/healthy').length === 40);
     expect(receiver.at('/flood0').length).toBeGreaterThan(0);
-    // The status had come: what follows it is the receiver's own affair.
+    // The receiver had answered with its status, so the body after it does not make the attempt
+    // fail.
     for (const one of receiver.received) if (/flood|endless/.test(one.path)) expect(one.attempt).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
-// Erasure as callers see it: real API, a real worker, the real engine, a folder of objects. One of two people is erased: nothing that
-// reads finds anything of them, and the other one is as before.
+// Erasure as callers see it: a real API, a real worker, the real engine, and a folder of objects.
+// After one of two people is erased, no endpoint returns anything about that person, and the other
+// person's data is unchanged.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createHash } from 'node:crypto';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
@@ -56,7 +57,7 @@ async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
   return job;
 }
 
-/** Sends steps of a trace that say something of a person. */
+/** Sends `steps` steps of a trace whose texts mention `word`. */
 async function send(trace_id: string, word: string, attributes: Record<string, unknown>, steps = 1): Promise<void> {
   const events = Array.from({ length: steps }, (_, index) => ({
     name: 'step',
@@ -65,8 +66,8 @@ async function send(trace_id: string, word: string, attributes: Record<string, u
     outcome: 'success',
     duration_ms: 1,
     trace_id,
-    span_id: `${trace_id}-${word}-${index}`,
-    // Only the first step names the person; the others are of the same trace.
+    span_id: `${trace_id}-${word}-${String(index)}`,
+    // Only the first step names the person; the others belong to the same trace.
     attributes: {
       prompt: `about ${word} ${index}`,
       response: `${word} said`,
@@ -169,7 +170,7 @@ it('an erasure removes one person from every read, table, object and the log; ot
   expect(restored).toMatchObject({ status: 'complete', result: { texts_found: 2, texts_restored: 2 } });
   expect(await treeOf('bob-cold')).toMatchObject([{ response: 'zanzibarbob said' }, { response: 'zanzibarbob said' }]);
 
-  // Neither the audit log nor what is kept of the job names the person.
+  // Neither the audit log nor the stored record of the job names the person.
   let audit = '';
   await eventually(
     async () => {
@@ -186,7 +187,7 @@ it('an erasure removes one person from every read, table, object and the log; ot
     for await (const name of await kv.keys()) expect((await kv.get(name))?.string()).not.toContain('"ann"');
   }
 
-  // A late event begins its trace anew: nothing of what was there comes back.
+  // A late event starts the trace over: no erased data comes back.
   await send('ann-warm', 'later', {});
   await landed('ann-warm', 'later');
   await eventually(async () => list(await get('/v1/traces')).length === 3, { what: 'the trace' });
@@ -230,7 +231,8 @@ it('an identical event sent after its erasure is stored as new data, once, also 
   const count = async (): Promise<string> =>
     service.database.run(`SELECT count() FROM spans WHERE org_id = '${org}' AND trace_id = 'ann-again'`);
   const sent = () => send('ann-again', 'unguja', { user_id: 'ann' });
-  // The word of another trace that is sent after it has landed: what came before it has been judged by then.
+  // Sends a further step of the trace and waits until it has landed: by then the worker has decided
+  // about every earlier event.
   let fences = 0;
   const fence = async (): Promise<void> => {
     fences += 1;
@@ -250,12 +252,12 @@ it('an identical event sent after its erasure is stored as new data, once, also 
 
   await sent();
   await landed('ann-again', 'unguja');
-  // A repeat of it is a repeat.
+  // An identical event sent again is a duplicate.
   await sent();
   await fence();
   expect(await count()).toBe('2\n');
 
-  // A worker that takes over knows of it by the store alone.
+  // A worker that takes over knows of the erasure from the store alone.
   expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({
     status: 'complete',
     result: { spans: 2 },

@@ -1,5 +1,6 @@
-// Real processes that erase, killed at one step after the other: whoever goes on erases the same traces, to the end, and says what
-// there was before the first of them began. Dead letters that name the person go too.
+// Worker processes that erase, each killed at another step: the next worker erases the same traces
+// to the end, and reports the counts from before the first step. Dead letters that name the person
+// are erased too.
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -17,7 +18,7 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
 
-/** Leases run out after 2.4 s of silence instead of 12. */
+/** Speed-up of the leases: they expire after 2.4 s of silence instead of 12 s. */
 const HURRY = 5;
 let nats: TestNats;
 let cold: TestCold;
@@ -47,7 +48,7 @@ afterAll(async () => {
   await cold.close();
 });
 
-/** Begins a worker that stands still at a step. */
+/** Starts a worker that pauses at the given step. */
 function aWorker(step: string): ChildProcess {
   made += 1;
   const child = fork(new URL('../../support/erase_worker.ts', import.meta.url), [], {
@@ -111,7 +112,10 @@ async function bury(trace_id: string, text: string, org_id = 'org_a'): Promise<v
   });
 }
 
-/** Two people, each with texts in cold storage and in the store; one trace of the first has a step that names nobody. */
+/**
+ * Lands texts of two people, in cold storage and in the store. Each trace of the first person has a
+ * step that names no person.
+ */
 async function landBoth(): Promise<void> {
   for (const name of ['cold', 'warm']) {
     await cold.land([
@@ -153,7 +157,7 @@ it('an erasure killed at one step after the other is carried out to the end', as
   for (const table of ['erasures', 'cold_staging'])
     expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
   expect(await cold.value("SELECT count() FROM cold_objects FINAL WHERE next_key != ''")).toBe('0');
-  // One object an org and day; what they hold is the other person's.
+  // One object for each organization and day; they hold only texts that the job does not erase.
   expect(cold.files()).toHaveLength(3);
   await cold.restore('org_a');
   await cold.restore('org_b');

@@ -1,4 +1,4 @@
-// Which traces an erasure takes, and that it leaves no row of them, on the real engine.
+// Which traces an erasure matches, and that it leaves no row of them, on the real engine.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { TEXT_PLACES } from '../../../pipeline/domain/text/text_refs.ts';
@@ -40,7 +40,7 @@ describe('which traces are taken', () => {
       aTrace('replay', { attributes: { replay_of: 'in_text' } }),
       aTrace('replay_of_replay', { attributes: { replay_of: 'replay' } }),
       aTrace('replay_of_other', { attributes: { replay_of: 'longer_' } }),
-      // What an LLM judge was asked holds what the trace holds.
+      // The span of an LLM judge's call contains the text of the judged trace.
       aTrace('judging', { attributes: { judged_trace_id: 'replay' } }),
       aTrace('judging_other', { attributes: { judged_trace_id: 'longer_' } }),
       { ...aTrace('other_org', { user_id: 'ann' }), org_id: 'org_b' },
@@ -123,7 +123,7 @@ describe('what is taken', () => {
     ).toBe("['','of bob']");
     expect(await cold.value('SELECT sum(cost_usd) FROM usage_events')).toBe(usage);
 
-    // Again: nothing changes, and what was found stays said.
+    // A second run changes nothing and keeps the counts of the first.
     await store.collect(scope, { attribute: 'user_id', values: ['ann'] });
     await store.erase(scope, null, signal);
     expect([await store.traceCount(scope), (await store.found(scope)).get('spans')]).toEqual([2, 4]);

@@ -1,5 +1,6 @@
-// Datasets of an organization that each test has for itself: a real API, a real worker, the real engine, an upstream of the test's
-// own. Importing this module starts them for the test file and ends them after it.
+// Datasets of an organization that is new for each test, with a real API, a real worker, the real
+// engine and an upstream of the test's own. Importing this module starts them for the test file and
+// stops them after it.
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -58,7 +59,10 @@ export const refused = async (path: string, body: unknown) => {
   return { status, code: json?.['code'], detail: json?.['detail'] };
 };
 
-/** Answers by what the last message holds. */
+/**
+ * Returns an upstream that answers with the entry whose key occurs in the last message, or `no
+ * idea`.
+ */
 export const byText =
   (answers: Record<string, string>): UpstreamBehaviour =>
   (res, request) => {

@@ -1,4 +1,5 @@
-// What the tests of evals have in common: an org with a judge, traces in the store, and callers that expect success.
+// Helpers for tests of evals: an organization with a judge, traces in the store, and callers that
+// expect success.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { aSpan } from '../../support/spans.ts';
@@ -46,15 +47,15 @@ export interface ScoreShown {
 export interface TestOrg {
   org: string;
   headers: Record<string, string | undefined>;
-  /** The data of a call that succeeds. */
+  /** Sends a request that must succeed, and resolves with the `data` of the answer. */
   get: <T>(path: string) => Promise<T>;
   post: <T>(path: string, body: unknown, status?: number) => Promise<T>;
   scores: (eval_id: string, query?: string) => Promise<ScoreShown[]>;
-  /** The eval when it has ended. */
+  /** Resolves with the eval once it has ended. */
   ended: (eval_id: string) => Promise<EvalShown>;
 }
 
-/** A new org with a key for everything. */
+/** Creates an organization with a key for every scope. */
 export async function makeOrg(api: TestApi): Promise<TestOrg> {
   const { org, key: headers } = await anAccount({ api });
   const get = async <T>(path: string): Promise<T> => {
@@ -91,7 +92,7 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
   };
 }
 
-/** A rule over the response, or over what is given. */
+/** Creates a deterministic judge of the response; `over` replaces fields of the body. */
 export async function makeJudge({ post }: TestOrg, over: Record<string, unknown> = {}): Promise<string> {
   const body = {
     name: 'says ok',
@@ -104,7 +105,10 @@ export async function makeJudge({ post }: TestOrg, over: Record<string, unknown>
   return (await post<{ judge_id: string }>('/v1/judges', body, 201)).judge_id;
 }
 
-/** Lands traces of one span each, as workers land them. Gives their ids. */
+/**
+ * Lands traces of one span each, as a worker does.
+ * @returns the ids of the traces
+ */
 export async function landTraces(
   store: TestStore,
   org_id: string,

@@ -1,4 +1,5 @@
-// Cancelled evals and dataset runs: real APIs, workers that are killed, the real engine, an upstream of the test's own.
+// Cancelled evals and dataset runs: real APIs, workers that are killed, the real engine, and an
+// upstream of the test's own.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -73,7 +74,7 @@ const cancel = (eval_id: string, through = api): Promise<Answer> =>
   call(through, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: org.headers, body: {} });
 const shownIn = ({ json }: Answer): EvalShown => json?.['data'] as EvalShown;
 const shown = (eval_id: string): Promise<EvalShown> => org.get<EvalShown>(`/v1/evals/${eval_id}`);
-/** Whether the workers have let go of the eval and counted it. */
+/** Returns whether the workers have released the eval and counted it. */
 async function isSettled(eval_id: string): Promise<boolean> {
   const entry = await (await api.log.bucket('evals')).get(`${org.org}.${eval_id}`);
   return parseEval(entry?.string() ?? '').settled;
@@ -115,7 +116,7 @@ test('cancelling a running eval keeps its scores so far, stops calls of models a
     progress: { done: scores.length, total: ids.length },
     stats: { total: scores.length, passed: scores.length, mean_score: 4 },
   });
-  // No chunk of it is left in the queue, so nobody can call a model for it.
+  // The queue holds no chunk of the eval, so no worker can call a model for it.
   await eventually(async () => (await api.log.jsm.streams.info(JUDGING_STREAM)).state.messages === 0, {
     what: 'an empty queue',
   });
@@ -129,7 +130,7 @@ test('cancelling twice answers the same, and an eval that has ended is 409 confl
   const waiting = await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ids, async: true });
   const first = await cancel(waiting.eval_id);
   expect([first.status, shownIn(first).status]).toEqual([200, 'cancelled']);
-  // Also when it is sent to another process.
+  // Another API process accepts the cancellation too.
   const other = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url, llmUrl: upstream.url });
   try {
     const again = await cancel(waiting.eval_id, other);
@@ -189,7 +190,7 @@ test('an eval cancelled while its worker is dead stays cancelled, and the next w
     progress: { done: 0, total: 100 },
   });
   expect(upstream.requests.length).toBe(calls);
-  // What only a running eval needs is deleted.
+  // Data that only a running eval needs is deleted.
   const parts: string[] = [];
   for await (const key of await (await api.log.bucket('eval_chunks')).keys(`${org.org}.>`)) parts.push(key);
   expect(parts).toEqual([]);
@@ -203,7 +204,7 @@ test('a cancelled eval sends no judge.regression and is no baseline for one', as
     org.ended((await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids, async: true })).eval_id);
   expect(await run(good)).toMatchObject({ stats: { mean_score: 1 } });
   await kill(worker);
-  // All of its traces fail, so its mean would have dropped by 1.
+  // All traces of this eval fail, so its mean would be lower by 1.
   const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: bad, async: true });
   expect((await cancel(eval_id)).status).toBe(200);
   await startWorker();
@@ -211,7 +212,7 @@ test('a cancelled eval sends no judge.regression and is no baseline for one', as
   const regressions = async () =>
     (await toldEvents(api.log, org.org)).filter(({ event }) => event === 'judge.regression');
   expect(await regressions()).toEqual([]);
-  // The mean drops against the complete eval before the cancelled one.
+  // The mean drops relative to the last complete eval, which precedes the cancelled one.
   await run(bad);
   await eventually(async () => (await regressions()).length === 1, { what: 'the regression' });
   expect(JSON.parse((await regressions())[0]?.payload ?? '{}')).toMatchObject({ previous_mean: 1, current_mean: 0 });

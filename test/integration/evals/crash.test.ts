@@ -1,4 +1,5 @@
-// Workers of evals that die in the middle: what was scored is not scored again, and the eval goes on elsewhere.
+// Eval workers that are killed while they run: the next worker continues the eval and scores no
+// trace twice.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -48,7 +49,10 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 const doneOf = async (eval_id: string): Promise<number> =>
   (await org.get<EvalShown>(`/v1/evals/${eval_id}`)).progress.done;
-/** Rows as they lie: a trace that was scored twice would have two. */
+/**
+ * Returns the number of stored rows and of distinct traces: a trace that was scored twice would
+ * have two rows.
+ */
 const rowsOf = async (eval_id: string): Promise<string[]> =>
   (await store.database.run(`SELECT count(), uniqExact(trace_id) FROM judge_scores WHERE eval_id = '${eval_id}'`))
     .trim()

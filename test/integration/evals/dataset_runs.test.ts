@@ -1,4 +1,5 @@
-// Runs of a dataset: what the model is asked, what is judged and stored, and how a run fails.
+// Runs of a dataset: the requests to the model, the judged and stored results, and the ways in
+// which a run fails.
 import { expect, test } from 'vitest';
 import { fail, say, score } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
@@ -197,7 +198,7 @@ test('a dataset run that exhausts the quota of judge calls fails with its scores
     body: { judge_id, sample: { limit: 1 } },
   });
   expect([judged.status, judged.json?.['code']]).toEqual([429, 'judge_quota_exceeded']);
-  // It counts to the end of the period, which is a month at most.
+  // Retry-After ends with the quota period, which is a month at most.
   const wait = Number(judged.headers.get('retry-after'));
   expect(wait).toBeGreaterThan(0);
   expect(wait).toBeLessThanOrEqual(31 * 86_400);
@@ -240,7 +241,7 @@ test('a viewer runs a dataset with grants of datasets:read on it and judges:run 
   expect(await run(dataset_id, judge_id)).toEqual(lacks('judges:run'));
   await grant('judge', judge_id, ['judges:run']);
   expect(await run(dataset_id, judge_id)).toBe(200);
-  // Neither grant opens another dataset, or lets another judge in.
+  // Neither grant covers another dataset or another judge.
   expect(await run(other.dataset_id, judge_id)).toEqual(lacks('datasets:read'));
   expect(await run(dataset_id, second)).toEqual(lacks('judges:run'));
   await grant('dataset', dataset_id, ['judges:run']);

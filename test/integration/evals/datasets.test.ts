@@ -1,4 +1,4 @@
-// Datasets: their versions and items, and what is refused.
+// Datasets: their versions and items, and the requests that the API rejects.
 import { expect, test } from 'vitest';
 import { call } from '../api/an_api.ts';
 import { makeJudge, makeOrg } from './an_eval.ts';
@@ -9,7 +9,8 @@ test('a version of a dataset never changes', async () => {
   const made = await make(items);
   expect(made).toMatchObject({ name: 'd', version: '1', item_count: 2 });
   expect(made.dataset_id).toMatch(/^ds_[0-9a-f]{16}$/);
-  // The same in other words: keys in another order, nothing where nothing was.
+  // The same items written differently: keys in another order, and explicit empty values for
+  // missing fields.
   expect(await make([item('a'), { input: { a: [1, { x: 2, y: 1 }], b: 1 }, expected: null, metadata: {} }])).toEqual(
     made,
   );

@@ -1,4 +1,5 @@
-// Deleting datasets and prompts: real APIs, a worker, the real engine, an upstream of the test's own.
+// Deletion of datasets and prompts: real APIs, a worker, the real engine, and an upstream of the
+// test's own.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestEvalWorker, startEvalWorker } from '../../support/evals.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -1,4 +1,4 @@
-// Evals over stored traces: real API, real worker, the real engine.
+// Evals of stored traces: a real API, a real worker, the real engine.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readScoreStats } from '../../../sql/stores/judge_scores.ts';
 import { startEvalWorker, type TestEvalWorker } from '../../support/evals.ts';
@@ -14,7 +14,7 @@ let store: TestStore;
 let api: TestApi;
 let worker: TestEvalWorker;
 let org: TestOrg;
-/** Names of the queries that the API has had answers to. */
+/** Names of the queries that ClickHouse has answered for the API. */
 let queries: string[] = [];
 
 beforeAll(async () => {
@@ -40,9 +40,9 @@ const codeOf = async (path: string, body: unknown) => {
   const { status, json } = await post(path, body);
   return { status, code: json?.['code'], detail: json?.['detail'] };
 };
-/** Of a judgement, each as long as this. */
+/** Length of the reason of every judgement, in characters. */
 const REASON_CHARS = 3000;
-/** A score of 0 or 1 for each trace. */
+/** Returns a response for each trace, which scores 1 or 0 as given. */
 const responses = (...ok: number[]) => ok.map((yes) => ({ response: yes === 1 ? 'all ok' : 'no luck' }));
 
 test('a synchronous request answers with the final eval and exact numbers', async () => {
@@ -179,7 +179,7 @@ test('an invalid eval is rejected naming the field', async () => {
       code: 'invalid_request',
       detail: expect.stringMatching(/^(trace_ids|sample|async|judge_id)/) as string,
     });
-  // There is no upstream here.
+  // The API of this file has no upstream.
   expect(await codeOf('/v1/evals', { judge_id: llm, trace_ids: [own] })).toMatchObject({
     status: 502,
     code: 'upstream_unavailable',
@@ -237,7 +237,7 @@ test('a mean that drops by the threshold is reported once, with both means', asy
   ]);
 });
 
-/** Regressions of the org that were told so far. */
+/** Returns the judge.regression events of the organization so far. */
 const told = async () => (await toldEvents(api.log, org.org)).filter(({ event }) => event === 'judge.regression');
 
 test('two evals are compared trace by trace', async () => {
@@ -292,7 +292,7 @@ test('a hundred thousand scores are streamed no faster than they are read, and w
   const rows = 100_000;
   const judge_id = await makeJudge(org);
   const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id, sample: { limit: 1 } });
-  // Scores k / rows in another order; of one trace the eval has its own.
+  // The scores are k / rows for each k below rows, in shuffled order.
   await store.database
     .run(`INSERT INTO judge_scores (org_id, judge_id, judge_version, judge_name, eval_id, trace_id, started_at, item_index, score, verdict, reason, scored_at)
     SELECT '${org.org}', '${judge_id}', 1, 'n', '${eval_id}', concat('trc_', leftPad(toString(number), 6, '0')), now64(3), 0, ((number * 7919) % ${rows}) / ${rows},
@@ -320,7 +320,7 @@ test('a hundred thousand scores are streamed no faster than they are read, and w
   expect(rest).toBe('');
   expect(lines).toBe(rows);
   expect(sum).toBeCloseTo((rows - 1) / 2, 3);
-  // The lines are more than 300 MB; both ends of the stream are in this process.
+  // The lines are more than 300 MB in total, and both ends of the stream are in this process.
   expect(most).toBeLessThan(150 * 1024 * 1024);
 });
 

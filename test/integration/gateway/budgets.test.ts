@@ -1,4 +1,5 @@
-// Budgets of calls through the gateway: asked before, told after, however a call ends.
+// Budgets of calls through the gateway: the gateway reserves before a call and settles after it,
+// however the call ends.
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { events, json, type ModelServer, startModelServer } from '../../support/model_server.ts';
@@ -78,7 +79,7 @@ test('the reservations of calls in flight count until the calls have ended', asy
   expect((await ask(org)).status).toBe(429);
   answer();
   expect((await slow).status).toBe(200);
-  // The next one finds that it used far less.
+  // The next call is admitted, because the first used far less than it had reserved.
   expect((await ask(org)).status).toBe(200);
   await org.landed(api, 100);
   expect((await org.budget(api)).tokens.used).toBe(100);
@@ -97,7 +98,8 @@ test('many concurrent senders exceed a limit by no more than the call that cross
     }
   };
   await Promise.all(Array.from({ length: 8 }, lane));
-  // The last ones were refused for what others had reserved; alone, the rest is used up.
+  // The last calls were rejected because of other callers' reservations; a single caller uses up
+  // the rest.
   await lane();
   expect(made).toBe(1000);
   await org.landed(api, 20_000);

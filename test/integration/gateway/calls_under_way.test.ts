@@ -1,4 +1,5 @@
-// Slow calls of one organization through the gateway: they end at a bound of their own, and other organizations go on.
+// Slow calls of one organization through the gateway: a bound of that organization limits them, and
+// other organizations are not affected.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { json, type ModelServer, silence, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -29,7 +30,9 @@ beforeEach(() => {
   upstream.reached.length = 0;
 });
 
-/** Begins calls that the upstream does not answer; resolves when all of them have reached it. */
+/**
+ * Starts calls that the upstream does not answer, and resolves once all of them have reached it.
+ */
 async function hold(count: number, path: string): Promise<AbortController> {
   upstream.behave(silence);
   const callers = new AbortController();

@@ -1,4 +1,5 @@
-// The gateway under the official openai package: what the package gets, what reaches the upstream, and the trace that is left.
+// The gateway under the official openai package: the answers that the package gets, the requests
+// that reach the upstream, and the recorded trace.
 import { expect, test } from 'vitest';
 import { events, json } from '../../support/model_server.ts';
 import { eventually } from '../../support/wait.ts';

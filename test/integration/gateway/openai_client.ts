@@ -1,5 +1,5 @@
-// The official openai package against the gateway, with a real pipeline behind it and an upstream of the test's own. Importing this
-// module starts them for the test file and ends them after it.
+// The official openai package against the gateway, with a real pipeline behind it and an upstream
+// of the test's own. Importing this module starts them for the test file and stops them after it.
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { type ModelServer, startModelServer } from '../../support/model_server.ts';
@@ -33,13 +33,13 @@ beforeEach(() => {
 });
 
 let traces = 0;
-/** Headers of a trace of its own. */
+/** Returns a new trace id and the headers that set it. */
 export function aTrace(more: Record<string, string> = {}): { trace_id: string; headers: Record<string, string> } {
   const trace_id = `trc_gateway_${++traces}`;
   return { trace_id, headers: { 'X-Service-Trace-Id': trace_id, ...more } };
 }
 
-/** The one span of a trace, once it can be read. */
+/** Returns the only span of a trace, once the API returns it. */
 export async function spanOf(trace_id: string): Promise<Data> {
   let spans: Data[] = [];
   await eventually(

@@ -1,4 +1,5 @@
-// The gateway when something fails: the upstream, the caller in the middle of a stream, or the request itself.
+// The gateway during failures: of the upstream, of a caller that disconnects during a stream, or of
+// the request itself.
 import { expect, test } from 'vitest';
 import { events, json, reset, startModelServer } from '../../support/model_server.ts';
 import { eventually } from '../../support/wait.ts';

@@ -1,5 +1,6 @@
-// The gateway in three API processes of their own: a hard limit holds for all of them together, whether calls are streamed, whole or
-// dropped in the middle, and a process that is killed takes with it nothing but the records of what it had just answered.
+// The gateway in three API processes: a hard limit applies to all of them together, whether calls
+// are streamed, whole or dropped in the middle. A process that is killed loses only the records of
+// its latest answers.
 import { type ChildProcess, fork } from 'node:child_process';
 import { Agent, request } from 'node:http';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -15,7 +16,7 @@ import { eventually } from '../../support/wait.ts';
 import { type ApiAddress, TestOrg } from '../budgets/a_budget.ts';
 
 const CALLERS = 64;
-/** Of a call that is answered whole; what is reserved for it is a little more. */
+/** Tokens of a call that is answered whole; the gateway reserves a little more. */
 const TOKENS = 100;
 const ANSWER_TOKENS = 95;
 
@@ -30,7 +31,7 @@ let upstream: ModelServer;
 let worker: TestWorker;
 let processes: ApiProcess[];
 let nc: NatsConnection;
-/** By org: every process that was asked to decide near a limit. */
+/** By organization: every process that was asked to decide near a limit. */
 const homes = new Map<string, Set<string>>();
 const agent = new Agent({ keepAlive: true });
 
@@ -49,7 +50,7 @@ async function startApi(): Promise<ApiProcess> {
   return { child, api };
 }
 
-/** Answers as it is asked to: whole, streamed, or beginning a stream that does not end. */
+/** Answers as the request asks: whole, streamed, or with a stream that does not end. */
 const model: ModelBehaviour = (res, { body }) => {
   const { stream, user } = JSON.parse(body.toString()) as { stream?: boolean; user?: string };
   const usage = { prompt_tokens: TOKENS - ANSWER_TOKENS, completion_tokens: ANSWER_TOKENS, total_tokens: TOKENS };
@@ -107,7 +108,10 @@ interface CallOptions {
 
 let questions = 0;
 
-/** Calls the model; resolves with the status when the answer is in (an open one: when it has begun); null where there is none. */
+/**
+ * Calls the model. Resolves with the status once the answer is complete (for an endless stream:
+ * once it has begun), or with null if there is no answer.
+ */
 function ask(
   org: TestOrg,
   api: ApiAddress,
@@ -162,7 +166,7 @@ test('64 callers at three processes reach a hard limit together, and unused rese
     while (await call(turn, KINDS[(turn + Math.floor(turn / 3)) % KINDS.length] ?? 'whole')) turn++;
   };
   await Promise.all(Array.from({ length: CALLERS }, (_, first) => caller(first)));
-  // They were refused for what the others had reserved: the rest is used up by one caller.
+  // Callers were rejected because of the others' reservations; a single caller uses up the rest.
   await eventually(
     async () => {
       for (let turn = 0; turn < 3; turn++) await call(turn, 'whole');
@@ -172,11 +176,13 @@ test('64 callers at three processes reach a hard limit together, and unused rese
   );
   await eventually(async () => (await spans(org)) === letIn, { what: 'all that was let in, landed' });
   let used = await stored(org);
-  // On a machine so busy that a home answers too late, a second one decides beside it, and what is let in meanwhile may come on top.
+  // On a machine so busy that the decider answers too late, a second process decides too and may
+  // admit calls beyond the limit.
   const asked = homes.get(org.id)?.size ?? 0;
   expect(asked).toBeGreaterThan(0);
   expect(used).toBeLessThan(limit + TOKENS + (asked > 1 ? CALLERS * TOKENS : 0));
-  // In each process nothing is left of any reservation: one token below the limit a call is let in, and at it none.
+  // No process holds a reservation any more: it admits a call one token below the limit, and
+  // rejects a call at the limit.
   for (let turn = 0; turn < 3; turn++) {
     await org.limit(apis(), { tokens: { hard_limit: used } });
     for (const api of apis())
@@ -222,7 +228,8 @@ test('a process killed under load loses only its latest answers; its reservation
   killed = true;
   await load;
   expect(unanswered).toBe(callers);
-  // What it had reserved is given back; the others refuse by it for some seconds more.
+  // The reservation of the killed process is released after some seconds; until then the others
+  // reject because of it.
   await eventually(async () => (await ask(limited, other.api)) === 200, { what: 'the room of the killed process' });
 
   const landed = async (): Promise<Set<string>> =>
@@ -233,7 +240,8 @@ test('a process killed under load loses only its latest answers; its reservation
   });
   const sent = answered.get(victim) ?? [];
   let there = new Set<string>();
-  // Records go into the log in the order of the answers, which callers side by side see in nearly that order: what is lost are the last.
+  // Records enter the ingest log in the order of the answers, and concurrent callers see nearly
+  // that order: only the latest records are lost.
   await eventually(
     async () => {
       there = await landed();
@@ -242,7 +250,8 @@ test('a process killed under load loses only its latest answers; its reservation
     },
     { what: 'all that the killed process had put into the log' },
   );
-  // Beyond the answered ones at most those that were being answered when it died have landed.
+  // Besides the answered calls, at most the calls that were in flight at the killed process have
+  // landed.
   const known = new Set([...sent, ...all]);
   expect(there.difference(known).size).toBeLessThanOrEqual(unanswered);
 });

@@ -1,4 +1,5 @@
-// A process that is told to stop in the middle of a stream: the stream ends in time, and what came of it is recorded and settled.
+// A process that is asked to stop during a stream: the stream ends in time, and its use is recorded
+// and settled.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';

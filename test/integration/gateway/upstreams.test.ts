@@ -1,4 +1,5 @@
-// Which upstream is asked: the routing table, its fallbacks and timeouts, and what is answered without any.
+// The choice of the upstream: the routing table, its fallbacks and timeouts, and the requests that
+// the gateway answers without an upstream.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// An organization whose traces fail, and its incidents as the API shows them: each call makes an organization of its own.
+// An organization with failing traces, and its incidents as the API returns them. Each call of
+// `aFailingTenant` creates a new organization.
 import type { ServiceEvent } from '../../../schemas/codec.ts';
 import { expect } from 'vitest';
 import { EVENTS_STREAM } from '../../../schemas/streams.ts';
@@ -12,7 +13,7 @@ export const MINUTE_MS = 60_000;
 interface Sent {
   error?: unknown;
   agent?: string;
-  /** Minutes before now at which it ended. */
+  /** Minutes before now at which the trace ended. */
   ago?: number;
   outcome?: string;
 }
@@ -25,17 +26,17 @@ export interface Incident {
   [field: string]: unknown;
 }
 
-/** Failing traces for one reason. */
+/** Returns traces that fail for one reason. */
 export const failures = (count: number, more: Partial<Sent> = {}): Sent[] =>
   Array.from({ length: count }, (_, i) => ({
     error: `no seat on flight HAT0${i} for "passenger ${i}", code ${1000 + i}`,
     ...more,
   }));
 
-/** Runs the job of incidents with its clock this many minutes ahead. */
+/** Runs the incidents job with its clock this many minutes ahead. */
 export async function runJob(api: TestApi, minutes: number): Promise<void> {
   const body = { now: new Date(Date.now() + minutes * MINUTE_MS).toISOString() };
-  // The scheduled run may be under way.
+  // The scheduled run may be in progress.
   await eventually(
     async () => (await call(api, 'POST', '/admin/jobs/incidents/run', { headers: asOperator, body })).status === 200,
     { what: 'the job' },
@@ -51,7 +52,7 @@ export class FailingTenant extends Tenant {
     this.#log = api.log;
   }
 
-  /** Sends traces of one span each; resolves with their ids. */
+  /** Sends traces of one span each, and resolves with their ids. */
   async send(traces: readonly Sent[]): Promise<string[]> {
     const events = traces.map(({ error, agent = 'booker', ago, outcome = 'error' }) => {
       const ended = ago === undefined ? {} : { ended_at: new Date(Date.now() - ago * MINUTE_MS).toISOString() };
@@ -73,7 +74,7 @@ export class FailingTenant extends Tenant {
     return answer.json?.['data'] as Incident[];
   }
 
-  /** Waits for an incident of this many traces, which is the only one of its status. */
+  /** Waits for an incident of this many traces, the only one with its status. */
   async theIncident(traces: number, status = 'open'): Promise<Incident> {
     await eventually(async () => (await this.incidents(`?status=${status}`))[0]?.trace_count === traces, {
       what: `an incident of ${traces} traces`,
@@ -92,12 +93,12 @@ export class FailingTenant extends Tenant {
     return (await toldEvents(this.#log, this.org)).filter((one) => one.event === event);
   }
 
-  /** How many traces of this organization are complete. */
+  /** Returns the number of complete traces of this organization. */
   async completed(): Promise<number> {
     return new Set((await this.#eventsOf('trace.completed')).map(({ event_id }) => event_id)).size;
   }
 
-  /** Resolves once this many traces are complete and every event about them has been counted. */
+  /** Resolves once this many traces are complete and every event about them is counted. */
   async counted(traces: number): Promise<void> {
     await eventually(async () => (await this.completed()) === traces, { what: `${traces} complete traces` });
     await eventually(
@@ -109,7 +110,7 @@ export class FailingTenant extends Tenant {
     );
   }
 
-  /** Waits for this many platform events of a kind, and gives their payloads. */
+  /** Waits for this many platform events of a kind, and returns their payloads. */
   async toldOf(event: string, events: number): Promise<Record<string, unknown>[]> {
     await eventually(async () => (await this.#eventsOf(event)).length >= events, { what: `${events} ${event}` });
     const found = await this.#eventsOf(event);
@@ -118,7 +119,7 @@ export class FailingTenant extends Tenant {
   }
 }
 
-/** Makes an organization without traces. */
+/** Creates an organization without traces. */
 export async function aFailingTenant(api: TestApi): Promise<FailingTenant> {
   return new FailingTenant(api, await anAccount({ api }));
 }

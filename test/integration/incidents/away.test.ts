@@ -1,4 +1,5 @@
-// Incidents while what they are kept in is away: nothing is lost, and what could not be done is done when it is back.
+// Incidents while a store is down: nothing is lost, and delayed work is done once the store is
+// back.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -60,7 +61,7 @@ async function theOpenOne(traces: number): Promise<string> {
 
 const totalOf = ({ json }: Answer): number => (json?.['meta'] as { total: number }).total;
 
-/** Names and ids of what was told of incidents, each once. */
+/** Returns the names and ids of the published incident events, each once. */
 async function told(): Promise<string[]> {
   const incidents = (await toldEvents(api.log)).filter(({ event }) => event.startsWith('incident.'));
   return [

@@ -47,7 +47,10 @@ test('workers that count side by side and are killed at any moment count each tr
   const traces = 20;
   const rows = async (): Promise<number> =>
     Number(await database.run(`SELECT sum(spans * sign) FROM traces WHERE org_id = '${tenant.org}'`));
-  /** Ever later in the way of what was sent: at once, landed, complete, counted, its incident told of. */
+  /**
+   * Waits for ever later stages of the sent traces: sent, landed, complete, counted, incident
+   * published.
+   */
   const stages: ((sent: number) => Promise<unknown>)[] = [
     () => Promise.resolve(),
     (sent) => eventually(async () => (await rows()) >= sent, { what: 'the rows' }),

@@ -1,5 +1,5 @@
-// Incidents from their first failing trace to their end, with a real API, a real worker and the real engine: what opens one, what
-// adds to it, and what resolves it.
+// Incidents from their first failing trace to their end, with a real API, a real worker and the
+// real engine: the traces that open an incident, add to it and resolve it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { call, type TestApi } from '../api/an_api.ts';
@@ -61,7 +61,7 @@ test('five failing traces of one kind open an incident, a sixth adds to it, and 
   const ids = (one.json?.['data'] as { trace_ids: string[] }).trace_ids;
   expect(ids).toHaveLength(6);
   expect(ids).toContain(traces[0]);
-  // The test's first org has the same API and none of it.
+  // The first organization of the test uses the same API and sees nothing of the incident.
   for (const answer of [
     await call(api, 'GET', `/v1/incidents/${incident_id}`),
     await call(api, 'POST', `/v1/incidents/${incident_id}/resolve`),

@@ -1,4 +1,5 @@
-// Incidents as the API shows them: their errors and times, the pages and filters of their list.
+// Incidents as the API returns them: their errors and times, and the pages and filters of their
+// list.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { type TestApi } from '../api/an_api.ts';

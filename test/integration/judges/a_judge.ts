@@ -1,4 +1,5 @@
-// What tests of judges share: an org of each test with its key, judges made over HTTP, traces sent, and what came of them.
+// Helpers for tests of judges: an organization with a key for each test, judges created over HTTP,
+// sent traces, and their results.
 import { expect } from 'vitest';
 import { EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
@@ -11,17 +12,17 @@ export interface JudgeBench {
   database: TestDatabase;
   nats: TestNats;
   api: TestApi;
-  /** Makes an org of its own; calls go to the org made last. */
+  /** Creates an organization; later calls use the newest one. */
   newOrg(): Promise<void>;
   org(): string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Answer>;
-  /** A key of the org with these scopes. */
+  /** Returns a key of the organization with these scopes. */
   keyOf(scopes: string[]): Promise<string>;
-  /** Makes a deterministic judge; resolves with its id. */
+  /** Creates a deterministic judge, and resolves with its id. */
   judge(rule: Record<string, unknown>, more?: Record<string, unknown>): Promise<string>;
-  /** Sends custom events; resolves with their trace ids. */
+  /** Sends custom events, and resolves with their trace ids. */
   send(events: readonly Record<string, unknown>[]): Promise<string[]>;
-  /** Payloads of a kind of event of the org, oldest first. */
+  /** Returns the payloads of the organization's events of a kind, oldest first. */
   told(event: string): Promise<(Record<string, unknown> & { event_id: string })[]>;
   rows<T>(sql: string): Promise<T[]>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
-// Judging held against kill -9 of the worker: no trace is scored twice, none is left out, whatever the moment. And what memory does
-// not hold comes back from the store.
+// Judging when the worker is killed with kill -9: at whatever moment, no trace is scored twice and
+// none is skipped. The next worker reads from the store what its memory does not hold.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
@@ -61,11 +61,13 @@ it('scores every trace once although the worker is killed repeatedly', async () 
         })),
       );
     }
-    // Another moment of landing, telling and writing the checkpoint each round.
+    // Each round kills the worker at another moment between landing, publishing and writing the
+    // checkpoint.
     const before = await scored();
     await eventually(async () => (await scored()) > before + round * 20, { what: 'some scores' });
     await kill();
-    // A new version in between: what was scored keeps its version, and is not scored again.
+    // A judge is created between two rounds: existing scores keep their version, and their traces
+    // are not scored again.
     if (round === 1) await bench.judge({ type: 'json_valid' }, { name: 'new' });
     await start(100);
   }
@@ -86,7 +88,8 @@ it('scores every trace once although the worker is killed repeatedly', async () 
     { judge_name: 'even', rows: total, traces: total, passed: total / 2 },
     { judge_name: 'marked', rows: total, traces: total, passed: total },
   ]);
-  // Not only FINAL hides what is double: what the former owner had scored was not written again.
+  // FINAL does not merely hide duplicates: the new owner did not write scores of the former owner
+  // again.
   expect(
     await bench.rows(
       `SELECT toUInt64(count() - uniqExact(trace_id, judge_id)) AS doubled FROM judge_scores WHERE ${where}`,
@@ -147,7 +150,8 @@ it('judges an open trace of a former owner by all of its spans', async () => {
     { what: 'the first half' },
   );
   await kill();
-  // It lies in the log when the new owner comes, who judges the trace by what the store has and what it reads.
+  // The event waits in the ingest log when the new owner takes over. The new owner judges the trace
+  // by the stored spans and the event that it reads.
   await bench.send([call(2, 'a later question', 'the last answer')]);
   await start(300);
   await eventually(async () =>

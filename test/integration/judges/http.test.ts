@@ -1,4 +1,4 @@
-// Judges over HTTP: what is taken and refused, versions, lists, who may.
+// Judges over HTTP: accepted and rejected requests, versions, lists and permissions.
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { judgeKey, judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
 import { asUser, tokenOf } from '../api/an_api.ts';

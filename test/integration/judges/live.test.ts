@@ -1,5 +1,6 @@
-// Judges over live traffic: real API, real worker, the real engine. A trace is judged when it is complete; what judges say is in
-// trace.completed, in judge_scores, and in judge.threshold_breach.
+// Judges of live traffic: a real API, a real worker, the real engine. A worker judges a trace when
+// it is complete; the scores are in trace.completed, in judge_scores, and in
+// judge.threshold_breach.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { judgingSubject } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type JudgingTask, judgingTaskCodec } from '../../../schemas/codec.ts';
@@ -52,7 +53,10 @@ const completedOf = async (trace_id: string): Promise<Record<string, unknown>> =
   return found ?? {};
 };
 const scoresOf = async (trace_id: string) => (await completedOf(trace_id))['judge_scores'];
-/** What the worker does about a judge that was made elsewhere: it follows within a second, which a trace of its own shows. */
+/**
+ * Waits until the worker knows a judge that was created elsewhere, which takes up to a second: the
+ * judge then scores a probe trace.
+ */
 const known = async (name: string): Promise<void> => {
   await eventually(
     async () => {
@@ -274,7 +278,8 @@ it('a trace in scope is queued for each enabled LLM judge once', async () => {
   const { judge_id } = made.json?.['data'] as { judge_id: string };
   await bench.judge({ type: 'json_valid' }, { name: 'rule' });
   await known('rule');
-  // Whoever runs LLM judges may take a task out of the stream at once: seen is what is sent to it.
+  // A worker that runs LLM judges may remove a task from the stream at once, so the test subscribes
+  // to the subject of the stream.
   const found: JudgingTask[] = [];
   bench.api.log.nc.subscribe(judgingSubject('live'), {
     callback: (_error, message) => {

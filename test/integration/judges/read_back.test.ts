@@ -1,4 +1,5 @@
-// What judges look at, read back from the real engine: the same as was gathered in memory, wherever the texts lie.
+// The input of judges, read back from the real engine: it equals the input gathered in memory,
+// whichever table holds the texts.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { addToDraft, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 import { ClickHouseJudgedStore, placeKeyOf } from '../../../pipeline/judging/rule_inputs_store.ts';

@@ -1,4 +1,5 @@
-// Nothing is scored twice: workers that are killed in the middle of a slow call, or stopped; a queue that holds what cannot be read.
+// No trace is scored twice: workers are stopped or killed during a slow call, and the queue holds
+// an unreadable message.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, judgingSubject } from '../../../schemas/streams.ts';

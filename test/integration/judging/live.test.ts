@@ -1,4 +1,5 @@
-// Live traces judged by models, end to end: real NATS, the real engine, an upstream that behaves as a test says.
+// Live traces judged by models, end to end: real NATS, the real engine, and an upstream whose
+// behaviour each test sets.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { isJudgeQuotaUsedUp, judgeCallsUsed } from '../../../ops/exchange/judge_quota.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
@@ -30,7 +31,7 @@ let store: TestStore;
 let upstream: TestUpstream;
 let log: Log;
 const running: TestJudging[] = [];
-/** An org of each test. */
+/** The organization of the current test. */
 let org = '';
 let orgs = 0;
 let traces = 0;
@@ -96,7 +97,7 @@ interface Row {
   reason: string;
 }
 
-/** Every row, also those that a later one would replace. */
+/** Returns every row, including rows that a later one would replace. */
 async function rows(): Promise<Row[]> {
   const sql = `SELECT trace_id, judge_version, score, verdict, reason, eval_id, judge_name, agent_id FROM judge_scores WHERE org_id = '${org}' ORDER BY trace_id FORMAT JSONEachRow`;
   const text = await store.database.run(sql);
@@ -171,7 +172,7 @@ it('a stored answer is used by the next worker without a call', async () => {
   await start();
   await putTask(log, mine, id);
   await done();
-  // As if the worker had died before its row was written.
+  // The same state as if the worker had died before it wrote its row.
   await store.database.run(`DELETE FROM judge_scores WHERE org_id = '${org}'`);
   await putTask(log, mine, id);
   await done();
@@ -191,7 +192,7 @@ it('the cooldown admits one trace of an agent across two workers; other agents a
   await putTask(log, other, ids[1] ?? '', { created_at: at });
   await done();
   expect(upstream.requests).toHaveLength(3);
-  // Counted from the completion of the trace that was judged.
+  // The cooldown counts from the completion of the judged trace.
   await putTask(log, mine, await trace(), { created_at: at + 59_000 });
   await done();
   expect(upstream.requests).toHaveLength(3);
@@ -315,7 +316,7 @@ it('an organization whose calls never end does not delay another', async () => {
   const id = await trace();
   await putTask(log, quiet, id);
   await eventually(async () => (await rows()).length === 1, { what: "the quiet org's judgement" });
-  // Of the loud one no more than its share is under way.
+  // The loud organization has no more than its share of calls in flight.
   expect(upstream.requests.filter(({ body }) => body.model === 'dead')).toHaveLength(4);
   await log.jsm.streams.purge('JUDGING');
 });

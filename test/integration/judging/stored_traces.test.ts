@@ -1,4 +1,5 @@
-// Traces as judges see them, read from the store: which prompt and response are a trace's, sums, attributes with their texts.
+// Traces as judges see them, read from the store: the prompt and response of a trace, its sums, and
+// its attributes with their texts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { judgedTraceGroups, JUDGED_TRACES_MAX, readJudgedTraces } from '../../../pipeline/judging/stored_traces.ts';
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Lands the spans of one trace, and gives its id. */
+/** Lands the spans of one trace, and returns its id. */
 async function land(spans: readonly Partial<Span>[]): Promise<string> {
   traces++;
   const trace_id = `trc_${traces}`;

@@ -1,4 +1,5 @@
-// The client of the upstream against a real HTTP server: what is tried again, what is not, and how it ends.
+// The client of the upstream against a real HTTP server: the failures that it retries, those that
+// it does not, and the end of a call.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openUpstream, type TryResult, type Upstream, UpstreamFailed } from '../../../ops/platform/llm/upstream.ts';
 import {

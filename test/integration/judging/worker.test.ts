@@ -1,5 +1,5 @@
-// LLM judging within real workers: a trace that completes is judged, its call lands as a span with its cost, and is judged by nobody.
-// An upstream that fails holds up neither landing nor completion.
+// LLM judging in real workers: a complete trace is judged, its call lands as a span with its cost,
+// and no judge judges that span. A failing upstream delays neither landing nor completion.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -68,7 +68,7 @@ it('a completed trace is judged once, and the call is a span that costs and that
   expect(rows).toHaveLength(1);
   const [trace_id = '', ...rest] = rows[0]?.split('\t') ?? [];
   expect(rest).toEqual(['gpt-4o-mini', '100', '20', '1', 'trc_whole']);
-  // Its own trace ends as any other's, and is judged no further.
+  // The trace of the call completes like any other, and no judge judges it.
   await eventually(async () => (await completed()).includes(trace_id), { what: 'the end of the trace of the call' });
   await send('trc_next');
   await eventually(
