@@ -146,5 +146,4 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknow
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Returns the status and the error code of an answer, separated by a space. */
-export const code = (answer: Answer): string =>
-  `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
+export const code = (answer: Answer): string => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();

@@ -156,7 +156,7 @@ test('a batch over several partitions with one event of a blocked agent is rejec
   await org.landed(api, 92);
   expect((await org.budget(api)).tokens.used).toBe(92);
   // The batch that crosses the limit is admitted whole; the call after it is rejected.
-  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${String(index)}`, llm(3, 'big')));
+  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${index}`, llm(3, 'big')));
   expect((await org.ingest(api, 'custom', { events: last })).status).toBe(200);
   expect(code(await org.send(api, 0, { agent_id: 'big' }))).toBe('429 rate_limited');
   await org.landed(api, 152);

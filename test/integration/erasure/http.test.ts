@@ -66,7 +66,7 @@ async function send(trace_id: string, word: string, attributes: Record<string, u
     outcome: 'success',
     duration_ms: 1,
     trace_id,
-    span_id: `${trace_id}-${word}-${String(index)}`,
+    span_id: `${trace_id}-${word}-${index}`,
     // Only the first step names the person; the others belong to the same trace.
     attributes: {
       prompt: `about ${word} ${index}`,
