@@ -89,6 +89,19 @@ export class Tenant implements Account {
   }
 }
 
+/**
+ * Creates an organization with the operator's token and returns its id: an enterprise organization
+ * named Acme, owned by ann, unless `fields` of POST /admin/orgs override that. Nothing is waited for.
+ */
+export async function makeOrg(api: { url: string }, fields: Record<string, unknown> = {}): Promise<string> {
+  const owner = { user_id: 'ann', email: 'ann@example.com' };
+  const body = { name: 'Acme', plan_name: 'enterprise', owner, ...fields };
+  const headers = { ...asOperator, 'Idempotency-Key': crypto.randomUUID() };
+  const answer = await call(api, 'POST', '/admin/orgs', { headers, body });
+  expect([answer.status, answer.text]).toEqual([201, answer.text]);
+  return String((answer.json?.['data'] as Record<string, unknown>)['org_id']);
+}
+
 /** Creates a key with these scopes for an organization, with the operator's token. */
 export async function makeKey(api: { url: string }, org: string, scopes: readonly string[]): Promise<Caller> {
   const body = { name: 'key', scopes };
@@ -101,10 +114,7 @@ export async function makeKey(api: { url: string }, org: string, scopes: readonl
 export async function anAccount(service: Serving, { org, fields = {} }: TenantOptions = {}): Promise<Account> {
   const org_id = org ?? `org_tenant_${++made}`;
   const owner = { user_id: `u_${org_id}`, email: `${org_id}@example.com` };
-  const body = { org_id, name: org_id, plan_name: 'enterprise', owner, ...fields };
-  const headers = { ...asOperator, 'Idempotency-Key': crypto.randomUUID() };
-  const answer = await call(service.api, 'POST', '/admin/orgs', { headers, body });
-  expect([answer.status, answer.text]).toEqual([201, answer.text]);
+  await makeOrg(service.api, { org_id, name: org_id, owner, ...fields });
   const key = await makeKey(service.api, org_id, ['*']);
   await eventually(async () => (await call(service.api, 'GET', `/orgs/${org_id}`, { headers: key })).status === 200, {
     what: `the key of ${org_id}`,

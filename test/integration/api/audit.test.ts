@@ -6,6 +6,7 @@ import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { type AuditEntry, auditEntryCodec } from '../../../schemas/codec.ts';
 import { runStatement } from '../../support/clickhouse.ts';
 import { eventually } from '../../support/wait.ts';
+import { makeOrg } from '../a_tenant.ts';
 import { type Answer, asUser, call, KEY, ORG, tokenOf } from './an_api.ts';
 import { operator, engine, api, later, log, landed, read, shown, makeKey, byRequest, events } from './an_audit_log.ts';
 
@@ -43,11 +44,7 @@ test('a mutation is listed with its actor, action, target, address and request',
 
 test('the making of an organization is listed in its own audit log and in no other', async () => {
   const owner = { user_id: 'user_owner', email: 'owner@example.com' };
-  const made = await call(api, 'POST', '/admin/orgs', {
-    body: { org_id: 'org_other', name: 'Other', plan_name: 'enterprise', owner },
-    headers: operator,
-  });
-  expect(made.status).toBe(201);
+  await makeOrg(api, { org_id: 'org_other', owner });
   const key = await call(api, 'POST', '/admin/orgs/org_other/api-keys', {
     body: { name: 'first', scopes: ['*'] },
     headers: operator,

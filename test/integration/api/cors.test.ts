@@ -4,8 +4,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { makeKey, makeOrg } from '../a_tenant.ts';
 import { type Operation, operationsOf, pathOf } from './a_cast.ts';
-import { anEvent, asUser, call, INGEST, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import { anEvent, call, INGEST, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const ANY = 'https://shop.example';
 const LISTED = 'https://portal.example';
@@ -21,11 +22,7 @@ let operations: Operation[];
 /** A key whose only scope is ingest:write. */
 let writeKey: string;
 
-async function makeKey(scopes: string[]): Promise<string> {
-  return String(
-    (await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'a key', scopes } })).json?.['raw_key'],
-  );
-}
+const rawKey = async (scopes: string[]) => (await makeKey(api, ORG, scopes))['X-Org-Api-Key'] ?? '';
 
 beforeAll(async () => {
   nats = await startTestNats();
@@ -38,7 +35,7 @@ beforeAll(async () => {
   });
   closed = await startTestApi({ natsUrl: nats.url });
   operations = await operationsOf(api);
-  writeKey = await makeKey(['ingest:write']);
+  writeKey = await rawKey(['ingest:write']);
 });
 afterAll(async () => {
   await api.close();
@@ -198,17 +195,8 @@ describe('an answer', () => {
 
   test('a listed origin gets the CORS headers with 401, 404, 413, 429, 502 and through the gateway', async () => {
     const from = { Origin: LISTED };
-    const org_id = 'org_slow';
-    const operator = { ...asUser('admin-token-of-the-tests'), 'X-Org-Id': undefined };
-    await call(api, 'POST', '/admin/orgs', {
-      headers: operator,
-      body: { org_id, name: 'Slow', plan_name: 'free', owner: { user_id: 'u', email: 'u@e.example' } },
-    });
-    const made = await call(api, 'POST', `/admin/orgs/${org_id}/api-keys`, {
-      headers: operator,
-      body: { name: 'k', scopes: ['*'] },
-    });
-    const slow = { ...from, 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org_id };
+    const org = await makeOrg(api, { plan_name: 'free' });
+    const slow = { ...from, ...(await makeKey(api, org, ['*'])) };
     const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
     const answers = [
       await call(api, 'GET', '/v1/prompts', { headers: { ...from, 'X-Org-Api-Key': undefined } }),
@@ -271,12 +259,12 @@ describe('a beacon', () => {
     ['a key of every scope', () => KEY, 403, 'forbidden', /only scope is ingest:write/],
     [
       'a key of more scopes',
-      () => makeKey(['ingest:write', 'traces:read']),
+      () => rawKey(['ingest:write', 'traces:read']),
       403,
       'forbidden',
       /only scope is ingest:write/,
     ],
-    ['a key of another scope', () => makeKey(['traces:read']), 403, 'forbidden', /only scope is ingest:write/],
+    ['a key of another scope', () => rawKey(['traces:read']), 403, 'forbidden', /only scope is ingest:write/],
     ['a key that is not known', () => `${KEY}x`, 401, 'unauthenticated', /not valid/],
     ['nothing', () => '', 401, 'unauthenticated', /not valid/],
     ['the token of a person', () => tokenOf({ sub: 'user_local' }), 401, 'unauthenticated', /not valid/],

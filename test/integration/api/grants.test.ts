@@ -5,7 +5,8 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import { makeOrg } from '../a_tenant.ts';
+import { type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const HOUR_MS = 3_600_000;
 let nats: TestNats;
@@ -33,7 +34,6 @@ afterAll(async () => {
   await nats.remove();
 });
 
-const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const dataOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
 const said = (answer: Answer) => [answer.status, answer.json?.['code']];
 
@@ -65,11 +65,7 @@ beforeEach(async () => {
   aheadMs = 0;
   org = `org.g${++serial}`;
   vic = `vic${serial}`;
-  const owner = { user_id: 'ann', email: 'ann@example.com' };
-  await call(one, 'POST', '/admin/orgs', {
-    body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner },
-    headers: operator,
-  });
+  await makeOrg(one, { org_id: org });
   await join(vic, 'viewer');
   const spans = ['trc_seen', 'trc_hidden'].map((trace_id) =>
     aSpan({ org_id: org, trace_id, started_at: Date.now() - 1000, ended_at: Date.now() }),
@@ -190,11 +186,7 @@ describe('a grant', () => {
 
   test('a grant of one organization has no effect in another', async () => {
     await send('ann', 'POST', grants(), aGrant());
-    const other = await call(one, 'POST', '/admin/orgs', {
-      body: { name: 'Other', plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
-      headers: operator,
-    });
-    org = String(dataOf(other)['org_id']);
+    org = await makeOrg(one);
     await join(vic, 'viewer');
     expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
     expect(said(await send('ann', 'POST', grants(), aGrant()))).toEqual([403, 'cross_org_access']);

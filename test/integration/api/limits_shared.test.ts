@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
+import { type Caller, makeKey, makeOrg } from '../a_tenant.ts';
 import { ADMIN_TOKEN, call, JWT_SECRET, KEY, ORG } from './an_api.ts';
 
 /** Requests per minute, low enough that a busy machine still sends twice as many. */
@@ -66,24 +67,13 @@ afterAll(async () => {
   await nats.remove();
 });
 
-type Tenant = Record<'X-Org-Api-Key' | 'X-Org-Id', string>;
-
-async function aTenant(org: string): Promise<Tenant> {
+/** Creates an organization with these limits. Resolves once every process knows it and its key. */
+async function makeLimited(org_id: string): Promise<Caller> {
   const [first] = processes;
   if (first === undefined) throw new Error('no process');
-  const body = {
-    org_id: org,
-    name: org,
-    plan_name: 'enterprise',
-    owner: { user_id: 'user_1', email: 'owner@example.com' },
-    rate_limits: { ingest_per_minute: PER_MINUTE, api_per_minute: PER_MINUTE, burst: BURST },
-  };
-  expect((await call(first, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
-  const key = await call(first, 'POST', `/admin/orgs/${org}/api-keys`, {
-    body: { name: 'k', scopes: ['*'] },
-    headers: operator,
-  });
-  const tenant: Tenant = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
+  const rate_limits = { ingest_per_minute: PER_MINUTE, api_per_minute: PER_MINUTE, burst: BURST };
+  const org = await makeOrg(first, { org_id, rate_limits });
+  const tenant = await makeKey(first, org, ['*']);
   for (const at of processes)
     await eventually(
       async () =>
@@ -104,7 +94,7 @@ const withinMs = (ms: number): (() => boolean) => {
  */
 async function hammer(
   targets: readonly Process[],
-  tenant: Tenant,
+  tenant: Caller,
   goOn: () => boolean,
 ): Promise<{ granted: number; asked: number; seconds: number }> {
   const began = performance.now();
@@ -125,12 +115,12 @@ async function hammer(
 const ofOneProcess = (seconds: number) => BURST + (PER_MINUTE / 60) * seconds;
 
 test('three processes together grant what one does, not three times as much', async () => {
-  const alone = await hammer(processes.slice(0, 1), await aTenant('org_alone'), withinMs(HAMMER_MS));
+  const alone = await hammer(processes.slice(0, 1), await makeLimited('org_alone'), withinMs(HAMMER_MS));
   expect(alone.granted).toBeLessThanOrEqual(ofOneProcess(alone.seconds));
   // Tokens above the burst are lost while other load on the machine delays the lanes.
   expect(alone.granted).toBeGreaterThan(0.5 * ofOneProcess(alone.seconds));
 
-  const together = await hammer(processes, await aTenant('org_together'), withinMs(HAMMER_MS));
+  const together = await hammer(processes, await makeLimited('org_together'), withinMs(HAMMER_MS));
   // Processes that did not share their counts would grant three times as much.
   expect(together.asked).toBeGreaterThan(2 * together.granted);
   expect(together.granted).toBeLessThan(1.5 * ofOneProcess(together.seconds));
@@ -138,7 +128,7 @@ test('three processes together grant what one does, not three times as much', as
 }, 120_000);
 
 test('a process that replaces a killed one grants no burst in addition to the one that was used up', async () => {
-  const tenant = await aTenant('org_replaced');
+  const tenant = await makeLimited('org_replaced');
   const [first, second, third] = processes;
   if (first === undefined || second === undefined || third === undefined) throw new Error('three processes are needed');
   third.child.kill('SIGKILL');

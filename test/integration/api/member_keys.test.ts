@@ -6,6 +6,7 @@ import type { OrgRecord } from '../../../schemas/records/org.ts';
 import { auditEntries } from '../../support/audited.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
+import { makeOrg } from '../a_tenant.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -98,12 +99,7 @@ async function auditedChanges(action: string): Promise<Record<string, unknown>> 
 
 beforeEach(async () => {
   org = `org_k${++serial}`;
-  const owner = { user_id: 'ann', email: 'ann@example.com' };
-  const made = await call(one, 'POST', '/admin/orgs', {
-    body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner },
-    headers: operator,
-  });
-  expect(made.status).toBe(201);
+  await makeOrg(one, { org_id: org });
 });
 
 describe('a key invites', () => {

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
+import { makeOrg } from '../a_tenant.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 export const DAY_MS = 24 * 3_600_000;
@@ -70,11 +71,7 @@ export const rolesOf = async () =>
 beforeEach(async () => {
   aheadMs = 0;
   org = `org_m${++serial}`;
-  const made = await call(one, 'POST', '/admin/orgs', {
-    body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
-    headers: operator,
-  });
-  expect(made.status).toBe(201);
+  await makeOrg(one, { org_id: org });
   await eventually(async () => (await send('ann', 'GET', '', undefined, two)).status === 200, {
     what: 'the org at the other process',
   });

@@ -19,18 +19,17 @@ import { datasetKey, type DatasetRecord } from '../../../schemas/records/dataset
 import { longJobKey, newLongJob } from '../../../schemas/records/job_record.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import { anAccount, type Caller } from '../a_tenant.ts';
+import { type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const MIB = 1024 * 1024;
 const AT = '2026-01-02T03:04:05.000Z';
-const operator = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
 let nats: TestNats;
 let one: TestApi;
 let two: TestApi;
 let org = '';
 let other = '';
-let serial = 0;
-const keys = new Map<string, string>();
+const keys = new Map<string, Caller>();
 
 beforeAll(async () => {
   nats = await startTestNats();
@@ -45,20 +44,12 @@ afterAll(async () => {
 });
 
 async function makeOrg(): Promise<string> {
-  const org_id = `org_s${++serial}`;
-  const owner = { user_id: `u_${org_id}`, email: `${org_id}@example.com` };
   const rate_limits = { ingest_per_minute: 1_000_000, api_per_minute: 1_000_000, burst: 1_000_000 };
-  const body = { org_id, name: org_id, plan_name: 'enterprise', owner, rate_limits };
-  expect((await call(one, 'POST', '/admin/orgs', { headers: operator, body })).status).toBe(201);
-  const key = await call(one, 'POST', `/admin/orgs/${org_id}/api-keys`, {
-    headers: operator,
-    body: { name: 'k', scopes: ['*'] },
-  });
-  const raw = String(key.json?.['raw_key']);
-  keys.set(org_id, raw);
-  const shown = () => call(two, 'GET', `/orgs/${org_id}`, { headers: { 'X-Org-Api-Key': raw, 'X-Org-Id': org_id } });
+  const { org, key } = await anAccount({ api: one }, { fields: { rate_limits } });
+  keys.set(org, key);
+  const shown = () => call(two, 'GET', `/orgs/${org}`, { headers: key });
   await eventually(async () => (await shown()).status === 200, { what: 'the organization in the other process' });
-  return org_id;
+  return org;
 }
 
 beforeEach(async () => {
@@ -74,7 +65,7 @@ const post = (
   headers: Record<string, string> = {},
 ): Promise<Answer> =>
   call(api, 'POST', path, {
-    headers: { 'X-Org-Api-Key': keys.get(of), 'X-Org-Id': of, ...headers },
+    headers: { ...keys.get(of), ...headers },
     ...(body === undefined ? {} : { body }),
   });
 const said = ({ status, json }: Answer) => [status, json?.['code']];
@@ -157,7 +148,7 @@ test('an organization has a bounded number of API keys', async () => {
   expect(
     (
       await call(one, 'DELETE', `/orgs/${org}/api-keys/ak_${org}_1`, {
-        headers: { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org },
+        headers: { ...keys.get(org) },
       })
     ).status,
   ).toBe(200);
@@ -221,7 +212,7 @@ describe('agents', () => {
       ]);
       expect((await register(api, `fresh-${api.port}`, other)).status).toBe(201);
     }
-    const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
+    const headers = { ...keys.get(org) };
     for (const id of ['agent-3', 'agent-1'])
       expect((await call(one, 'DELETE', `/orgs/${org}/agents/${id}`, { headers })).status).toBe(200);
     expect((await register(one, 'fresh')).status).toBe(201);
@@ -313,7 +304,7 @@ describe('judges', () => {
 
   test('a bounded number of older versions of a judge is kept', async () => {
     const judge_id = String(dataOf(await post(one, org, '/v1/judges', aJudge(10)))['judge_id']);
-    const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
+    const headers = { ...keys.get(org) };
     for (let n = 0; n < OLD_VERSIONS_MAX + 5; n++)
       expect((await call(one, 'PATCH', `/v1/judges/${judge_id}`, { headers, body: { name: `n${n}` } })).status).toBe(
         200,

@@ -5,30 +5,20 @@ import { BACKLOG_MIN } from '../../../api/admission/backlog_shares.ts';
 import { reportLanded } from '../../../ops/exchange/landing_reports.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';
+import { type Account, anAccount } from '../a_tenant.ts';
+import { anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';
 
 const PARTITIONS = 4;
 const BATCH_BYTES = 1024 * 1024;
 
 let nats: TestNats;
 let api: TestApi;
-let quiet = { org: '', key: '' };
+let quiet: Account;
 
 beforeAll(async () => {
   nats = await startTestNats();
   api = await startTestApi({ natsUrl: nats.url });
-  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-  const owner = { user_id: 'u_quiet', email: 'quiet@example.com' };
-  const made = await call(api, 'POST', '/admin/orgs', {
-    body: { org_id: 'org_quiet', name: 'quiet', plan_name: 'enterprise', owner },
-    headers: admin,
-  });
-  expect(made.status).toBe(201);
-  const key = await call(api, 'POST', '/admin/orgs/org_quiet/api-keys', {
-    body: { name: 'quiet', scopes: ['*'] },
-    headers: admin,
-  });
-  quiet = { org: 'org_quiet', key: String(key.json?.['raw_key']) };
+  quiet = await anAccount({ api });
 });
 
 afterAll(async () => {
@@ -45,9 +35,9 @@ const batch = (): unknown => ({
 });
 const asNoisy = (): Promise<Answer> => call(api, 'POST', `${INGEST}/custom`, { body: batch() });
 const asQuiet = (): Promise<Answer> =>
-  call(api, 'POST', '/orgs/org_quiet/ingest/custom', {
+  call(api, 'POST', `/orgs/${quiet.org}/ingest/custom`, {
     body: anEvent({ name: `n${sent++}` }),
-    headers: { 'X-Org-Api-Key': quiet.key, 'X-Org-Id': quiet.org },
+    headers: quiet.key,
   });
 
 test('an organization above its share of the log waits until its events have landed, and others do not', async () => {

@@ -9,7 +9,8 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { type Receiver, signersOf, startReceiver, status } from '../../support/receiver.ts';
 import { eventually } from '../../support/wait.ts';
 import { FAST, openWebhookLog, publishEvents, startTestWebhooks, type TestWebhooks } from '../../support/webhooks.ts';
-import { ADMIN_TOKEN, call, ORG, startTestApi, type TestApi } from './an_api.ts';
+import { makeKey, makeOrg } from '../a_tenant.ts';
+import { call, ORG, startTestApi, type TestApi } from './an_api.ts';
 
 const ROOT = `/orgs/${ORG}/webhooks`;
 const URL_OK = 'https://example.com/hook';
@@ -163,18 +164,7 @@ describe('an endpoint', () => {
 
   it('an endpoint belongs to its organization and requires the scopes', async () => {
     const made = await create();
-    const operator = { headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': '' } };
-    await call(api, 'POST', '/admin/orgs', {
-      ...operator,
-      body: { org_id: 'org_two', name: 'two', plan_name: 'pro', owner: { user_id: 'u2', email: 'two@example.com' } },
-    });
-    const keyOf = async (org: string, scopes: string[]) =>
-      String(
-        (await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { ...operator, body: { name: 'k', scopes } })).json?.[
-          'raw_key'
-        ],
-      );
-    const foreign = { 'X-Org-Api-Key': await keyOf('org_two', ['*']), 'X-Org-Id': 'org_two' };
+    const foreign = await makeKey(api, await makeOrg(api, { org_id: 'org_two', plan_name: 'pro' }), ['*']);
     expect((await call(api, 'GET', one(made), { headers: foreign })).json?.['code']).toBe('cross_org_access');
     expect(
       (await call(api, 'GET', `/orgs/org_two/webhooks/${String(made['webhook_id'])}`, { headers: foreign })).json?.[
@@ -182,7 +172,7 @@ describe('an endpoint', () => {
       ],
     ).toBe('webhook_not_found');
     expect(listOf(await call(api, 'GET', '/orgs/org_two/webhooks', { headers: foreign }))).toEqual([]);
-    const reader = { 'X-Org-Api-Key': await keyOf(ORG, ['webhooks:read']) };
+    const reader = await makeKey(api, ORG, ['webhooks:read']);
     expect((await call(api, 'GET', ROOT, { headers: reader })).status).toBe(200);
     for (const [method, path] of [
       ['POST', ROOT],
@@ -191,7 +181,7 @@ describe('an endpoint', () => {
       ['POST', one(made, '/test')],
     ] as const)
       expect((await call(api, method, path, { headers: reader, body: {} })).json?.['code']).toBe('forbidden');
-    const writer = { 'X-Org-Api-Key': await keyOf(ORG, ['webhooks:write']) };
+    const writer = await makeKey(api, ORG, ['webhooks:write']);
     expect((await call(api, 'GET', ROOT, { headers: writer })).status).toBe(403);
     expect((await call(api, 'DELETE', one(made), { headers: writer })).status).toBe(200);
   });

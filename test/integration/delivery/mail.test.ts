@@ -12,7 +12,8 @@ import { createMailer, type MailerOptions } from '../../../pipeline/delivery/mai
 import { deadLetterCodec, FINGERPRINT_HEADER, mailCodec } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+import { makeOrg } from '../a_tenant.ts';
+import { asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
 
 const RETRY = { firstMs: 20, maxMs: 50 };
 
@@ -147,11 +148,7 @@ let serial = 0;
  * the invite.
  */
 async function inviteTo(email: string, name = 'Acme'): Promise<{ org: string; token: string }> {
-  const made = await call(api, 'POST', '/admin/orgs', {
-    body: { name, plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
-    headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
-  });
-  const org = String((made.json?.['data'] as Record<string, unknown>)['org_id']);
+  const org = await makeOrg(api, { name });
   const headers = asUser(await tokenOf({ sub: 'ann' }), org);
   const invited = await call(api, 'POST', `/orgs/${org}/members`, { headers, body: { email, role: 'admin' } });
   expect(invited.status).toBe(201);
