@@ -35,4 +35,6 @@ const runner = new JobRunner({
   observe: () => undefined,
 });
 await runner.start();
+// A call that reaches the server before the runner's subscription does has no worker.
+await nc.flush();
 process.send?.('ready');
