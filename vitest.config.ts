@@ -6,9 +6,9 @@ const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Twice the two cores of the machines that run this: a test file waits for timers of the product during half of its
-    // time (a lease that expires, a trace that becomes complete), so two files at once would leave one core idle.
-    maxWorkers: 4,
+    // One more than the two cores of the machines that run this: a test file waits for timers of the product during
+    // half of its time (a lease that expires, a trace that becomes complete). A fourth adds load and no speed.
+    maxWorkers: 3,
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],
     projects: [
