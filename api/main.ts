@@ -1,5 +1,5 @@
 // The API process: parses settings, opens the clients, creates the first organization, then serves
-// HTTP until it is told to stop. Draining loses nothing: the process accepts no new connections,
+// HTTP until a signal stops it. Draining loses nothing: the process accepts no new connections,
 // requests in flight end, what they published is confirmed, and then the clients close. Ingest
 // starts without ClickHouse; without NATS the process ends after a bounded wait.
 import { flushCompileCache } from 'node:module';

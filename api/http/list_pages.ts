@@ -29,7 +29,7 @@ export const cursorMeta = pageMeta.extend({
 });
 export type CursorMeta = z.infer<typeof cursorMeta>;
 
-/** What the store and the request say of a page that is read by offset or by cursor. */
+/** Position and size of a page that is read by offset or by cursor. */
 interface CursorPage<Row> {
   /** Items on a page. */
   limit: number;

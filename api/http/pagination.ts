@@ -12,7 +12,7 @@ const OFFSET_MAX = 2 ** 31;
 const digits = (max: number) =>
   z
     .string()
-    .regex(/^\d{1,10}$/, { error: 'must be a whole number' })
+    .regex(/^\d{1,10}$/, { error: 'must be an integer of 0 or more' })
     .transform(Number)
     .pipe(z.int().max(max));
 

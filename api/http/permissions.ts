@@ -63,8 +63,8 @@ export const PERMISSIONS = {
 export type Permission = keyof typeof PERMISSIONS;
 
 /**
- * Who may call a route: holders of a permission, any person with a valid token, the operator, or
- * everybody.
+ * Callers that a route accepts: holders of a permission, any person with a valid token, the
+ * operator, or everybody.
  */
 export type Access = Permission | 'person' | 'operator' | 'public';
 

@@ -2,7 +2,7 @@
 // with unread bytes resets it, and the reset destroys the response before a client that is still
 // writing reads it. The body is therefore discarded before the response (discardBody), and the
 // connection lingers after it while the rest arrives (lingerAfter). A client that waits for 100
-// Continue is told to continue only once its body is wanted (deferContinue, sendContinue). Bytes
+// Continue gets it only once its body is wanted (deferContinue, sendContinue). Bytes
 // and time are bounded for each request, and so is the number of connections that are read only to
 // be discarded.
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -9,8 +9,8 @@ import { type Access, PERMISSIONS } from '../http/permissions.ts';
 import { type Route, templateOf } from '../http/route.ts';
 
 /**
- * What the document needs of a route. Ingest, which is not served from a declaration, gives exactly
- * this.
+ * Properties of a route that appear in the document. Ingest, whose routes are not served from a
+ * declaration, provides exactly these.
  */
 export type RouteDoc = Omit<Route, 'handler'> & {
   /** True: the route takes no Idempotency-Key. */

@@ -1,5 +1,5 @@
 // Opens, advances and resolves incidents. It takes clusters with new traces, or the current time,
-// and writes records in KV, which the settler then shows and publishes. Guarantees: any number of
+// and writes records in KV; the settler copies them to the store and publishes their events. Guarantees: any number of
 // workers may do so at a time, and each step is taken by one of them; an organization has at most
 // one open incident of a cluster, and at most OPEN_PER_ORG_MAX open incidents.
 import type { SystemMutation } from '../../ops/exchange/audit_log.ts';

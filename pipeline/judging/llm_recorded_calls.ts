@@ -1,5 +1,5 @@
 // Makes the service's own calls of models and records each as a span through the ingest log, so
-// that its tokens and cost are stored and metered as any other's. It takes a request with a key
+// that its tokens and cost are stored and metered as those of any other call. It takes a request with a key
 // that stays the same when its task is repeated, and returns the answer. Guarantees: an answer is
 // stored (bucket judging_answers, 24 h) before it is used, and recorded from there: a repeated task
 // takes the same answer and publishes the same event, which the log deduplicates. Slots bound the

@@ -49,7 +49,7 @@ export interface ModelRow {
 }
 
 /**
- * Which rows of a landing are in the tables when the owner is killed: any subset of spans and
+ * Rows of a landing that are in the tables when the owner is killed: any subset of spans and
  * texts, and all or none of traces and of usage.
  */
 export interface Cut {

@@ -28,7 +28,10 @@ export interface HardLimitsDeps {
   partitions: number;
   /** Returns the rule by which the organization's budget starts a new period. */
   ruleOf: (org_id: string) => PeriodRule;
-  /** What use above a hard limit may cost the organization, USD; null: nothing, it is rejected with 429. */
+  /**
+   * Returns the cost in USD up to which use above a hard limit is accepted; null: such use is
+   * rejected with 429.
+   */
   overageUsdOf: (org_id: string) => number | null;
   /** Milliseconds since the epoch. */
   now: () => number;

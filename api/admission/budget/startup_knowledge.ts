@@ -30,7 +30,7 @@ export class StartupKnowledge {
   readonly #deps: StartupKnowledgeDeps;
   /** Organizations that had a hard limit at the start. */
   readonly #limited: ReadonlySet<string>;
-  /** Those of them whose use is not known yet. */
+  /** Organizations with a hard limit whose use is not known yet. */
   readonly #unknown: Set<string>;
   readonly #stopped = new AbortController();
   readonly #barrier: StartupBarrier;

@@ -96,8 +96,8 @@ async function upsert(
       );
     const next = registeredAgain(before, given, now);
     if (next !== null) checkBytes(deps, org_id, agentBytes(next) - agentBytes(before));
-    // With its token alone, a request can only repeat a registration. A used token with other
-    // fields is rejected.
+    // A request authorized by its token alone can only repeat a registration: a used token with
+    // other fields is rejected.
     if (next !== null && !isNamed) throw refused('was already used');
     return next;
   });

@@ -52,7 +52,7 @@ export interface EvalsDeps {
   onProblem: ReportProblem;
 }
 
-/** What an eval judges, and with which judge. */
+/** The traces or the dataset that an eval judges, and the judge. */
 interface EvalPlan {
   judge: JudgeRecord;
   dataset: EvalRecord['dataset'];

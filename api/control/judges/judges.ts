@@ -184,7 +184,7 @@ function ruleOf(body: RuleBody): JudgeRule {
       throw new ApiError('invalid_request', `rule.${parameter}: is not a parameter of ${type}`);
   }
   if (type === 'max_length' && !Number.isInteger(body.max))
-    throw new ApiError('invalid_request', 'rule.max: must be a whole number of characters');
+    throw new ApiError('invalid_request', 'rule.max: must be an integer');
   const fields = [...new Set(body.fields ?? (READS_FIELDS.has(type) ? DEFAULT_FIELDS : []))];
   const rule: JudgeRule = { type, fields, ...(needed === null ? {} : { [needed]: body[needed] }) };
   try {

@@ -98,7 +98,7 @@ export class OrgStore implements Memberships {
   }
 }
 
-/** What the store of keys reads from other stores at every use of a key. */
+/** Records of other stores that are read at every use of a key. */
 export interface KeyLookups {
   /** Returns the active member of an organization with this user_id, or null. */
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;

@@ -184,8 +184,8 @@ export async function listLetters(
 }
 
 /**
- * Sends the dead letters of an event again: the same bytes under the same event id, with retries
- * for as long as any delivery.
+ * Sends the dead letters of an event again: the same bytes under the same event id, with the
+ * retries of any other delivery.
  *
  * @returns the endpoints that receive the event
  * @throws ApiError not_found when the event has no dead letter, conflict when none of its endpoints

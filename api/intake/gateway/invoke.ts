@@ -211,8 +211,8 @@ interface Settling {
   /** Start of the call, on the clock of firstTokenAt. */
   began: number;
   /**
-   * What the budget has reserved; null: no hard limit applied to the organization when the call
-   * began.
+   * Estimate that the budget has reserved; null: no hard limit applied to the organization when the
+   * call began.
    */
   estimate: Estimate | null;
 }

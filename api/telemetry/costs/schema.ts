@@ -8,13 +8,13 @@ const DAYS_DEFAULT = 30;
 const daysParam = (max: number, description: string) =>
   z
     .string()
-    .regex(/^\d{1,4}$/, { error: `must be a whole number from 1 to ${max}` })
+    .regex(/^\d{1,4}$/, { error: `must be an integer between 1 and ${max}` })
     .transform(Number)
     .pipe(
       z
         .int()
-        .min(1, { error: `must be a whole number from 1 to ${max}` })
-        .max(max, { error: `must be a whole number from 1 to ${max}` }),
+        .min(1, { error: `must be an integer between 1 and ${max}` })
+        .max(max, { error: `must be an integer between 1 and ${max}` }),
     )
     .default(DAYS_DEFAULT)
     .meta({ type: 'integer', minimum: 1, maximum: max, default: DAYS_DEFAULT, description });
