@@ -15,6 +15,7 @@ import { parseIncident } from './records/incident.ts';
 import { jobRecord } from './records/job.ts';
 import { parseLongJob } from './records/job_record.ts';
 import { parseJudge } from './records/judge.ts';
+import { loginTicket } from './records/login_ticket.ts';
 import { parseOrg } from './records/org.ts';
 import { parseOrgDeletion } from './records/org_deletion.ts';
 import { partitionRecord } from './records/partition.ts';
@@ -24,6 +25,7 @@ import { parsePrices } from './records/prices.ts';
 import { parsePrompt } from './records/prompt.ts';
 import { repricingRecord } from './records/repricing.ts';
 import { parseRetention } from './records/retention.ts';
+import { viewRecord } from './records/view.ts';
 import { deadDelivery, webhookRecord } from './records/webhook.ts';
 
 const GIB = 1024 ** 3;
@@ -147,6 +149,8 @@ export const BUCKETS = {
   dataset_items: { tenancy: 'key', parse: parseDatasetPart },
   /** Prompt templates, by organization, name and version. */
   prompts: { tenancy: 'key', parse: parsePrompt },
+  /** Saved views, by organization and id. */
+  views: { tenancy: 'key', parse: json(viewRecord) },
   /** Redaction rules that apply to each organization's telemetry before it is stored. */
   pii_policies: { tenancy: 'key', parse: parsePiiRecord },
   /** Retention periods of each organization. */
@@ -157,6 +161,14 @@ export const BUCKETS = {
   erase_asks: { tenancy: 'key', parse: json(erasureRequest), ttlHours: 168 },
   /** Analysts of organizations, by user name. */
   analysts: { tenancy: 'field', parse: json(analystRecord) },
+  /** Login tickets of a local service that have not been used, by their SHA-256. */
+  login_tickets: {
+    tenancy: 'none',
+    parse: json(loginTicket),
+    ttlHours: 1 / 6,
+    bytesMax: GIB / 1024,
+    whenFull: 'forget',
+  },
   /** Lease and last run of each scheduled job. */
   jobs: { tenancy: 'none', parse: json(jobRecord) },
 } as const satisfies Record<string, BucketSpec>;

@@ -87,9 +87,14 @@ export class JobRecords {
     return this.#bucket.held(key)?.revision ?? 0;
   }
 
-  /** Calls back on every change. @returns a function that ends the subscription */
-  onChange(listener: () => void): () => void {
-    return this.#bucket.onChange(listener);
+  /**
+   * Calls back on every change, with the job unless it was deleted. @returns a function that ends
+   * the subscription
+   */
+  onChange(listener: (job: LongJob | null) => void): () => void {
+    return this.#bucket.onChange((_key, held) => {
+      listener(held?.value ?? null);
+    });
   }
 
   close(): void {

@@ -188,6 +188,10 @@ const schema = z.object({
     })
     .default([]),
   SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
+  SERVICE_PORTAL: boolean.default(true),
+  /** Folder of the portal's built files. npm start sets it; unset elsewhere: no portal. */
+  SERVICE_PORTAL_DIR: z.string().min(1).optional(),
+  SERVICE_OPEN: boolean.default(true),
 });
 
 export type Env = Readonly<z.infer<typeof schema>>;
@@ -207,8 +211,18 @@ const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
  */
 const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
 
-/** Host names and addresses that only this machine reaches. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
+
+/** Returns true for a host name or address that only this machine reaches. */
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
+
+/**
+ * Returns true where login links work: in development, unless an identity provider names the people. The links log in as
+ * the owner of the first organization.
+ */
+export function hasLocalLogin(env: Pick<Env, 'SERVICE_ENV' | 'SERVICE_JWT_JWKS_URL'>): boolean {
+  return env.SERVICE_ENV === 'development' && env.SERVICE_JWT_JWKS_URL === undefined;
+}
 
 /**
  * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV,
@@ -223,7 +237,7 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
     ),
   );
   const host = given['SERVICE_HOST'];
-  const isAssumed = given['SERVICE_ENV'] === undefined && host !== undefined && !LOOPBACK.test(host);
+  const isAssumed = given['SERVICE_ENV'] === undefined && host !== undefined && !isLoopback(host);
   if (isAssumed) given['SERVICE_ENV'] = 'production';
   const result = schema.safeParse(given);
   const problems = result.success

@@ -1,7 +1,7 @@
 // Seals secrets at rest with AES-256-GCM under SERVICE_ENCRYPTION_KEY. A sealed text is bound to
 // the record it belongs to and opens nowhere else. Guarantees: every process of one NATS seals with
 // the same key, or does not start.
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { decodeKey, EnvError } from './env.ts';
 import { type Log, settle } from './nats/open_log.ts';
 
@@ -32,6 +32,14 @@ export class Sealer {
     const cipher = createCipheriv(ALGORITHM, this.#key, iv).setAAD(Buffer.from(context));
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return VERSION + Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /**
+   * Returns 32 bytes that are derived from the key for one purpose (HKDF). They reveal nothing of the key, nor of the
+   * bytes for another purpose.
+   */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, KEY_BYTES));
   }
 
   /** Opens a sealed text. @throws SealBroken */

@@ -4,6 +4,7 @@
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
+import { SPAN_FLAGS, type SpanFlag } from '../domain/traces/span_flags.ts';
 import { foldTexts } from '../domain/text/text_refs.ts';
 import type { TraceState } from '../domain/traces/trace_state.ts';
 import type { LogPosition, Usage } from '../stage.ts';
@@ -55,17 +56,26 @@ export function spanLine(span: Span, position: LogPosition, sub: number, sampled
     span.kind,
     span.name,
     span.model,
+    span.provider,
     span.source_format,
     span.outcome,
     span.agent_id,
     span.department,
     span.realm,
+    span.environment,
+    span.service,
+    span.release,
+    span.prompt_name,
+    span.prompt_version,
     span.session_id,
     span.user_id,
     span.tags,
     span.input_tokens,
     span.output_tokens,
     span.cached_input_tokens,
+    span.first_token_ms,
+    span.cache_write_tokens,
+    span.reasoning_tokens,
     picoToDecimal(span.cost_pico_usd),
     price.source,
     price.input_usd_per_mtok,
@@ -75,11 +85,32 @@ export function spanLine(span: Span, position: LogPosition, sub: number, sampled
     span.sandbox_seconds.toFixed(6),
     sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : '{}',
     sampled,
+    flagsOf(span, sampled),
     position.partition,
     position.log_seq,
     position.log_index,
     sub,
   ]);
+}
+
+/** Returns the bits of SPAN_FLAGS that hold for a span. */
+function flagsOf(span: Span, sampled: boolean): number {
+  const { attributes } = span;
+  const bit = (flag: SpanFlag, holds: boolean): number => (holds ? SPAN_FLAGS[flag] : 0);
+  const hasTexts = span.prompt !== '' || span.response !== '';
+  return (
+    SPAN_FLAGS.recorded |
+    bit('has_texts', hasTexts && sampled) |
+    bit('texts_sampled_out', hasTexts && !sampled) |
+    bit('usage_estimated', attributes['tokens_estimated'] === true) |
+    bit('price_missing', attributes['price_missing'] === true) |
+    bit('judge_call', attributes['judge_call'] === true) |
+    bit('replay', typeof attributes['replay_of'] === 'string') |
+    bit('dataset_run', typeof attributes['dataset_run'] === 'string') |
+    bit('prompt_truncated', attributes['prompt_truncated'] === true) |
+    bit('redacted', span.redacted !== undefined && span.redacted.length > 0) |
+    bit('times_estimated', attributes['times_estimated'] === true)
+  );
 }
 
 /** Returns the row of a span's texts, or null if it has none. */

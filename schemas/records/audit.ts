@@ -31,6 +31,7 @@ export const AUDIT_TARGETS = [
   'pii_policy',
   'score',
   'analyst',
+  'view',
 ] as const;
 export const auditTarget = z.object({ type: z.enum(AUDIT_TARGETS), id: z.string() });
 export type AuditTarget = z.infer<typeof auditTarget>;

@@ -12,6 +12,9 @@ export const MEMBERS_MAX = 2000;
 /** Time within which an invite or a transfer can be accepted. */
 export const ACCEPT_MS_MAX = 24 * 3_600_000;
 
+/** Owner of the organization that the first start creates; login links of a local service log in as this user. */
+export const LOCAL_USER_ID = 'user_local';
+
 export const memberRole = z.enum(['viewer', 'member', 'admin', 'owner']);
 export type MemberRole = z.infer<typeof memberRole>;
 

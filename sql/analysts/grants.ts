@@ -12,6 +12,7 @@ export const ANALYST_VIEWS = [
   'analyst_usage',
   'analyst_costs_daily',
   'analyst_texts',
+  'analyst_calls',
   'analyst_scores',
   'analyst_feedback',
 ] as const;

@@ -139,6 +139,36 @@ export class ClickHouse {
   }
 
   /**
+   * Returns the rows and the totals of a SELECT … WITH TOTALS, as `rows` returns them; the totals are
+   * null for a statement that has none.
+   */
+  async rowsWithTotals<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<{
+    rows: T[];
+    totals: T | null;
+  }> {
+    return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
+      const result = await this.#client.query({
+        query: sql,
+        ...bound(params),
+        format: 'JSON',
+        abort_signal,
+        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
+      });
+      // The client ignores the signal once an answer has begun.
+      const stopped = Promise.withResolvers<never>();
+      const stop = (): void => {
+        result.close();
+        stopped.reject(abort_signal.reason as Error);
+      };
+      if (abort_signal.aborted) stop();
+      else abort_signal.addEventListener('abort', stop, { once: true });
+      const { data, totals } = await Promise.race([result.json<T>(), stopped.promise]);
+      abort_signal.removeEventListener('abort', stop);
+      return { rows: data, totals: totals ?? null };
+    });
+  }
+
+  /**
    * Yields the rows of a SELECT in arrays as they arrive, without collecting them. A statement that
    * fails midway throws midway, so an end without an error is the end of the rows. A consumer that
    * stops early cancels the statement. The read times out when the store sends nothing for

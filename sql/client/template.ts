@@ -2,6 +2,7 @@
 // stays readable SQL:
 //   /*if name*/ … /*end*/             included only when the parameter is given
 //   /*each name with OR*/ … /*end*/   repeated per element and joined; {name_field:Type} is its field
+//   /*every name with ,*/ … /*end*/   repeated per element, as if its fields were all parameters given
 //   /*include path*/                  another file of sql/queries
 // Pure. Values never enter the text: they stay parameters.
 import { readFileSync } from 'node:fs';
@@ -12,12 +13,13 @@ export type Template = readonly Part[];
 type Part =
   | { kind: 'text'; text: string }
   | { kind: 'if'; name: string; body: Template }
-  | { kind: 'each'; name: string; separator: string; body: Template };
+  | { kind: 'each'; name: string; separator: string; body: Template }
+  | { kind: 'every'; name: string; separator: string; body: Template };
 
 /** Parameters of a template: plain values, and lists of records for its `each` parts. */
 export type TemplateParams = Readonly<Record<string, unknown>>;
 
-const MARK = /\/\*(if|each|include|end)(?: ([a-z_]+(?:\/[a-z_]+\.sql)?))?(?: with ([^*]+?))?\*\//g;
+const MARK = /\/\*(if|each|every|include|end)(?: ([a-z_]+(?:\/[a-z_]+\.sql)?))?(?: with ([^*]+?))?\*\//g;
 
 /** Reads a file of sql/queries, e.g. `traces/page.sql`. */
 export function readTemplate(path: string): Template {
@@ -42,7 +44,8 @@ export function parseTemplate(sql: string, include: (path: string) => Template):
     else if (mark === 'end') open.pop();
     else {
       const body: Part[] = [];
-      here.push(mark === 'if' ? { kind: 'if', name, body } : { kind: 'each', name, separator, body });
+      const kind = mark === 'each' || mark === 'every' ? mark : null;
+      here.push(kind === null ? { kind: 'if', name, body } : { kind, name, separator, body });
       open.push(body);
     }
     if (open.length === 0) throw new Error('an /*end*/ too many');
@@ -90,6 +93,9 @@ function render(
             render(part.body, params, bound, lists),
             bound,
           );
+        case 'every':
+          lists.add(part.name);
+          return renderEvery(part, records(part.name, params[part.name]), bound);
       }
     })
     .join('');
@@ -111,6 +117,23 @@ function renderEach(
       for (const [field, value] of Object.entries(element)) bound[`${name}_${field}_${index}`] = value;
       return body.replaceAll(/\{([a-z_]+):/g, (whole, field: string) =>
         field.startsWith(`${name}_`) ? `{${field}_${index}:` : whole,
+      );
+    })
+    .join(` ${separator} `);
+}
+
+/** Renders the body with the fields of each element alone; their names get the number of the element. */
+function renderEvery(
+  { name, separator, body }: { name: string; separator: string; body: Template },
+  elements: readonly Record<string, unknown>[],
+  bound: Record<string, unknown>,
+): string {
+  return elements
+    .map((element, index) => {
+      const { sql, params } = renderTemplate(body, element);
+      for (const [field, value] of Object.entries(params)) bound[`${name}_${index}_${field}`] = value;
+      return sql.replaceAll(/\{([a-z0-9_]+):/g, (whole, field: string) =>
+        Object.hasOwn(params, field) ? `{${name}_${index}_${field}:` : whole,
       );
     })
     .join(` ${separator} `);

@@ -36,6 +36,58 @@ export const readCostSummary = defineQuery({
   }),
 });
 
+const uint64 = z.string().transform(BigInt);
+/**
+ * One or two dimensions: exactly one of the flags of each is set. by_realm and by_department are
+ * set if one of the dimensions is that label.
+ */
+const seriesRows = {
+  ...days,
+  first_model: flag,
+  first_agent_id: flag,
+  first_realm: flag,
+  first_department: flag,
+  second_model: flag,
+  second_agent_id: flag,
+  second_realm: flag,
+  second_department: flag,
+  second_none: flag,
+  by_realm: flag,
+  by_department: flag,
+};
+
+/** `middle` is the first day of the period; the period before it begins at `from`. */
+export const readSeriesGroups = defineQuery({
+  name: 'cost_series_groups',
+  file: 'costs/series_groups.sql',
+  params: z.object({ ...seriesRows, middle: z.int(), groups_max: z.int() }),
+  row: z.object({
+    is_total: z.coerce.number(),
+    group_key: z.string(),
+    first: z.string(),
+    second: z.string(),
+    agent: z.string(),
+    cost_usd: z.string(),
+    tokens: count,
+    previous_cost_usd: z.string(),
+    previous_tokens: count,
+  }),
+});
+
+export const readSeriesDays = defineQuery({
+  name: 'cost_series_days',
+  file: 'costs/series_days.sql',
+  params: z.object({ ...seriesRows, group_keys: z.array(uint64), places: z.array(z.int()) }),
+  row: z.object({ on_day: z.int(), place: z.int(), cost_usd: z.string(), tokens: count }),
+});
+
+export const readUnpriced = defineQuery({
+  name: 'cost_unpriced',
+  file: 'costs/unpriced.sql',
+  params: z.object({ ...days, rows: z.int() }),
+  row: z.object({ model: z.string(), calls: count, tokens_in: count, tokens_out: count, last_ms: count }),
+});
+
 export const readCostDays = defineQuery({
   name: 'cost_days',
   file: 'costs/days.sql',

@@ -7,6 +7,7 @@
 // values belongs to one server.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
+import { SPAN_FLAGS } from '../../pipeline/domain/traces/span_flags.ts';
 import { defineQuery } from '../client/query.ts';
 
 const count = z.coerce.number();
@@ -126,6 +127,10 @@ const MARKED = (
     arrayMap(kv -> concat(toJSONString(kv.1), ':', kv.2), arrayFilter(kv -> kv.1 != 'price_missing', JSONExtractKeysAndValuesRaw(attributes))),
     if(${source} = 'missing', ['"price_missing":true'], [])), ','), '}'))`;
 
+/** Returns the expression for the flags of a span, which are 0 where they are not known. */
+const FLAGGED = (source: string): string =>
+  `if(flags = 0, flags, bitOr(bitAnd(flags, ${0xff_ff - SPAN_FLAGS.price_missing}), if(${source} = 'missing', ${SPAN_FLAGS.price_missing}, 0)))`;
+
 export class RepricingStore {
   readonly #client: ClickHouse;
 
@@ -209,7 +214,8 @@ export class RepricingStore {
     const where = `org_id = {org:String} AND started_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND started_at <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC') AND ${get('planned')} = 1`;
     const cost = `cost_usd = ${get('cost_usd')}`;
     const spans = VALUES.map((column) => `${column} = ${get(column)}`);
-    if (plan.marks > 0) spans.push(`attributes = ${MARKED(get('price_source'))}`);
+    if (plan.marks > 0)
+      spans.push(`attributes = ${MARKED(get('price_source'))}`, `flags = ${FLAGGED(get('price_source'))}`);
     const wrongSpan = `(cost_usd != ${get('cost_usd')} OR price_source != ${get('price_source')})`;
     const wrong = `cost_usd != ${get('cost_usd')}`;
     const { org, from_ms, to_ms } = plan;

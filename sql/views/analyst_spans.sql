@@ -9,6 +9,7 @@ CREATE OR REPLACE VIEW analyst_spans
   name LowCardinality(String) COMMENT 'Model, chain, tool or event name',
   source_format LowCardinality(String) COMMENT 'Ingest format: chatcompletion, messages, chain, custom, app',
   model LowCardinality(String) COMMENT 'Model as the client named it; empty where none was called',
+  provider LowCardinality(String) COMMENT 'Vendor that answered a model call; empty where unknown',
   outcome LowCardinality(String) COMMENT 'success, error or timeout',
   started_at DateTime64(3, 'UTC') COMMENT 'Start; bound every query by org_id and started_at, which are the key',
   ended_at DateTime64(3, 'UTC') COMMENT 'End',
@@ -17,6 +18,9 @@ CREATE OR REPLACE VIEW analyst_spans
   input_tokens UInt32 COMMENT 'Tokens of the prompt, cached ones included',
   output_tokens UInt32 COMMENT 'Tokens of the response',
   cached_input_tokens UInt32 COMMENT 'Of input_tokens, those that the provider had cached',
+  cache_write_tokens UInt32 COMMENT 'Of input_tokens, those that the provider wrote to its cache',
+  reasoning_tokens UInt32 COMMENT 'Of output_tokens, those that the model spent on reasoning',
+  first_token_ms UInt32 COMMENT 'Milliseconds from the start to the first token; 0 where unknown',
   cost_usd Decimal(18, 12) COMMENT 'Cost, exact; sums do not drift',
   price_source LowCardinality(String) COMMENT 'given (the client named the cost), org (own prices), package@version:provider/model, or missing',
   price_input_usd_per_mtok Nullable(Float64) COMMENT 'Price used, USD per million input tokens',
@@ -25,13 +29,19 @@ CREATE OR REPLACE VIEW analyst_spans
   agent_id LowCardinality(String) COMMENT 'Agent, empty for none',
   department LowCardinality(String) COMMENT 'Department, empty for none',
   realm LowCardinality(String) COMMENT 'Realm, empty for none',
+  environment LowCardinality(String) COMMENT 'Deployment environment, empty for none',
+  service LowCardinality(String) COMMENT 'Service that sent the span, empty for none',
+  release LowCardinality(String) COMMENT 'Version of the service, empty for none',
+  prompt_name LowCardinality(String) COMMENT 'Registered prompt that the call used, empty for none',
+  prompt_version LowCardinality(String) COMMENT 'Version of that prompt, empty for none',
   session_id String COMMENT 'Session, empty for none',
   user_id String COMMENT 'End user, empty for none',
   tags Array(LowCardinality(String)) COMMENT 'Tags of the event',
   storage_bytes UInt32 COMMENT 'Bytes of the event, on its first span only',
   sandbox_seconds Decimal(18, 6) COMMENT 'Sandbox time used',
   attributes String COMMENT 'JSON as sent; read a field with JSONExtractString(attributes, ''name''). A field that is the prompt or the response too is a reference to it here: see analyst_texts',
-  sampled Bool COMMENT 'False where sampling kept the numbers only: no attributes, no texts'
+  sampled Bool COMMENT 'False where sampling kept the numbers only: no attributes, no texts',
+  flags Array(LowCardinality(String)) COMMENT 'Facts that hold, by name: recorded, has_texts, price_missing and others of span_flags; empty for spans that landed before the column existed'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 COMMENT 'One row a span'
@@ -45,6 +55,7 @@ AS SELECT
   name,
   source_format,
   model,
+  provider,
   outcome,
   started_at,
   ended_at,
@@ -53,6 +64,9 @@ AS SELECT
   input_tokens,
   output_tokens,
   cached_input_tokens,
+  cache_write_tokens,
+  reasoning_tokens,
+  first_token_ms,
   cost_usd,
   price_source,
   price_input_usd_per_mtok,
@@ -61,11 +75,22 @@ AS SELECT
   agent_id,
   department,
   realm,
+  environment,
+  service,
+  release,
+  prompt_name,
+  prompt_version,
   session_id,
   user_id,
   tags,
   storage_bytes,
   sandbox_seconds,
   attributes,
-  sampled
-FROM spans;
+  sampled,
+  arrayFilter(
+    (name, bit) -> bitTest(s.flags, bit),
+    ['recorded', 'has_texts', 'texts_sampled_out', 'usage_estimated', 'price_missing', 'judge_call',
+     'replay', 'dataset_run', 'prompt_truncated', 'redacted', 'times_estimated'],
+    range(11)
+  ) AS flags
+FROM spans AS s;

@@ -33,6 +33,11 @@ const MEBIBYTE = 1024 ** 2;
  * (ClickHouse/ClickHouse#111816); the engine reads parts of either kind whatever the setting.
  */
 const PACKED_INDEX_BYTES_MAX = 65_536;
+/**
+ * Rows that a merge collects before it computes a projection of them. The engine's default is about
+ * a million; smaller blocks bound the memory of the digests in the projection p_hour.
+ */
+const BACKGROUND_BLOCK_ROWS_MAX = 65_536;
 /** Maximum run time of a query of the user `analyst`. */
 const ANALYST_SECONDS_MAX = 60;
 
@@ -95,6 +100,7 @@ export function serverXml({
   <text_index_postings_cache_size>${64 * MEBIBYTE}</text_index_postings_cache_size>
   <compiled_expression_cache_size>${16 * MEBIBYTE}</compiled_expression_cache_size>
   <mmap_cache_size>100</mmap_cache_size>
+  <background_profile>background</background_profile>
   <background_pool_size>2</background_pool_size>
   <background_merges_mutations_concurrency_ratio>2</background_merges_mutations_concurrency_ratio>
   <background_move_pool_size>1</background_move_pool_size>
@@ -171,6 +177,10 @@ function profilesXml(memoryMaxBytes: number): string {
       <log_queries>0</log_queries>
       <log_query_threads>0</log_query_threads>
     </default>
+    <background>
+      <profile>default</profile>
+      <min_insert_block_size_rows>${BACKGROUND_BLOCK_ROWS_MAX}</min_insert_block_size_rows>
+    </background>
     <start_script>
       <profile>default</profile>
       <max_sessions_for_user>${DEFAULT_USER_SESSIONS_MAX}</max_sessions_for_user>

@@ -96,5 +96,6 @@ export function openAiUsage(usage: Fields): ReportedUsage {
     cache_write_1h_tokens: 0,
     input_audio_tokens: tokenNumber(prompt['audio_tokens']) ?? 0,
     output_audio_tokens: tokenNumber(completion['audio_tokens']) ?? 0,
+    reasoning_tokens: tokenNumber(completion['reasoning_tokens']) ?? 0,
   };
 }

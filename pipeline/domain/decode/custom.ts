@@ -82,6 +82,8 @@ export function customUsage(attributes: Fields): ReportedUsage {
     input_tokens: tokenNumber(from['input_tokens'] ?? attributes['gen_ai.usage.input_tokens']),
     output_tokens: tokenNumber(from['output_tokens'] ?? attributes['gen_ai.usage.output_tokens']),
     cached_input_tokens: cached,
-    cache_write_tokens: tokenNumber(attributes['gen_ai.usage.cache_creation.input_tokens']) ?? 0,
+    cache_write_tokens:
+      tokenNumber(from['cache_write_tokens'] ?? attributes['gen_ai.usage.cache_creation.input_tokens']) ?? 0,
+    reasoning_tokens: tokenNumber(from['reasoning_tokens'] ?? attributes['gen_ai.usage.reasoning.output_tokens']) ?? 0,
   };
 }

@@ -16,6 +16,8 @@ export interface ReportedUsage {
   cache_write_1h_tokens: number;
   input_audio_tokens: number;
   output_audio_tokens: number;
+  /** Part of output_tokens. */
+  reasoning_tokens: number;
 }
 
 export interface Draft {
@@ -43,6 +45,8 @@ export interface Draft {
   attributes: Record<string, unknown>;
   /** [action, observation] of each intermediate step; each becomes a tool child. */
   steps: readonly (readonly [string, string])[];
+  /** Attributes of the process that sent the span; its deployment and service are read from them. */
+  resource?: Fields;
   /** True when the span repeats usage and cost of its children, where they are counted. */
   repeats_usage?: boolean;
 }
@@ -55,6 +59,7 @@ export const NO_USAGE: Readonly<ReportedUsage> = Object.freeze({
   cache_write_1h_tokens: 0,
   input_audio_tokens: 0,
   output_audio_tokens: 0,
+  reasoning_tokens: 0,
 });
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -127,10 +127,12 @@ function usageOf(operation: GatewayEvent['operation'], usage: Fields | null): Re
       output_tokens: 0,
     };
   const details = isFields(usage?.['input_tokens_details']) ? usage['input_tokens_details'] : {};
+  const outputDetails = isFields(usage?.['output_tokens_details']) ? usage['output_tokens_details'] : {};
   return {
     ...NO_USAGE,
     input_tokens: tokenNumber(usage?.['input_tokens']),
     output_tokens: tokenNumber(usage?.['output_tokens']),
     cached_input_tokens: tokenNumber(details['cached_tokens']) ?? 0,
+    reasoning_tokens: tokenNumber(outputDetails['reasoning_tokens']) ?? 0,
   };
 }

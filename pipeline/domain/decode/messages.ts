@@ -83,5 +83,6 @@ export function anthropicUsage(usage: Fields): ReportedUsage {
     cache_write_1h_tokens: writtenForAnHour,
     input_audio_tokens: 0,
     output_audio_tokens: 0,
+    reasoning_tokens: 0,
   };
 }

@@ -84,7 +84,7 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
   for (const key of ['department', 'realm']) addAttribute(attributes, key, ofResource[key]);
   if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
   addEnvelope(attributes, { value, resource, ofResource, span, events });
-  return { ok: true, event, draft: draftOf(kind, span, given, attributes, said) };
+  return { ok: true, event, draft: { ...draftOf(kind, span, given, attributes, said), resource: ofResource } };
 }
 
 function tagsOf(given: Fields): string[] {

@@ -85,7 +85,11 @@ const VENDOR = ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.sy
 /** Returns the vendor without an SDK's suffix (openai.chat); null when none is named. */
 export function otlpProvider(attributes: Fields): string | null {
   const named = firstString(attributes, VENDOR);
-  if (named === '') return null;
+  return named === '' ? null : vendorOf(named);
+}
+
+/** Returns the name that a vendor has in the price table. */
+export function vendorOf(named: string): string {
   const lower = named.toLowerCase();
   return VENDORS.find(([pattern]) => pattern.test(lower))?.[1] ?? lower.split('.', 1)[0] ?? lower;
 }
@@ -128,6 +132,13 @@ const WRITTEN = [
   'llm.token_count.prompt_details.cache_write',
   'ai.usage.inputTokenDetails.cacheWriteTokens',
 ];
+const REASONING = [
+  'gen_ai.usage.reasoning.output_tokens',
+  'gen_ai.usage.reasoning_tokens',
+  'llm.token_count.completion_details.reasoning',
+  'ai.usage.outputTokenDetails.reasoningTokens',
+  'ai.usage.reasoningTokens',
+];
 const AUDIO_IN = ['llm.token_count.prompt_details.audio'];
 const AUDIO_OUT = ['llm.token_count.completion_details.audio'];
 
@@ -159,6 +170,7 @@ export function otlpUsage(attributes: Fields): ReportedUsage {
     cache_write_tokens: written,
     input_audio_tokens: firstTokens(attributes, AUDIO_IN) ?? 0,
     output_audio_tokens: firstTokens(attributes, AUDIO_OUT) ?? 0,
+    reasoning_tokens: firstTokens(attributes, REASONING) ?? 0,
   };
 }
 

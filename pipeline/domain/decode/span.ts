@@ -10,11 +10,10 @@ import { followTexts } from '../text/text_refs.ts';
 import { eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { addAttribute, contentText, isFields, type Draft, type Fields } from './draft.ts';
+import { firstTokenMs, label, labelsOf, providerOf, type SpanLabels } from './labels.ts';
 import { redactedDraft } from './redact.ts';
 import { promptText, promptWithin } from './truncate.ts';
 
-/** Longer ids and labels stay in the attributes and associate nothing. */
-const LABEL_LENGTH_MAX = 512;
 /** Tokens that the frame of a chat adds to each message. */
 const TOKENS_PER_MESSAGE = 4;
 
@@ -60,6 +59,7 @@ export function spanOf(
   const texts = { prompt: prompt.text.toWellFormed(), response: shown.response.toWellFormed() };
   const attributes = followTexts(shown.attributes, sentTexts, texts);
   if (prompt.truncated) attributes['prompt_truncated'] = true;
+  const labels = labelsOf(sent, draft.resource);
   const span_id = spanIdOf(event, logged.event_hex);
   const parent = event['parent_span_id'];
   const span: Span = {
@@ -74,17 +74,20 @@ export function spanOf(
     kind: draft.kind,
     name: shown.name.toWellFormed(),
     model: draft.model.toWellFormed(),
+    provider: providerOf(draft, priced.price.source),
     source_format: logged.format,
     outcome: outcomeOf(event),
     agent_id: label(sent['agent_id']),
     department: label(sent['department']),
     realm: label(sent['realm']),
+    ...(redaction === null ? labels : redactedLabels(labels, redaction)),
     session_id: whose(event['session_id'], sent['session_id'], sent['session.id']),
     user_id: whose(event['user_id'], sent['user_id'], sent['enduser.id'], sent['user.id']),
     tags: redaction === null ? tags : tags.map((tag) => redaction.text(tag)),
     input_tokens: tokens.input,
     output_tokens: tokens.output,
-    cached_input_tokens: Math.min(draft.usage.cached_input_tokens, tokens.input),
+    ...partsOf(draft, tokens),
+    first_token_ms: firstTokenMs(sent, times.started_at),
     ...priced,
     attributes,
     ...texts,
@@ -94,11 +97,6 @@ export function spanOf(
   const kinds = redaction?.takeKinds() ?? [];
   if (kinds.length > 0) span.redacted = kinds;
   return span;
-}
-
-function label(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : value;
-  return typeof text === 'string' && text.length <= LABEL_LENGTH_MAX ? text.toWellFormed() : '';
 }
 
 function tagsOf(tags: unknown): string[] {
@@ -121,6 +119,16 @@ function sandboxSeconds(value: unknown): number {
   return typeof seconds === 'number' && seconds > 0 ? seconds : 0;
 }
 
+function redactedLabels(labels: SpanLabels, redaction: Redaction): SpanLabels {
+  return {
+    environment: redaction.text(labels.environment),
+    service: redaction.text(labels.service),
+    release: redaction.text(labels.release),
+    prompt_name: redaction.text(labels.prompt_name),
+    prompt_version: redaction.text(labels.prompt_version),
+  };
+}
+
 interface Tokens {
   input: number;
   output: number;
@@ -136,6 +144,17 @@ function countTokens(draft: Draft, attributes: Record<string, unknown>): Tokens 
   if (!draft.answered) return { input: input ?? 0, output: output ?? 0 };
   attributes['tokens_estimated'] = true;
   return { input: input ?? estimatePrompt(draft), output: output ?? estimateAnswer(draft) };
+}
+
+/** Returns the parts of the counted tokens; none exceeds the count that it is a part of. */
+function partsOf({ usage }: Draft, tokens: Tokens) {
+  const cached_input_tokens = Math.min(usage.cached_input_tokens, tokens.input);
+  const written = usage.cache_write_tokens + usage.cache_write_1h_tokens;
+  return {
+    cached_input_tokens,
+    cache_write_tokens: Math.min(written, tokens.input - cached_input_tokens),
+    reasoning_tokens: Math.min(usage.reasoning_tokens, tokens.output),
+  };
 }
 
 function estimatePrompt(draft: Draft): number {

@@ -36,17 +36,32 @@ export interface Span {
   kind: SpanKind;
   name: string;
   model: string;
+  /** Vendor that answered a model call; empty where unknown. */
+  provider: string;
   source_format: SourceFormat;
   outcome: TraceOutcome;
   agent_id: string;
   department: string;
   realm: string;
+  /** Deployment environment, service and its version, as the sender names them. */
+  environment: string;
+  service: string;
+  release: string;
+  /** Registered prompt that a call used, and its version. */
+  prompt_name: string;
+  prompt_version: string;
   session_id: string;
   user_id: string;
   tags: string[];
   input_tokens: number;
   output_tokens: number;
   cached_input_tokens: number;
+  /** Milliseconds from the start to the first token; 0 where unknown. */
+  first_token_ms: number;
+  /** Tokens of input_tokens that the provider wrote to its cache. */
+  cache_write_tokens: number;
+  /** Tokens of output_tokens that the model spent on reasoning. */
+  reasoning_tokens: number;
   cost_pico_usd: bigint;
   price: SpanPrice;
   attributes: Record<string, unknown>;
