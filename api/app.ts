@@ -7,9 +7,10 @@ import { GATEWAY_DOCS } from './intake/gateway/docs.ts';
 import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './intake/gateway/handler.ts';
 import { createCors } from './http/cors.ts';
 import { ApiError } from './http/errors.ts';
-import { answerError, attend, type EdgeDeps, mountRoutes } from './http/mount.ts';
+import { answerError, attend, type EdgeDeps, mark, mountRoutes } from './http/mount.ts';
 import { newRequestId } from './http/request_id.ts';
 import type { Route } from './http/route.ts';
+import { isByCookie } from './http/session_cookie.ts';
 import { INGEST_DOCS } from './intake/ingest/docs.ts';
 import { createIngestHandler, ingestPathOf, type IngestDeps } from './intake/ingest/handler.ts';
 import { storeEvents } from './intake/ingest/store.ts';
@@ -17,6 +18,7 @@ import { OTLP_DOCS } from './intake/otlp/docs.ts';
 import { createOtlpHandler, otlpPathOf } from './intake/otlp/handler.ts';
 import { openDocPages } from './openapi/doc_pages.ts';
 import { ApiReference } from './openapi/reference.ts';
+import type { Portal } from './portal/routes.ts';
 import type { ReadinessWatch } from './system/readiness.ts';
 import { systemRoutes } from './system/routes.ts';
 
@@ -28,6 +30,8 @@ export interface AppDeps {
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   /** Origins whose pages may call every path. */
   corsOrigins: readonly string[];
+  /** Null: no portal is served. */
+  portal: Portal | null;
   /** Routes of the slices. */
   routes: readonly Route[];
 }
@@ -50,9 +54,19 @@ export function createApp(deps: AppDeps): RequestListener {
   });
   mountRoutes(app, routes, edge);
   app.use(async (req, res) => {
-    // A person who opens the address in a browser is led to the documentation.
-    if (req.method === 'GET' && req.path === '/' && req.accepts(['json', 'html']) === 'html')
-      res.redirect(302, '/docs');
+    const wantsPage = req.accepts(['json', 'html']) === 'html';
+    try {
+      const answered = (await deps.portal?.answer(req, res, req.path, wantsPage)) ?? null;
+      if (answered !== null) {
+        mark(res, answered);
+        return;
+      }
+    } catch (error) {
+      await answerError(req, res, error, edge);
+      return;
+    }
+    // Without a portal, a person who opens the address in a browser is led to the documentation.
+    if (req.method === 'GET' && req.path === '/' && wantsPage) res.redirect(302, '/docs');
     else await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
   });
   // Express tells an error handler by its four parameters.
@@ -74,6 +88,8 @@ export function createApp(deps: AppDeps): RequestListener {
     isOpen: (method, url) => ingestPathOf(url)?.format === 'app' || otlpPathOf(method, url) !== null,
   });
   return (req, res) => {
+    // What a person sees stays out of every cache, also the browser's own after the logout.
+    if (isByCookie(req.headers)) res.setHeader('Cache-Control', 'no-store');
     if (cors(req, res)) {
       edge.observe('preflight', 'OPTIONS', res.statusCode, 0);
       return;

@@ -68,6 +68,7 @@ async function main(): Promise<void> {
     setTimeout(() => {
       server.closeAllConnections();
     }, ANSWERS_MS).unref();
+    api.endLive();
     await closeGracefully(server);
     await api.flush();
     api.close();

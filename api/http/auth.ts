@@ -12,7 +12,7 @@ import {
 } from './credential.ts';
 import { ApiError } from './errors.ts';
 import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
-import { checkSameSite, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
+import { checkSameSite, isSessionToken, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
 
 /** Lookup of API keys. */
 export interface KeyLookup {
@@ -52,6 +52,8 @@ export interface GrantLookup {
 export interface AuthDeps {
   keys: KeyLookup;
   tokens: TokenVerifier;
+  /** Verifies the service's own session tokens. Unset: the service issues none. */
+  sessions?: TokenVerifier | null;
   memberships: Memberships;
   grants: GrantLookup;
   /** The operator's token. */
@@ -185,9 +187,14 @@ async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise
         : 'The token is not valid.',
     );
   }
-  const person = await deps.tokens.verify(token);
+  const person = await verifierOf(token, bearer === null, deps).verify(token);
   if (bearer === null) checkSameSite(request.method, request.headers);
   return person;
+}
+
+/** Returns the verifier of a token: one of the service's own counts in the session cookie only. */
+function verifierOf(token: string, byCookie: boolean, { tokens, sessions }: AuthDeps): TokenVerifier {
+  return byCookie && sessions != null && isSessionToken(token) ? sessions : tokens;
 }
 
 /**

@@ -24,6 +24,12 @@ export function envelope(data: unknown, requestId: string, nowMs: number, meta: 
   });
 }
 
+/** Returns the headers of a JSON response, without those of its length. */
+export const jsonHeaders = (requestId: string): Record<string, string> => ({
+  'Content-Type': JSON_TYPE,
+  [REQUEST_ID_HEADER]: requestId,
+});
+
 /** Returns the body of an error. */
 function errorText(error: ApiError, requestId: string): string {
   return JSON.stringify({ detail: error.detail, request_id: requestId, code: error.code });
@@ -43,9 +49,8 @@ export function sendJson(
   if (res.headersSent || res.destroyed) return;
   const body = wellFormedJson(json);
   res.writeHead(status, {
-    'Content-Type': JSON_TYPE,
+    ...jsonHeaders(requestId),
     'Content-Length': Buffer.byteLength(body),
-    [REQUEST_ID_HEADER]: requestId,
     ...headers,
   });
   res.end(body);

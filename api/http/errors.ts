@@ -36,6 +36,8 @@ export const STATUS_OF = {
   prompt_not_found: 404,
   rate_limited: 429,
   replay_failed: 422,
+  span_not_found: 404,
+  text_not_found: 404,
   trace_not_found: 404,
   unauthenticated: 401,
   unsupported_api_version: 422,

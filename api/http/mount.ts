@@ -1,6 +1,7 @@
 // Serves declared routes on Express: authorizes, checks version and input, runs the handler once
 // (Idempotency-Key) and responds. Everything that a route needs around its handler is here; what a
 // handler throws becomes an error response.
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -11,16 +12,18 @@ import type { AuditTrail } from './audit.ts';
 import { audited, NO_NOTES } from './audited.ts';
 import { authenticate, type AuthDeps, type AuthRequest, permit, rawCredentialOf, type Resource } from './auth.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
-import { type Credential, may } from './credential.ts';
-import { envelope, sendError, sendJson } from './envelope.ts';
+import { type Credential, may, type OrgCredential, type PersonCredential } from './credential.ts';
+import { sendText } from './compress.ts';
+import { envelope, jsonHeaders, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import { type Permission, PERMISSIONS } from './permissions.ts';
 import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idempotency.ts';
-import { checkQueryNames } from './query_params.ts';
-import type { RateLimits } from './rate_limit.ts';
+import { checkQueryNames, familiesFolded } from './query_params.ts';
+import { PORTAL_PREFIX, type RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type AnyContext, type ResourceName, type Route, templateOf } from './route.ts';
+import { isOfOwnPage } from './session_cookie.ts';
 import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
@@ -107,7 +110,8 @@ export async function answerError(
   sendError(res, error, request_id);
 }
 
-function mark(res: ServerResponse, template: string): void {
+/** Names what answers a request, for the metrics. */
+export function mark(res: ServerResponse, template: string): void {
   const attendance = attendances.get(res);
   if (attendance !== undefined) attendance.route = template;
 }
@@ -115,10 +119,10 @@ function mark(res: ServerResponse, template: string): void {
 async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps): Promise<void> {
   mark(res, templateOf(route.path));
   try {
-    const pathOrg = textOf(req.params['org_id']);
+    const pathOrg = textOf(route.org_in_query === true ? req.query['org_id'] : req.params['org_id']);
     const asked = { method: req.method, headers: req.headers, pathOrg };
     const credential = await authenticate(route.access, asked, deps.auth);
-    checkRate(credential, res, deps.limits);
+    checkRate(credential, req, res, deps.limits);
     // The body is read first only for a caller whom nothing but a grant on what it names could
     // admit. A body that cannot be read names nothing.
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
@@ -138,7 +142,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       org_id: 'org_id' in credential ? credential.org_id : '',
       request_id: requestIdOf(res),
       params: parsePart(route.params, req.params),
-      query: parsePart(route.query, req.query),
+      query: parsePart(route.query, familiesFolded(route.query, req.query)),
       body: route.body === null || raw === null ? undefined : parsePart(route.body, givenBody(route, raw)),
       req,
       res,
@@ -146,11 +150,18 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       audit: NO_NOTES,
     };
     const out = key === null || raw === null ? await run(route, ctx, deps) : await runKeyed(route, ctx, key, raw, deps);
-    if (out !== null) sendJson(res, out.status, ctx.request_id, out.body, out.headers);
+    if (out !== null) await send(res, route, out);
   } catch (error) {
     if (res.destroyed && !res.writableFinished) return;
     await answerError(req, res, error, deps);
   }
+}
+
+/** Sends the response; compressed where it is large, unless it holds a secret. */
+async function send(res: Response, { secret }: Route, { status, body, headers }: Answer): Promise<void> {
+  const request_id = requestIdOf(res);
+  if (secret === true) sendJson(res, status, request_id, body, headers);
+  else await sendText(res, status, wellFormedJson(body), { ...jsonHeaders(request_id), ...headers });
 }
 
 async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Promise<Buffer> {
@@ -352,14 +363,21 @@ function fieldOf(body: unknown, name: string): unknown {
 }
 
 /**
- * Charges one request to the tenant's API rate. A person without an organization has a rate of its
- * own, the operator none.
+ * Charges one request to the tenant's API rate, or to the person's own where a page of the portal sent it. A person
+ * without an organization has a rate of its own, the operator none.
  */
-function checkRate(credential: Credential, res: Response, limits: RateLimits): void {
+function checkRate(credential: Credential, req: Request, res: Response, limits: RateLimits): void {
   if (credential.kind === 'operator' || credential.kind === 'anonymous') return;
-  const tenant = credential.kind === 'person' ? `person:${credential.user_id}` : credential.org_id;
-  const { allowed, headers } = limits.take('api', tenant, 1);
+  const { allowed, headers } = limits.take('api', chargedTenant(credential, req.headers), 1);
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
   if (!allowed)
     throw new ApiError('rate_limited', 'Too many API requests. Retry after the number of seconds in Retry-After.');
+}
+
+function chargedTenant(credential: OrgCredential | PersonCredential, headers: IncomingHttpHeaders): string {
+  const org_id = 'org_id' in credential ? credential.org_id : '';
+  if ('user_id' in credential && isOfOwnPage(headers))
+    // A digest, as the two ids together may be longer than the name of a tenant.
+    return PORTAL_PREFIX + hash('sha256', `${org_id}\n${credential.user_id}`, 'base64url');
+  return credential.kind === 'person' ? `person:${credential.user_id}` : org_id;
 }

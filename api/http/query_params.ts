@@ -2,6 +2,10 @@
 // rejected with the nearest declared one, because a misspelt filter would otherwise be ignored and
 // everything listed. Takes a schema and the parsed query; throws for the first invalid name. The
 // schema itself checks values.
+//
+// A parameter that is declared as `attributes.<path>` stands for a family: every name that begins
+// with `attributes.` and goes on with a path. familiesFolded() gathers its members under the
+// declared name, as a record by their own names.
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 
@@ -12,7 +16,14 @@ interface Declared {
   names: readonly string[];
   /** Parameters that may be repeated. */
   lists: ReadonlySet<string>;
+  /** Families by the beginning of their members' names. */
+  families: ReadonlyMap<string, string>;
 }
+
+/** The part of a family's name that stands for the rest of a member's name. */
+const ANY = /<[a-z]+>$/;
+/** Rests of names that belong to no member: they would look like the declaration itself. */
+const NO_REST = /[<>]/;
 
 const known = new WeakMap<z.ZodType, Declared>();
 
@@ -23,11 +34,33 @@ const known = new WeakMap<z.ZodType, Declared>();
  */
 export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string, unknown>>): void {
   for (const name in query) {
-    const { names, lists } = declaredIn(schema);
+    const { names, lists, families } = declaredIn(schema);
+    if (familyOf(name, families) !== null) continue;
     if (!names.includes(name)) throw new ApiError('invalid_request', unknownParameter(name, names));
     if (Array.isArray(query[name]) && !lists.has(name))
       throw new ApiError('invalid_request', `${name}: may be given only once`);
   }
+}
+
+/** Returns the query with the members of each family gathered under the family's declared name. */
+export function familiesFolded(schema: z.ZodType, query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { families } = declaredIn(schema);
+  if (families.size === 0) return query;
+  const folded: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(query)) {
+    const family = familyOf(name, families);
+    if (family === null) folded[name] = value;
+    else folded[family] = { ...(folded[family] as object | undefined), [name]: value };
+  }
+  return folded;
+}
+
+function familyOf(name: string, families: Declared['families']): string | null {
+  for (const [beginning, family] of families) {
+    const rest = name.slice(beginning.length);
+    if (name.startsWith(beginning) && rest !== '' && !NO_REST.test(rest)) return family;
+  }
+  return null;
 }
 
 /** Returns the error detail for an undeclared parameter. */
@@ -36,12 +69,20 @@ export function unknownParameter(name: string, names: readonly string[]): string
   const said = `unknown query parameter ${shown}`;
   if (names.length === 0) return `${said}; this endpoint accepts none`;
   const asked = comparable(shown);
-  const [nearest] = names
+  const [nearest] = [...names, ...membersLike(shown, names)]
     .map((candidate) => ({ candidate, distance: editDistance(asked, comparable(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
   if (nearest !== undefined && nearest.distance <= Math.max(1, asked.length / 2))
     return `${said}; did you mean ${nearest.candidate}?`;
   return `${said}; this endpoint accepts ${names.join(', ')}`;
+}
+
+/** Returns the members of families that a name may have meant: attributes.region for attribute.region. */
+function membersLike(name: string, names: readonly string[]): string[] {
+  const dot = name.indexOf('.');
+  const rest = name.slice(dot + 1);
+  if (dot < 0 || rest === '' || NO_REST.test(rest)) return [];
+  return names.filter((candidate) => ANY.test(candidate)).map((family) => family.replace(ANY, rest));
 }
 
 /**
@@ -71,6 +112,9 @@ function declaredIn(schema: z.ZodType): Declared {
   const declared = {
     names: fields.map(([name]) => name),
     lists: new Set(fields.filter(([, field]) => isList(field)).map(([name]) => name)),
+    families: new Map(
+      fields.filter(([name]) => ANY.test(name)).map(([name]): [string, string] => [name.replace(ANY, ''), name]),
+    ),
   };
   known.set(schema, declared);
   return declared;

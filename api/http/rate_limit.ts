@@ -4,6 +4,9 @@
 /** Each tenant has one bucket of each kind. app counts events, the others requests. */
 export type RateKind = 'ingest' | 'api' | 'app';
 
+/** Prefix of the tenants that are persons at the portal. No organization id contains a colon. */
+export const PORTAL_PREFIX = 'portal:';
+
 export interface RateVerdict {
   allowed: boolean;
   /**

@@ -101,6 +101,11 @@ interface Declaration {
    * their own.
    */
   any_query?: true;
+  /**
+   * The query parameter `org_id` names the organization as a path does: for browsers' EventSource,
+   * which cannot send X-Org-Id.
+   */
+  org_in_query?: true;
   /** Example request body for the documentation. */
   example?: unknown;
   /**

@@ -2,9 +2,13 @@
 // of any page, so a request that changes something must prove that it comes from a page of this
 // origin.
 import type { IncomingHttpHeaders } from 'node:http';
+import { decodeProtectedHeader } from 'jose';
+import { isLoopback } from '../../ops/platform/env.ts';
 import { ApiError } from './errors.ts';
 
 export const SESSION_COOKIE = 'svc_session' as const;
+/** typ of the service's own session tokens (session_token.ts). */
+export const SESSION_TOKEN_TYPE = 'svc-session+jwt';
 /** header.payload.signature, each base64url. */
 export const TOKEN_SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 
@@ -21,6 +25,35 @@ export function sessionCookieOf(headers: IncomingHttpHeaders): string | null {
   }
   const [token] = found;
   return found.size === 1 && token !== undefined && TOKEN_SHAPE.test(token) ? token : null;
+}
+
+/** Returns true for a token whose header says that it is one of the service's own; nothing is verified. */
+export function isSessionToken(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).typ === SESSION_TOKEN_TYPE;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns true if the request carries a session cookie, valid or not, and no other credential. */
+export function isByCookie(headers: IncomingHttpHeaders): boolean {
+  const { authorization, 'x-org-api-key': key } = headers;
+  return authorization === undefined && key === undefined && sessionCookieOf(headers) !== null;
+}
+
+/** Returns true if a page of this service sent the request with its session cookie. */
+export const isOfOwnPage = (headers: IncomingHttpHeaders): boolean =>
+  headers['sec-fetch-site'] === 'same-origin' && isByCookie(headers);
+
+/**
+ * Rejects requests whose Host is not a name of this machine: a page of another site can make its own name lead to
+ * 127.0.0.1 (DNS rebinding), and its requests then count as being of the same origin.
+ * @throws ApiError forbidden
+ */
+export function checkLoopbackHost({ host }: IncomingHttpHeaders): void {
+  if (isLoopback(URL.parse(`http://${host ?? ''}`)?.hostname ?? '')) return;
+  throw new ApiError('forbidden', 'Host: must be a name of this machine: 127.0.0.1, localhost or [::1]');
 }
 
 /** Removes double quotes, which are not part of a cookie's value. */

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
 import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
+import { sendText } from '../http/compress.ts';
 import { API_VERSION } from '../http/envelope.ts';
 import { ApiError } from '../http/errors.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
@@ -75,7 +76,7 @@ function metricsRoute({ readiness: watch }: SystemDeps): Route {
     any_query: true,
     media: ['text/plain'],
     response: z.string(),
-    handler: async (ctx) => sendText(ctx, await allMetrics(watch.metricsUrls()), registry.contentType),
+    handler: async (ctx) => streamText(ctx, await allMetrics(watch.metricsUrls()), registry.contentType),
   });
 }
 
@@ -90,7 +91,7 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       any_query: true,
       media: ['application/json'],
       response: z.looseObject({}),
-      handler: (ctx) => sendText(ctx, reference.json, 'application/json; charset=utf-8'),
+      handler: (ctx) => streamText(ctx, reference.json, 'application/json; charset=utf-8'),
     }),
     definePublicRoute({
       method: 'get',
@@ -103,7 +104,7 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       response: z.string(),
       handler: (ctx) => {
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
-        return sendText(ctx, reference.html, 'text/html; charset=utf-8');
+        return streamText(ctx, reference.html, 'text/html; charset=utf-8');
       },
     }),
     definePublicRoute({
@@ -121,19 +122,18 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
         const html = pages.html(ctx.params.section, ctx.params.page);
         if (html === null) throw new ApiError('not_found', 'There is no such page. /docs lists all pages.');
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
-        return sendText(ctx, html, 'text/html; charset=utf-8');
+        return streamText(ctx, html, 'text/html; charset=utf-8');
       },
     }),
   ];
 }
 
-function sendText(
-  ctx: Pick<Context<unknown, unknown, unknown, unknown>, 'res'>,
+async function streamText(
+  { res }: Pick<Context<unknown, unknown, unknown, unknown>, 'res'>,
   text: string,
   type: string,
-): typeof STREAMED {
-  ctx.res.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
-  ctx.res.end(text);
+): Promise<typeof STREAMED> {
+  await sendText(res, 200, text, { 'Content-Type': type });
   return STREAMED;
 }
 

@@ -51,7 +51,7 @@ export async function openBudgets(
   return {
     check: limits.check,
     isReady: limits.isReady,
-    routes: routesOf(parts, stores, { budgets, limits, sealer }),
+    routes: budgetSliceRoutes(parts, stores, { budgets, limits, sealer }),
     close: () => {
       limits.close();
       budgets.close();
@@ -59,7 +59,8 @@ export async function openBudgets(
   };
 }
 
-function routesOf(
+/** Returns the routes that set the limits and the alerts of budgets. */
+export function budgetSliceRoutes(
   parts: WiringParts,
   { orgs, policies }: Stores,
   { budgets, limits, sealer }: { budgets: BudgetStore; limits: HardLimits; sealer: Sealer },

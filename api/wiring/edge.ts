@@ -5,6 +5,7 @@ import * as metrics from '../../ops/platform/metrics.ts';
 import { createAuditTrail } from '../telemetry/audit/trail.ts';
 import { createTokenVerifier } from '../http/jwt.ts';
 import type { EdgeDeps } from '../http/mount.ts';
+import type { SessionTokens } from '../http/session_token.ts';
 import { classifyStoreFailure } from '../http/store_errors.ts';
 import type { IngestOnce } from '../intake/ingest/once.ts';
 import { limitsOfTenant } from '../admission/rate/plans.ts';
@@ -23,7 +24,11 @@ export interface Edge {
 }
 
 /** Opens the edge. A process without an operator token generates one and shows it. */
-export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Stores): Promise<Edge> {
+export async function openEdge(
+  parts: WiringParts,
+  { orgs, keys, grants }: Stores,
+  sessions: SessionTokens | null,
+): Promise<Edge> {
   const { env, logger, log, now, show, tracked, onProblem } = parts;
   const adminToken = env.SERVICE_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
   if (env.SERVICE_ADMIN_TOKEN === undefined) show(`Operator token of this process: ${adminToken}`);
@@ -49,7 +54,7 @@ export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Store
   const { idempotency, once } = await openKeyed({ log, tracked, now, onProblem, waits: parts.waits });
   const audit = createAuditTrail(log, { now, connected: () => tracked.connected, onProblem });
   const deps: EdgeDeps = {
-    auth: { keys, adminToken, tokens, memberships: orgs, grants },
+    auth: { keys, adminToken, tokens, sessions, memberships: orgs, grants },
     limits,
     audit,
     idempotency,

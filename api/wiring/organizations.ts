@@ -2,6 +2,7 @@
 // organization of a new service.
 import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import { ErasureRequests } from '../../ops/exchange/erase_requests.ts';
+import { spendTicket } from '../../ops/exchange/login_tickets.ts';
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import {
@@ -28,15 +29,21 @@ import { checkPatterns } from '../control/privacy/check.ts';
 import { eraseRoutes } from '../control/privacy/erase_routes.ts';
 import { privacyRoutes } from '../control/privacy/routes.ts';
 import { retentionRoutes } from '../control/retention/routes.ts';
-import { sessionRoutes } from '../control/sign_in/routes.ts';
+import { type SessionDeps, sessionRoutes } from '../control/sign_in/routes.ts';
+import { API_VERSION } from '../http/envelope.ts';
 import type { Route } from '../http/route.ts';
+import type { SessionTokens } from '../http/session_token.ts';
 import { grantable } from './grantable.ts';
 import { isDevelopment, type WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
 
 /** Returns the routes of organizations, members, grants, policies, sign-in and the operator. */
-export function orgSliceRoutes(parts: WiringParts, stores: Stores, sealer: Sealer): Route[] {
-  const { orgs, policies, piiPolicies } = stores;
+export function orgSliceRoutes(
+  parts: WiringParts,
+  stores: Stores,
+  { sealer, sessions }: { sealer: Sealer; sessions: SessionTokens | null },
+): Route[] {
+  const { orgs, policies, piiPolicies, grants } = stores;
   const orgsDeps = orgsDepsOf(parts, stores);
   return [
     orgRoutes(orgsDeps),
@@ -48,9 +55,34 @@ export function orgSliceRoutes(parts: WiringParts, stores: Stores, sealer: Seale
       check: checkPatterns,
       change: (org_id, change) => piiPolicies.change(org_id, change, sealer),
     }),
-    sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !isDevelopment(parts), now: parts.now }),
+    sessionRoutes({
+      orgsOf: (user_id) => orgs.orgsOf(user_id),
+      grantsOf: (org_id, user_id) => grants.list(org_id).filter((grant) => grant.user_id === user_id),
+      local: sessions === null ? null : localLogin(parts, sessions),
+      about: aboutOf(parts, sessions !== null),
+      secure: !isDevelopment(parts),
+      now: parts.now,
+    }),
     operatorRoutes(orgsDeps),
   ].flat();
+}
+
+function localLogin({ log, now }: WiringParts, sessions: SessionTokens): SessionDeps['local'] {
+  return {
+    spend: (ticket) => spendTicket(log, ticket, now()),
+    sign: (user_id, expires_at) => sessions.sign(user_id, expires_at),
+  };
+}
+
+function aboutOf({ env }: WiringParts, takesTickets: boolean): SessionDeps['about'] {
+  const takesTokens = env.SERVICE_JWT_SECRET !== undefined || env.SERVICE_JWT_JWKS_URL !== undefined;
+  return {
+    version: API_VERSION,
+    environment: env.SERVICE_ENV,
+    login: [...(takesTickets ? (['ticket'] as const) : []), ...(takesTokens ? (['token'] as const) : [])],
+    models: env.SERVICE_LLM_BASE_URL !== undefined,
+    mail: env.SERVICE_SMTP_URL !== undefined,
+  };
 }
 
 /**

@@ -19,6 +19,7 @@ import { KeyStore, OrgStore } from '../control/orgs/store.ts';
 import { PiiPolicyStore } from '../control/privacy/store.ts';
 import { PromptStore } from '../control/prompts/store.ts';
 import { RetentionStore } from '../control/retention/store.ts';
+import { ViewStore } from '../control/views/store.ts';
 import { WebhookStore } from '../control/webhooks/store.ts';
 import type { WiringParts } from './parts.ts';
 
@@ -38,6 +39,7 @@ export interface Stores {
   datasets: DatasetStore;
   incidents: OpenIncidents;
   retention: RetentionStore;
+  views: ViewStore;
   /** Long jobs. */
   jobs: JobRecords;
   /** Deletions of organizations. */
@@ -74,6 +76,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     evals: EvalStore.open(log, onProblem),
     datasets: DatasetStore.open(log, onProblem),
     retention: RetentionStore.open(log, onProblem),
+    views: ViewStore.open(log, onProblem),
     jobs: JobRecords.open(log, onProblem),
   });
   const stores = { deletions, orgs, ...others };

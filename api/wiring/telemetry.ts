@@ -9,13 +9,18 @@ import type { Route } from '../http/route.ts';
 import type { WrittenAnswers } from '../http/written_answers.ts';
 import type { BodyRecorder } from '../intake/ingest/store.ts';
 import { type Analysts, openAnalysts } from '../telemetry/analysts/open.ts';
+import { QUERIES_ORG_MAX } from '../telemetry/analytics/analytics.ts';
+import { analyticsRoutes } from '../telemetry/analytics/routes.ts';
 import { auditRoutes } from '../telemetry/audit/routes.ts';
 import { costRoutes } from '../telemetry/costs/routes.ts';
 import { incidentRoutes } from '../telemetry/incidents/routes.ts';
 import { samplingRoutes } from '../telemetry/sampling/routes.ts';
 import { scoreRoutes } from '../telemetry/scores/routes.ts';
+import { newestScores } from '../telemetry/scores/scores.ts';
 import { sessionListRoutes } from '../telemetry/sessions/routes.ts';
 import { spanRoutes } from '../telemetry/spans/routes.ts';
+import { oneTraceRoutes } from '../telemetry/trace/routes.ts';
+import { SCORES_MAX } from '../telemetry/trace/schema.ts';
 import { locateTrace } from '../telemetry/traces/locate.ts';
 import { REPLAYS_ORG_MAX } from '../telemetry/traces/replay.ts';
 import { traceRoutes } from '../telemetry/traces/routes.ts';
@@ -41,6 +46,8 @@ export function telemetryRoutes(
 ): Route[] {
   const { agents, policies, piiPolicies, costs, prompts, incidents } = stores;
   const policyOf = (org_id: string) => policies.get(org_id);
+  const locate = (org_id: string, trace_id: string, signal: AbortSignal) =>
+    locateTrace(clickhouse, org_id, trace_id, signal);
   return [
     traceRoutes({
       clickhouse,
@@ -53,11 +60,12 @@ export function telemetryRoutes(
       recorder,
       now,
     }),
-    sessionListRoutes({ clickhouse }),
+    sessionListRoutes({ clickhouse, now }),
     spanRoutes({ clickhouse }),
+    analyticsRoutes({ clickhouse, slots: new OrgSlots(QUERIES_ORG_MAX), now }),
     scoreRoutes({
       clickhouse,
-      locate: (org_id, trace_id, signal) => locateTrace(clickhouse, org_id, trace_id, signal),
+      locate,
       queue: (score) =>
         publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
       now,
@@ -72,6 +80,15 @@ export function telemetryRoutes(
     }),
     incidentRoutes({ clickhouse, incidents, now, onProblem }),
     auditRoutes({ clickhouse, now }),
+    // Last of the traces' routes: its path /v1/traces/{trace_id} also fits /v1/traces/facets and the like.
+    oneTraceRoutes({
+      clickhouse,
+      written,
+      locate,
+      scoresOf: (org_id, trace_id, signal) => newestScores(clickhouse, { org_id, trace_id, rows: SCORES_MAX }, signal),
+      completeRule: { graceMs: env.SERVICE_TRACE_GRACE_MS, idleMs: env.SERVICE_TRACE_IDLE_MS },
+      now,
+    }),
   ].flat();
 }
 

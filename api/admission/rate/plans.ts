@@ -1,5 +1,7 @@
 // The rate limits of each plan, and the lookup of a tenant's limits.
 
+import { PORTAL_PREFIX } from '../../http/rate_limit.ts';
+
 /** Rate limits of a tenant; each a whole number above 0. */
 export interface PlanLimits {
   /** Ingest requests. */
@@ -29,6 +31,12 @@ export interface PlannedOrg {
 const PERSON_PREFIX = 'person:';
 
 /**
+ * Limits of a person in one organization at the portal. They are apart from the organization's, so that a person who
+ * looks at traces takes nothing from its programs.
+ */
+const PORTAL: PlanLimits = { ingest_per_minute: 1200, api_per_minute: 1200, burst: 300 };
+
+/**
  * Returns a function that looks up a tenant's limits; null: unlimited. A person without an
  * organization, and an organization whose record cannot be read, have the limits of the free plan.
  */
@@ -36,6 +44,7 @@ export function limitsOfTenant(orgs: {
   get: (org_id: string) => PlannedOrg | null;
 }): (tenant: string) => PlanLimits | null {
   return (tenant) => {
+    if (tenant.startsWith(PORTAL_PREFIX)) return PORTAL;
     const org = tenant.startsWith(PERSON_PREFIX) ? null : orgs.get(tenant);
     if (org === null) return PLANS.free;
     return org.plan_name === 'enterprise' ? org.rate_limits : PLANS[org.plan_name];

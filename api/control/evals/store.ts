@@ -162,6 +162,13 @@ export class EvalStore {
     return this.get(org_id, eval_id);
   }
 
+  /** Calls back with every eval that changes. @returns a function that ends the subscription */
+  onChange(listener: (record: EvalRecord) => void): () => void {
+    return this.#bucket.onChange((_key, held) => {
+      if (held !== null) listener(held.value);
+    });
+  }
+
   /**
    * Deletes the oldest ended evals, at most FORGET_MAX at a time, until the organization has at
    * most `keep`.

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SystemMutation } from '../../../ops/exchange/audit_log.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
-import { activeMember, type OrgRecord } from '../../../schemas/records/org.ts';
+import { activeMember, LOCAL_USER_ID, type OrgRecord } from '../../../schemas/records/org.ts';
 import { hashKey, KEY_PREFIX } from '../../http/auth.ts';
 import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 
@@ -45,7 +45,7 @@ export async function bootstrapOrg(
 /** @returns true if this call created the organization, and no other process did */
 async function makeOrg(deps: OrgsDeps & { record: RecordMutation }, org_id: string): Promise<boolean> {
   const at = new Date(deps.now()).toISOString();
-  const owner = { user_id: 'user_local', email: 'owner@localhost.localdomain' };
+  const owner = { user_id: LOCAL_USER_ID, email: 'owner@localhost.localdomain' };
   const org: OrgRecord = {
     org_id,
     name: org_id,

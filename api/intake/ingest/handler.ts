@@ -35,6 +35,12 @@ export interface IngestDeps {
   partitions: number;
   /** Called after every response; events and bytes are 0 unless the request was accepted now. */
   observeIngest: (format: IngestFormat | 'otlp' | 'unknown', status: number, events: number, bytes: number) => void;
+  /** Called for every request that is answered with an error; `org_id` is empty without a valid credential. */
+  refused: (
+    req: IncomingMessage,
+    orgs: { org_id: string; named: string | undefined },
+    error: Pick<ApiError, 'code' | 'detail' | 'status'>,
+  ) => void;
 }
 
 /** The parts of an ingest path. */
@@ -87,6 +93,8 @@ interface Attempt {
   query: ParsedUrlQuery | null;
   events: number;
   bytes: number;
+  /** Organization of the credential; empty before it is known. */
+  org_id: string;
 }
 
 /** Returns a function that serves ingest requests. It always sends a response. */
@@ -102,6 +110,7 @@ export function createIngestHandler(
       query: queryIn(req.url ?? ''),
       events: 0,
       bytes: 0,
+      org_id: '',
     };
     const began = performance.now();
     void serve(attempt, deps).then((status) => {
@@ -132,6 +141,7 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
     const error = toApiError(thrown, () => null);
     if (error.status >= 500)
       deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'ingest failed');
+    deps.refused(req, { org_id: attempt.org_id, named: attempt.path.org_id }, error);
     await discardBody(req, res, error.status);
     sendError(res, error, request_id);
     return error.status;
@@ -147,6 +157,7 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer 
   const queryKey = format === 'app' ? attempt.query?.['api_key'] : undefined;
   const credential =
     queryKey === undefined ? await authenticateOrg(asked, deps.edge.auth) : keyInQuery(queryKey, req, deps);
+  attempt.org_id = credential.org_id;
   const admission = deps.admission.begin(format === 'app' ? 'app' : 'ingest', (name, value) => {
     attempt.res.setHeader(name, value);
   });

@@ -26,6 +26,12 @@ export interface OtlpDeps {
   partitions: number;
   /** Called after every response; events and bytes are 0 unless the request was accepted now. */
   observeIngest: (format: 'otlp', status: number, events: number, bytes: number) => void;
+  /** Called for every request that is answered with an error; `org_id` is empty without a valid credential. */
+  refused: (
+    req: IncomingMessage,
+    orgs: { org_id: string; named: string | undefined },
+    error: Pick<ApiError, 'code' | 'detail' | 'status'>,
+  ) => void;
 }
 
 const OTLP_PATH = /^\/v1\/(otlp\/v1\/)?traces\/?(?:[?#]|$)/;
@@ -46,7 +52,7 @@ export function otlpPathOf(method: string, url: string): string | null {
 export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: ServerResponse, path: string) => void {
   return (req, res, path) => {
     const began = performance.now();
-    const accepted = { events: 0, bytes: 0 };
+    const accepted = { events: 0, bytes: 0, org_id: '' };
     void serve(req, res, path, accepted, deps).then((status) => {
       deps.observeIngest('otlp', status, accepted.events, accepted.bytes);
       deps.edge.observe(path, req.method ?? '', status, (performance.now() - began) / 1000);
@@ -54,10 +60,11 @@ export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: S
   };
 }
 
-/** Amounts accepted, for the metrics. */
+/** Amounts accepted, for the metrics, and the organization of the credential; empty before it is known. */
 interface Accepted {
   events: number;
   bytes: number;
+  org_id: string;
 }
 
 /** Returns the encoding that a content type names; null for any other. */
@@ -90,6 +97,7 @@ async function serve(
     const error = toApiError(thrown, () => null);
     if (error.status >= 500)
       deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
+    deps.refused(req, { org_id: accepted.org_id, named: undefined }, error);
     const status = statusOf(error);
     await discardBody(req, res, status);
     sendOtlpError(res, request_id, encoding ?? 'json', error);
@@ -107,6 +115,7 @@ async function acceptExport(
   const { edge } = deps;
   const asked = { method: 'POST', headers: req.headers, pathOrg: undefined };
   const credential = await authenticateOrg(asked, edge.auth);
+  accepted.org_id = credential.org_id;
   const admission = deps.admission.begin('otlp', (name, value) => {
     res.setHeader(name, value);
   });

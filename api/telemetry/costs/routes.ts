@@ -21,17 +21,25 @@ import {
   forecastQuery,
   outcomes,
   outcomesQuery,
+  series,
+  seriesQuery,
   summary,
   summaryMeta,
   summaryQuery,
+  unpriced,
+  unpricedQuery,
 } from './schema.ts';
+import { readSeries } from './series.ts';
 import { readSummary } from './summary.ts';
+import { listUnpriced } from './unpriced.ts';
 
 const TAG = 'Costs';
 
 export function costRoutes(deps: CostDeps): Route[] {
   return [
     getCostSummaryRoute(deps),
+    getCostSeriesRoute(deps),
+    getUnpricedModelsRoute(deps),
     getCostForecastRoute(deps),
     getOrgCostForecastRoute(deps),
     listAnomaliesRoute(deps),
@@ -57,6 +65,38 @@ function getCostSummaryRoute(deps: CostDeps): Route {
     response: summary,
     meta: summaryMeta,
     handler: ({ org_id, query, signal }) => readSummary(deps, org_id, query, signal),
+  });
+}
+
+function getCostSeriesRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/series',
+    operation_id: 'getCostSeries',
+    summary: 'Get costs by day and group',
+    description:
+      'Returns cost and tokens of each of the last days by one or two dimensions, for the 12 costliest groups and for all others together, with the sums of the period of the same length before. A cost counts on the day, UTC, on which its event began.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: seriesQuery,
+    response: series,
+    handler: async ({ org_id, query, signal }) => ({ data: await readSeries(deps, org_id, query, signal) }),
+  });
+}
+
+function getUnpricedModelsRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/unpriced',
+    operation_id: 'getUnpricedModels',
+    summary: 'List models without a price',
+    description:
+      'Returns the models whose calls of the last days have the cost 0 because no price is known. `PUT /orgs/{org_id}/prices` sets prices for calls that arrive afterwards.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: unpricedQuery,
+    response: unpriced,
+    handler: async ({ org_id, query, signal }) => ({ data: await listUnpriced(deps, org_id, query.days, signal) }),
   });
 }
 

@@ -1,8 +1,11 @@
 // Request and response shapes of costs. Amounts are in USD, days in UTC.
 import { z } from 'zod';
+import { listParam } from '../../http/route.ts';
 
 const DAYS_MAX = 365;
 const FORECAST_DAYS_MAX = 90;
+/** Spans are read for it, not days of usage. */
+const UNPRICED_DAYS_MAX = 90;
 const DAYS_DEFAULT = 30;
 
 const daysParam = (max: number, description: string) =>
@@ -64,6 +67,67 @@ export const summaryMeta = z.object({
     .boolean()
     .describe('Whether a breakdown shows only its costliest groups. The total and the days cover all'),
 });
+
+/** Groups of a cost series; the costs of all further groups are one series. */
+export const SERIES_GROUPS_MAX = 12;
+const DIMENSIONS_MAX = 2;
+
+export const seriesQuery = z.object({
+  days: daysParam(DAYS_MAX, 'Number of days up to and including today'),
+  group_by: listParam(z.enum(GROUPS))
+    .pipe(
+      z
+        .array(z.enum(GROUPS))
+        .min(1, { error: `must name 1 or 2 of ${GROUPS.join(', ')}` })
+        .max(DIMENSIONS_MAX, { error: `must name 1 or 2 of ${GROUPS.join(', ')}` })
+        .refine((names) => new Set(names).size === names.length, { error: 'must not name a dimension twice' }),
+    )
+    .default(['model'])
+    .describe('One or two dimensions, comma-separated'),
+});
+export type SeriesQuery = z.output<typeof seriesQuery>;
+
+const costSeries = {
+  cost_usd: z.number(),
+  tokens: z.int(),
+  previous_cost_usd: z.number().describe('Cost of the period of the same length before'),
+  previous_tokens: z.int(),
+  by_day: z.object({ cost_usd: z.array(z.number()), tokens: z.array(z.int()) }).describe('One value for each of dates'),
+};
+export const series = z
+  .object({
+    period_start: z.iso.datetime().describe('Start of the first day'),
+    period_end: z.iso.datetime().describe('End of the last day, which is today'),
+    group_by: z.array(z.enum(GROUPS)),
+    dates: z.array(date),
+    groups: z
+      .array(
+        z.object({
+          group: z
+            .partialRecord(z.enum(GROUPS), orNone)
+            .describe('Value of each dimension; null for costs without a value of it'),
+          ...costSeries,
+        }),
+      )
+      .describe(`Costliest first, at most ${SERIES_GROUPS_MAX}`),
+    other: z.object(costSeries).describe('All further groups together'),
+    total: z.object(costSeries),
+  })
+  .meta({ id: 'CostSeries' });
+export type Series = z.infer<typeof series>;
+
+export const unpricedQuery = z.object({
+  days: daysParam(UNPRICED_DAYS_MAX, 'Number of days up to and including today'),
+});
+const unpricedModel = z.object({
+  model: z.string(),
+  calls: z.int().min(1),
+  input_tokens: z.int().min(0),
+  output_tokens: z.int().min(0),
+  last_call_at: z.iso.datetime(),
+});
+export const unpriced = z.array(unpricedModel).describe('Models with the most tokens first, at most 200');
+export type Unpriced = z.infer<typeof unpriced>;
 
 export const forecastQuery = z.object({
   days: daysParam(FORECAST_DAYS_MAX, 'Number of days to forecast, from today on'),

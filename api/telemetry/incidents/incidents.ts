@@ -149,8 +149,9 @@ async function closeRecord(
   return written.record.closed;
 }
 
-async function findIncident(
-  { clickhouse }: IncidentsDeps,
+/** @throws ApiError incident_not_found */
+export async function findIncident(
+  { clickhouse }: Pick<IncidentsDeps, 'clickhouse'>,
   org_id: string,
   incident_id: string,
   signal: AbortSignal,

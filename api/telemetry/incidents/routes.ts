@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type IncidentsDeps, listIncidents, resolveIncident, showIncident } from './incidents.ts';
-import { incidentDetail, incidentItem, incidentParams, incidentsQuery } from './schema.ts';
+import { incidentDetail, incidentItem, incidentParams, incidentSeries, incidentsQuery } from './schema.ts';
+import { readSeries } from './series.ts';
 
 const TAG = 'Incidents';
 
 export function incidentRoutes(deps: IncidentsDeps): Route[] {
-  return [listIncidentsRoute(deps), getIncidentRoute(deps), resolveIncidentRoute(deps)];
+  return [listIncidentsRoute(deps), getIncidentRoute(deps), getIncidentSeriesRoute(deps), resolveIncidentRoute(deps)];
 }
 
 function listIncidentsRoute(deps: IncidentsDeps): Route {
@@ -42,6 +43,25 @@ function getIncidentRoute(deps: IncidentsDeps): Route {
     errors: ['incident_not_found'],
     handler: async ({ org_id, params, signal }) => ({
       data: await showIncident(deps, org_id, params.incident_id, signal),
+    }),
+  });
+}
+
+function getIncidentSeriesRoute(deps: IncidentsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/incidents/:incident_id/series',
+    operation_id: 'getIncidentSeries',
+    summary: 'Get the traces of an incident over time',
+    description:
+      'Returns the number of failing traces by time, during the incident and before it: those of the cluster (same agent, root span and error), and those of them that belong to the incident. A trace counts at the time at which it failed; traces are counted for 90 days.',
+    tag: TAG,
+    permission: 'traces:read',
+    params: incidentParams,
+    response: incidentSeries,
+    errors: ['incident_not_found'],
+    handler: async ({ org_id, params, signal }) => ({
+      data: await readSeries(deps, org_id, params.incident_id, signal),
     }),
   });
 }

@@ -52,6 +52,29 @@ export const incidentDetail = incidentItem
   .meta({ id: 'IncidentDetail' });
 export type IncidentDetail = z.infer<typeof incidentDetail>;
 
+/** Maximum buckets of a series. */
+export const SERIES_BUCKETS_MAX = 120;
+
+export const incidentSeries = z
+  .object({
+    incident_id: z.string(),
+    cluster_id: z.string(),
+    bucket_seconds: z.int().min(60).describe('Length of a bucket, which follows from the length of the incident'),
+    opened_at: z.iso.datetime(),
+    resolved_at: z.iso.datetime().nullable(),
+    buckets: z
+      .array(
+        z.object({
+          at: z.iso.datetime().describe('Start of the bucket'),
+          traces: z.int().min(0).describe('Traces of the cluster that failed in the bucket'),
+          of_incident: z.int().min(0).describe('Those of them that belong to the incident'),
+        }),
+      )
+      .describe(`Every bucket from some time before the incident to its end or to now, at most ${SERIES_BUCKETS_MAX}`),
+  })
+  .meta({ id: 'IncidentSeries' });
+export type IncidentSeries = z.infer<typeof incidentSeries>;
+
 /** Position after which a page begins: an incident. It is stable while incidents open. */
 export interface IncidentPlace {
   /** opened_at, milliseconds since the epoch. */

@@ -77,6 +77,22 @@ export const readIncidentTraces = defineQuery({
   row: z.object({ trace_id: z.string() }),
 });
 
+/** Buckets without a trace have no row. */
+export const readIncidentSeries = defineQuery({
+  name: 'incident_series',
+  file: 'incidents/series.sql',
+  params: z.object({
+    org_id: z.string(),
+    cluster_id: z.string(),
+    bucket_ms: z.int(),
+    from_ms: z.int(),
+    to_ms: z.int(),
+    first_ms: z.int(),
+    last_ms: z.int(),
+  }),
+  row: z.object({ bucket: count, traces: count, of_incident: count }),
+});
+
 /** Incidents that are open, or resolved and not yet reported. */
 export type OpenIncidents = WatchedBucket<IncidentRecord>;
 

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { scoreBody, scoreItem, scoresQuery } from './schema.ts';
+import { scoreItem } from '../../http/trace_items.ts';
+import { scoreBody, scoresQuery } from './schema.ts';
 import { giveScore, listScores, type ScoresDeps } from './scores.ts';
 
 const TAG = 'Evaluations';

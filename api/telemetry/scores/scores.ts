@@ -6,8 +6,9 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ApiError, type ErrorCode } from '../../http/errors.ts';
 import { awaitLanding, TRACE_NOT_YET } from '../../http/landed.ts';
 import { pageMetaOf, type PageMeta } from '../../http/pagination.ts';
-import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
-import { readScores, readScoreTotals, readSpan } from './store.ts';
+import type { ScoreItem } from '../../http/trace_items.ts';
+import type { ScoreBody, ScoresQuery } from './schema.ts';
+import { readScores, readScoreTotals, readSpan, type ScoreRow } from './store.ts';
 
 /** The time range of a trace, milliseconds since the epoch. */
 export interface TracePlace {
@@ -99,7 +100,21 @@ export async function listScores(
   ]);
   const { of_users = 0, of_judges = 0 } = totals ?? {};
   const total = (source === 'judge' ? 0 : of_users) + (source === 'user' ? 0 : of_judges);
-  const data = rows.map((row): ScoreItem => ({
+  return { data: rows.map((row) => itemOf(row, trace_id)), meta: pageMetaOf(total, limit, offset) };
+}
+
+/** Returns the newest scores of a trace that is known to exist, at most `rows`. */
+export async function newestScores(
+  clickhouse: ClickHouse,
+  { org_id, trace_id, rows }: { org_id: string; trace_id: string; rows: number },
+  signal: AbortSignal,
+): Promise<ScoreItem[]> {
+  const found = await readScores(clickhouse, { org_id, trace_id, rows, skip: 0 }, { signal });
+  return found.map((row) => itemOf(row, trace_id));
+}
+
+function itemOf(row: ScoreRow, trace_id: string): ScoreItem {
+  return {
     score_id: row.score_id === '' ? null : row.score_id,
     trace_id,
     span_id: row.span_id === '' ? null : row.span_id,
@@ -113,8 +128,7 @@ export async function listScores(
     judge_version: row.source === 'judge' ? row.judge_version : null,
     eval_id: row.eval_id === '' ? null : row.eval_id,
     created_at: new Date(row.created_ms).toISOString(),
-  }));
-  return { data, meta: pageMetaOf(total, limit, offset) };
+  };
 }
 
 async function findScored(

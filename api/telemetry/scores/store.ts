@@ -30,6 +30,8 @@ export const readScores = defineQuery({
   }),
 });
 
+export type ScoreRow = Awaited<ReturnType<typeof readScores>>[number];
+
 /** Returns one row. */
 export const readScoreTotals = defineQuery({
   name: 'trace_scores_total',

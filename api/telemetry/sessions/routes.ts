@@ -2,13 +2,24 @@
 import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { groupsQuery, sessionItem, userItem } from './schema.ts';
+import { showEndUser, showSession } from './one.ts';
+import {
+  groupsQuery,
+  sessionDetail,
+  sessionItem,
+  sessionParams,
+  turnsQuery,
+  userDetail,
+  userItem,
+  userParams,
+  userQuery,
+} from './schema.ts';
 import { listGroups, type SessionsDeps } from './sessions.ts';
 
 const TAG = 'Traces';
 
 export function sessionListRoutes(deps: SessionsDeps): Route[] {
-  return [listSessionsRoute(deps), listEndUsersRoute(deps)];
+  return [listSessionsRoute(deps), getSessionRoute(deps), listEndUsersRoute(deps), getEndUserRoute(deps)];
 }
 
 function listSessionsRoute(deps: SessionsDeps): Route {
@@ -29,6 +40,26 @@ function listSessionsRoute(deps: SessionsDeps): Route {
   });
 }
 
+function getSessionRoute(deps: SessionsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/sessions/:session_id',
+    operation_id: 'getSessionDetail',
+    summary: 'Get a session',
+    description:
+      'Returns the totals of one session and its turns, oldest first. A turn is one trace with what the user said and what was answered, its outcome, cost and scores.',
+    tag: TAG,
+    permission: 'traces:read',
+    params: sessionParams,
+    query: turnsQuery,
+    response: sessionDetail,
+    meta: cursorMeta,
+    errors: ['not_found'],
+    handler: ({ org_id, params, query, signal }) =>
+      showSession(deps, { org_id, session_id: params.session_id }, query, signal),
+  });
+}
+
 function listEndUsersRoute(deps: SessionsDeps): Route {
   return defineRoute({
     method: 'get',
@@ -44,5 +75,25 @@ function listEndUsersRoute(deps: SessionsDeps): Route {
     meta: cursorMeta,
     handler: ({ org_id, query, signal }) =>
       listGroups(deps, { org_id, by: 'user', query, signal }, (user_id, sums) => ({ user_id, ...sums })),
+  });
+}
+
+function getEndUserRoute(deps: SessionsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/users/:user_id',
+    operation_id: 'getEndUser',
+    summary: 'Get an end user',
+    description:
+      'Returns the totals of one end user, traces, sessions and cost of each of the last days, and the turns of all sessions, oldest first. `GET /v1/sessions?user_id=` lists the sessions.',
+    tag: TAG,
+    permission: 'traces:read',
+    params: userParams,
+    query: userQuery,
+    response: userDetail,
+    meta: cursorMeta,
+    errors: ['not_found'],
+    handler: ({ org_id, params, query, signal }) =>
+      showEndUser(deps, { org_id, user_id: params.user_id }, query, signal),
   });
 }

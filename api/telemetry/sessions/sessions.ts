@@ -8,6 +8,8 @@ import { type Group, type GroupFilters, readGroups, readGroupTotal } from './sto
 
 export interface SessionsDeps {
   clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
 }
 
 interface GroupList<Item> {
@@ -25,7 +27,7 @@ export type Sums = Omit<SessionItem, 'session_id'>;
  * @throws ApiError invalid_request for a cursor that this list did not return
  */
 export async function listGroups<Item>(
-  { clickhouse }: SessionsDeps,
+  { clickhouse }: Pick<SessionsDeps, 'clickhouse'>,
   { org_id, by, query, signal }: { org_id: string; by: 'session' | 'user'; query: GroupsQuery; signal: AbortSignal },
   item: (id: string, sums: Sums) => Item,
 ): Promise<GroupList<Item>> {
@@ -59,10 +61,20 @@ export async function listGroups<Item>(
   return { data: page.data.map((group) => item(group.id, sumsOf(group))), meta: page.meta };
 }
 
-function sumsOf({ traces, failed_traces, spans, input_tokens, output_tokens, cost, first_ms, last_ms }: Group): Sums {
+export function sumsOf({
+  traces,
+  failed_traces,
+  spans,
+  input_tokens,
+  output_tokens,
+  cost,
+  first_ms,
+  last_ms,
+}: Group): Sums {
   return {
     traces,
     failed_traces,
+    failed_share: traces === 0 ? 0 : failed_traces / traces,
     spans,
     cost_usd: picoToUsd(usdToPico(cost)),
     input_tokens,

@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { searchHit, searchMeta, searchQuery } from './schema.ts';
+import { searchHit, searchMeta, searchQuery, snippetHit } from './schema.ts';
 import { searchSpans } from './search.ts';
+import { searchSnippets } from './snippets.ts';
 
 const TAG = 'Traces';
 
@@ -18,12 +19,15 @@ function searchSpansRoute({ clickhouse }: { clickhouse: ClickHouse }): Route {
     operation_id: 'searchSpans',
     summary: 'Search spans',
     description:
-      'Searches prompts and responses, best match first. Ranks by BM25 over prompt and response as one document. A span can be found within seconds of its ingest.',
+      'Searches prompts and responses, best match first. Ranks by BM25 over prompt and response as one document. A span can be found within seconds of its ingest.\n\nWith `snippets=true` a hit has the part of its text around the first match in place of the whole texts.',
     tag: TAG,
     permission: 'traces:read',
     query: searchQuery,
-    response: z.array(searchHit),
+    response: z.array(z.union([searchHit, snippetHit])),
     meta: searchMeta,
-    handler: ({ org_id, query, signal }) => searchSpans(clickhouse, org_id, query, signal),
+    handler: ({ org_id, query, signal }) =>
+      query.snippets
+        ? searchSnippets(clickhouse, org_id, query, signal)
+        : searchSpans(clickhouse, org_id, query, signal),
   });
 }

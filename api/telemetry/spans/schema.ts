@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
 import { limitParam } from '../../http/pagination.ts';
+import { listParam } from '../../http/route.ts';
 import { timeParam } from '../../http/time_param.ts';
 
 const QUERY_CHARS_MAX = 1000;
@@ -34,6 +35,21 @@ export const searchQuery = z.object({
   since: timeParam
     .optional()
     .describe('Spans that started at or after this time. The ranking counts documents in this period too'),
+  until: timeParam
+    .optional()
+    .describe('Spans that started at or before this time. The ranking counts documents in this period too'),
+  agent_id: z.string().min(1).optional().describe('Spans of traces of this agent'),
+  tags: listParam(z.string()).optional().describe('Spans of traces with any of these tags'),
+  snippets: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true')
+    .meta({
+      type: 'boolean',
+      default: false,
+      description:
+        'true returns the part of each text around its first match in place of the whole texts, with more fields of the span and the weight of each word',
+    }),
   limit: limitParam,
 });
 export type SearchQuery = z.output<typeof searchQuery>;
@@ -48,6 +64,31 @@ export const searchHit = z.object({
 });
 export type SearchHit = z.infer<typeof searchHit>;
 
+const mark = z
+  .tuple([z.int().min(0), z.int().min(0)])
+  .describe('Start and end of a match in the snippet, in UTF-16 code units; the end is exclusive');
+
+export const snippetHit = z
+  .object({
+    span_id: z.string(),
+    trace_id: z.string(),
+    name: z.string(),
+    model: z.string(),
+    agent_id: z.string().nullable().describe('Agent of the trace'),
+    outcome,
+    started_at: z.iso.datetime(),
+    cost_usd: z.number(),
+    score: z.number().describe('BM25 score over prompt and response as one document'),
+    score_parts: z
+      .array(z.object({ word: z.string(), score: z.number() }))
+      .describe('Words of the query that the span has, with what each adds to the score, the most first'),
+    part: z.enum(['prompt', 'response']).describe('Text that the snippet is from'),
+    snippet: z.string(),
+    marks: z.array(mark),
+  })
+  .meta({ id: 'SearchSnippet' });
+export type SnippetHit = z.infer<typeof snippetHit>;
+
 export const searchMeta = z.object({
   candidates: z.int().describe('Number of spans that were scored'),
   truncated: z
@@ -55,4 +96,16 @@ export const searchMeta = z.object({
     .describe(
       'Whether common words were searched in the newest spans only, or the response has fewer hits because their texts exceed its maximum size',
     ),
+  terms: z
+    .array(
+      z.object({
+        word: z.string(),
+        df: z.int().describe('Number of documents in the period that have the word'),
+        idf: z.number().describe('Weight of the word; the rarer the word, the larger. 0 if it occurs nowhere'),
+      }),
+    )
+    .optional()
+    .describe('Words of the query, the rarest first. Returned with snippets=true'),
+  took_ms: z.int().optional().describe('Duration of the search, milliseconds. Returned with snippets=true'),
 });
+export type SearchMeta = z.infer<typeof searchMeta>;

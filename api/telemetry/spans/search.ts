@@ -8,7 +8,7 @@ import { inverseDocumentFrequency, termScoreMax } from '../../../pipeline/domain
 import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { QueryWord } from '../../../pipeline/domain/text/text_terms.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
-import type { SearchHit, SearchQuery } from './schema.ts';
+import type { SearchHit, SearchMeta, SearchQuery } from './schema.ts';
 import {
   type Candidates,
   type DayCounts,
@@ -17,6 +17,8 @@ import {
   readScores,
   readWords,
   type ScoredRow,
+  type ScoreParams,
+  type TextRow,
 } from './store.ts';
 
 /** Maximum spans that one pass scores; a search has at most two passes. */
@@ -36,7 +38,7 @@ export interface Term extends QueryWord {
   idf: number;
 }
 
-interface Counts {
+export interface Counts {
   days: DayCounts[];
   avgdl: number;
   /** The rarest word first; words that occur nowhere are left out. */
@@ -45,8 +47,16 @@ interface Counts {
   any: number;
 }
 
-interface Search {
+/** Reads the best candidates; the rows of searches with and without snippets differ. */
+export type ReadScored<Row extends ScoredRow> = (
+  params: ScoreParams,
+  counts: Counts,
+  options: { signal: AbortSignal; bytesMax: number },
+) => Promise<Row[]>;
+
+interface Search<Row extends ScoredRow> {
   clickhouse: ClickHouse;
+  read: ReadScored<Row>;
   org_id: string;
   query: SearchQuery;
   counts: Counts;
@@ -54,8 +64,8 @@ interface Search {
   signal: AbortSignal;
 }
 
-interface Pass {
-  rows: ScoredRow[];
+interface Pass<Row extends ScoredRow> {
+  rows: Row[];
   candidates: number;
   /**
    * True if there are fewer rows than requested, since their texts exceed the maximum size of a
@@ -64,7 +74,7 @@ interface Pass {
   cut: boolean;
 }
 
-/** Serves GET /v1/spans/search. */
+/** Serves GET /v1/spans/search without snippets. */
 export async function searchSpans(
   clickhouse: ClickHouse,
   orgId: string,
@@ -72,11 +82,26 @@ export async function searchSpans(
   signal: AbortSignal,
   candidatesMax = CANDIDATES_MAX,
 ): Promise<SearchAnswer> {
-  const counts = await readCounts(clickhouse, orgId, query, signal);
-  if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
-  const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
-  const { rows, candidates, truncated, cut } = await rank(search);
-  return { data: rows.map(hitOf), meta: { candidates, truncated: truncated || cut } };
+  const read: ReadScored<TextRow> = (params, _counts, options) => readScores(clickhouse, params, options);
+  const { rows, meta } = await rankedSpans({ clickhouse, org_id: orgId, query, read, candidatesMax, signal });
+  return { data: rows.map(hitOf), meta };
+}
+
+interface Ranked<Row extends ScoredRow> {
+  rows: Row[];
+  meta: Pick<SearchMeta, 'candidates' | 'truncated'>;
+  counts: Counts;
+}
+
+/** Returns the best spans with the counts that their scores were computed from. */
+export async function rankedSpans<Row extends ScoredRow>({
+  candidatesMax = CANDIDATES_MAX,
+  ...asked
+}: Omit<Search<Row>, 'counts' | 'candidatesMax'> & { candidatesMax?: number }): Promise<Ranked<Row>> {
+  const counts = await readCounts(asked.clickhouse, asked.org_id, asked.query, asked.signal);
+  if (counts.terms.length === 0) return { rows: [], meta: { candidates: 0, truncated: false }, counts };
+  const { rows, candidates, truncated, cut } = await rank({ ...asked, counts, candidatesMax });
+  return { rows, meta: { candidates, truncated: truncated || cut }, counts };
 }
 
 async function readCounts(
@@ -85,10 +110,12 @@ async function readCounts(
   query: SearchQuery,
   signal: AbortSignal,
 ): Promise<Counts> {
-  const time = { org_id: orgId, since_ms: query.since };
+  const time = { org_id: orgId, since_ms: query.since, until_ms: query.until };
   const since_day = query.since === undefined ? undefined : dateOf(dayOf(query.since));
+  const until_day = query.until === undefined ? undefined : dateOf(dayOf(query.until));
+  const last_day = until_day === since_day ? undefined : until_day;
   const [days, [found]] = await Promise.all([
-    readDays(clickhouse, { ...time, since_day }, { signal }),
+    readDays(clickhouse, { ...time, since_day, until_day, last_day }, { signal }),
     readWords(clickhouse, { ...time, words: query.q.map(({ word }) => ({ word })) }, { signal }),
   ]);
   const documents = days.reduce((sum, day) => sum + day.documents, 0);
@@ -109,14 +136,14 @@ export function rareTerms(terms: readonly Term[], candidatesMax: number): number
   return index === -1 ? terms.length : index;
 }
 
-async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
+async function rank<Row extends ScoredRow>(search: Search<Row>): Promise<Pass<Row> & { truncated: boolean }> {
   const { terms, any, days } = search.counts;
   const { candidatesMax } = search;
   const { limit } = search.query;
   const rare = terms.slice(0, rareTerms(terms, candidatesMax));
   if (rare.length === terms.length || any <= candidatesMax)
     return { ...(await score(search, terms, any)), truncated: false };
-  const best: Pass = rare.length === 0 ? { rows: [], candidates: 0, cut: false } : await score(search, rare, null);
+  const best: Pass<Row> = rare.length === 0 ? { rows: [], candidates: 0, cut: false } : await score(search, rare, null);
   const threshold = best.rows[limit - 1]?.score;
   const common = terms.slice(rare.length);
   const commonMax = common.reduce((sum, { idf }) => sum + termScoreMax(idf), 0);
@@ -136,18 +163,25 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
  *
  * @param candidates number of these spans without filters; null if unknown
  */
-async function score(search: Search, must: readonly Term[], candidates: number | null, since?: number): Promise<Pass> {
+async function score<Row extends ScoredRow>(
+  search: Search<Row>,
+  must: readonly Term[],
+  candidates: number | null,
+  since?: number,
+): Promise<Pass<Row>> {
   const { clickhouse, org_id, query, signal } = search;
   const which: Candidates = {
     org_id,
     since_ms: since === undefined ? query.since : Math.max(since, query.since ?? since),
+    until_ms: query.until,
     model: query.model,
     outcome: query.outcome,
     min_cost_usd: query.min_cost_usd,
     max_cost_usd: query.max_cost_usd,
+    ...ofTraces(query),
     must: must.map(({ word }) => ({ word })),
   };
-  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some(
+  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd, which.of_traces].some(
     (filter) => filter !== undefined,
   );
   const known = filtered ? null : candidates;
@@ -158,12 +192,22 @@ async function score(search: Search, must: readonly Term[], candidates: number |
   return { ...scored, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
 }
 
+/** Returns the filters by what the traces of spans are. */
+function ofTraces({ agent_id, tags = [] }: SearchQuery): Pick<Candidates, 'of_traces' | 'agent_id' | 'tags'> {
+  const wanted = tags.length === 0 ? undefined : tags;
+  return agent_id === undefined && wanted === undefined ? {} : { of_traces: true, agent_id, tags: wanted };
+}
+
 /**
  * Returns the best candidates; fewer than `limit` if their texts exceed the maximum size of a
  * response.
  */
-async function scoredRows(search: Search, which: Candidates, limit: number): Promise<Omit<Pass, 'candidates'>> {
-  const { clickhouse, counts, signal } = search;
+async function scoredRows<Row extends ScoredRow>(
+  search: Search<Row>,
+  which: Candidates,
+  limit: number,
+): Promise<Omit<Pass<Row>, 'candidates'>> {
+  const { read, counts, signal } = search;
   const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
   const fields = ({ word, hash, weight }: { word: string; hash: number; weight: number }) => ({ word, hash, weight });
   const needed = new Set(which.must.map(({ word }) => word));
@@ -176,7 +220,7 @@ async function scoredRows(search: Search, which: Candidates, limit: number): Pro
     rows: limit,
   };
   try {
-    const rows = await readScores(clickhouse, params, { signal, bytesMax: ANSWER_BYTES_MAX });
+    const rows = await read(params, counts, { signal, bytesMax: ANSWER_BYTES_MAX });
     return { rows, cut: limit < search.query.limit && rows.length === limit };
   } catch (error) {
     if (!isTooLarge(error) || limit === 1) throw error;
@@ -200,13 +244,13 @@ export function windowStart(days: readonly DayCounts[], candidates: number, want
 }
 
 /** Merges the results of two passes; a span in both counts once. */
-function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number): ScoredRow[] {
+function merge<Row extends ScoredRow>(a: readonly Row[], b: readonly Row[], limit: number): Row[] {
   const rows = new Map([...a, ...b].map((row) => [placeKey(row), row]));
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
 }
 
 const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_seq}:${log_index}:${log_sub}`;
 
-function hitOf({ span_id, trace_id, prompt, response, model, score }: ScoredRow): SearchHit {
+function hitOf({ span_id, trace_id, prompt, response, model, score }: TextRow): SearchHit {
   return { span_id, trace_id, prompt, response, model, score };
 }

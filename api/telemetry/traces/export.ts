@@ -5,9 +5,10 @@
 import type { ServerResponse } from 'node:http';
 import type { PiiRedactor, Redaction } from '../../../pipeline/domain/pii/pii.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
+import type { SpanItem } from '../../http/trace_items.ts';
 import { type WrittenAnswers, writePart } from '../../http/written_answers.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
-import type { ExportBody, SpanItem } from './schema.ts';
+import type { ExportBody } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
 import { placeKey, spanItem, type SpanTexts, textsOf } from './tree.ts';
 

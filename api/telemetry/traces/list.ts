@@ -1,13 +1,17 @@
-// Lists traces: newest first, with an exact total, in pages by offset or by cursor. Rows of a trace
-// may be pairs that ClickHouse has not yet collapsed; their signs are added up here, so each trace
-// appears once. A page reads a short period first and extends it only while the page is not full,
-// so its cost depends neither on the number of traces nor on its depth.
+// Lists traces: newest first, with an exact total, in pages by offset or by cursor. A page reads a
+// short period first and extends it only while the page is not full, so its cost depends neither on
+// the number of traces nor on its depth. ranked.ts has the other orders.
 import type { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { cursorPage } from '../../http/list_pages.ts';
+import type { TraceItem } from '../../http/trace_items.ts';
+import { ApiError } from '../../http/errors.ts';
+import { filtersOf, isFiltered, type ListFilters } from './filters.ts';
+import { type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
-import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf, type TraceItem } from './schema.ts';
-import { type ListFilters, readHours, readPage, readPosition, readTotal, type TraceRow } from './store.ts';
+import { rankTraces } from './ranked.ts';
+import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf } from './schema.ts';
+import { readHours, readPage, readPosition, readTotal, type TraceRow } from './store.ts';
 
 export interface ListDeps {
   clickhouse: ClickHouse;
@@ -23,10 +27,11 @@ export interface TraceList {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** Periods that a page reads in turn; the last read has no bound. */
-const STRETCHES_MS = [DAY_MS, 30 * DAY_MS];
-/** Rows that a read takes beyond the page, for pairs that are not yet collapsed. */
-const PAIR_ROWS_MIN = 20;
-const PAIR_ROWS_MAX = 5000;
+const STRETCHES_MS = [DAY_MS, 30 * DAY_MS, Infinity];
+/** Periods of a list with filters, whose traces are rarer. */
+const FILTERED_STRETCHES_MS = [7 * DAY_MS, 30 * DAY_MS, Infinity];
+/** Filters whose traces an index finds wherever they are: one read without a bound costs less. */
+const INDEXED = ['session_id', 'user_id', 'trace_ids'] as const;
 /** A list shorter than this is read at once if the newest period did not fill the page. */
 const FEW_TRACES = 5000;
 
@@ -39,29 +44,19 @@ export async function listTraces(
 ): Promise<TraceList> {
   const filters = filtersOf(orgId, query);
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
+  if (given !== null && (given.rank?.by ?? 'started_at') !== query.sort)
+    throw new ApiError('invalid_request', 'cursor: must be a cursor that this list has returned for the same sort');
+  const { sort } = query;
+  if (sort !== 'started_at') {
+    const { rows, total } = await rankTraces(deps, filters, { ...query, sort }, given, signal);
+    return answer(rows, total, given?.before ?? query.offset, query);
+  }
   const phrases = query.search?.phrases ?? [];
   if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
   const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row?.total ?? 0);
   const [all, rows] = await Promise.all([total, readTraces(deps, filters, given, query.limit + 1, signal, total)]);
   return answer(rows, all, given?.before ?? 0, query);
-}
-
-function filtersOf(orgId: string, query: ListQuery): ListFilters {
-  const tags = query.tags ?? [];
-  return {
-    org_id: orgId,
-    agent_id: query.agent_id,
-    outcome: query.outcome,
-    min_duration_ms: query.min_duration_ms,
-    max_duration_ms: query.max_duration_ms,
-    since_ms: query.since,
-    until_ms: query.until,
-    tags: tags.length === 0 ? undefined : tags,
-    session_id: query.session_id,
-    user_id: query.user_id,
-    words: query.search?.words,
-  };
 }
 
 /** @param rows the rows of the page, and one more if the list goes on */
@@ -71,7 +66,12 @@ function answer(rows: readonly TraceRow[], total: number, before: number, query:
     total,
     before,
     byCursor: query.cursor !== undefined,
-    cursorAfter: (last, upTo) => cursorOf({ ...placeOf(last), before: upTo }),
+    cursorAfter: (last, upTo) =>
+      cursorOf({
+        ...placeOf(last),
+        before: upTo,
+        ...(query.sort === 'started_at' ? {} : { rank: { by: query.sort, value: last.rank ?? 0 } }),
+      }),
   });
   return { data: page.data.map(itemOf), meta: page.meta };
 }
@@ -79,7 +79,8 @@ function answer(rows: readonly TraceRow[], total: number, before: number, query:
 const placeOf = (row: TraceRow): { ms: number; key: string } => ({ ms: row.started_ms, key: row.trace_key });
 const orNull = (text: string): string | null => (text === '' ? null : text);
 
-function itemOf(row: TraceRow): TraceItem {
+/** Returns a trace as lists show it. */
+export function itemOf(row: TraceRow): TraceItem {
   return {
     trace_id: row.trace_id,
     root_span_name: orNull(row.root_span_name),
@@ -142,76 +143,41 @@ export async function readTraces(
 ): Promise<TraceRow[]> {
   const found: TraceRow[] = [];
   const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
-  let place = from === null ? null : { ...from, version: '0' };
-  for (const stretch of [...STRETCHES_MS, Infinity]) {
+  let place: Place | null = from === null ? null : { started_ms: from.ms, trace_key: from.key, version: '0' };
+  const stretches = stretchesOf(filters);
+  for (const stretch of stretches) {
     const floor = Math.max(top - stretch, filters.since_ms ?? -Infinity);
     const last = floor === filters.since_ms || stretch === Infinity;
-    if (!last && stretch !== STRETCHES_MS[0] && ((await total) ?? Infinity) < FEW_TRACES) continue;
+    if (!last && stretch !== stretches[0] && ((await total) ?? Infinity) < FEW_TRACES) continue;
     const bounded = { ...filters, since_ms: Number.isFinite(floor) ? floor : undefined };
-    const read = await readStretch(deps, bounded, place, wanted - found.length, signal);
-    found.push(...read.live);
-    place = read.place;
+    const read = (after: Place | null, rows: number): Promise<TraceRow[]> =>
+      readPage(deps.clickhouse, { ...bounded, ...afterRow(after, filters.until_ms), rows }, { signal });
+    const { live, place: reached } = await readLive(read, place, wanted - found.length);
+    found.push(...live);
+    place = reached;
     if (last || found.length >= wanted) break;
   }
   return found.slice(0, wanted);
 }
 
-interface Place {
-  ms: number;
-  key: string;
-  version: string;
+function stretchesOf(filters: ListFilters): readonly number[] {
+  if (INDEXED.some((name) => filters[name] !== undefined)) return [Infinity];
+  return isFiltered(filters) ? FILTERED_STRETCHES_MS : STRETCHES_MS;
 }
 
 /**
- * Reads until there are as many traces as wanted, or the period ends. With many uncollapsed pairs,
- * each read takes more rows.
+ * Returns the parameters of a page that begins after a row. Its time also bounds the reads of
+ * spans, which have no order of traces.
  */
-async function readStretch(
-  deps: ListDeps,
-  filters: ListFilters,
-  from: Place | null,
-  wanted: number,
-  signal: AbortSignal,
-): Promise<{ live: TraceRow[]; place: Place | null }> {
-  const found: TraceRow[] = [];
-  let place = from;
-  let spare = Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
-  for (let cut = true; cut && found.length < wanted; spare = Math.min(spare * 4, PAIR_ROWS_MAX)) {
-    const rowsMax = wanted - found.length + spare;
-    const after = place === null ? {} : { from_ms: place.ms, from_key: place.key, from_version: place.version };
-    const rows = await readPage(deps.clickhouse, { ...filters, ...after, rows: rowsMax }, { signal });
-    cut = rows.length === rowsMax;
-    const { live, last } = foldPairs(rows, cut);
-    found.push(...live);
-    if (last !== null) place = { ...placeOf(last), version: last.version };
-  }
-  return { live: found, place };
-}
-
-/**
- * Adds up the signs of the rows of each state of a trace, and returns the states that remain.
- *
- * @param cut true if the rows end because of their limit: the partner of the last row may be
- * missing, so the row is left to the next read
- * @returns last: the last row that was settled
- */
-export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: TraceRow[]; last: TraceRow | null } {
-  const live: TraceRow[] = [];
-  let last: TraceRow | null = null;
-  for (let start = 0; start < rows.length;) {
-    const first = rows[start];
-    if (first === undefined) break;
-    let end = start;
-    let sum = 0;
-    for (let row = rows[end]; row?.trace_key === first.trace_key && row.version === first.version; row = rows[++end])
-      sum += row.sign;
-    if (cut && end === rows.length) break;
-    if (sum > 0) live.push(first);
-    last = first;
-    start = end;
-  }
-  return { live, last };
-}
+const afterRow = (place: Place | null, until_ms = Infinity) =>
+  place === null
+    ? {}
+    : {
+        from_ms: place.started_ms,
+        from_key: place.trace_key,
+        from_version: place.version,
+        until_ms: Math.min(place.started_ms, until_ms),
+      };
 
 /**
  * Searches for phrases in the texts of traces that have their words, newest first, in a bounded

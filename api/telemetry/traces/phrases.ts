@@ -1,7 +1,8 @@
 // Finds the traces that contain a phrase: takes traces whose texts have the words, returns those
 // that have the phrases, in order. It reads texts, so it takes a bounded number of traces.
 import type { ClickHouse } from '../../../sql/client/client.ts';
-import { type ListFilters, readPhraseMatches, type TraceRow } from './store.ts';
+import type { ListFilters } from './filters.ts';
+import { readPhraseMatches, type TraceRow } from './store.ts';
 
 /** Maximum traces whose texts one request searches. */
 export const PHRASE_TRACES_MAX = 2000;

@@ -12,7 +12,7 @@ import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { may, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { OrgSlots } from '../../http/org_slots.ts';
-import { readAttributes } from './attributes.ts';
+import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
 import type { Replayed } from './compare_schema.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import { makeCalls } from './replay_calls.ts';

@@ -1,23 +1,20 @@
 // Routes of traces: list, tree, timeline, export, comparison and replay.
 import { z } from 'zod';
 import { defineRoute, type Route, STREAMED } from '../../http/route.ts';
+import { traceItem, traceParams } from '../../http/trace_items.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
 import { type CompareDeps, compareTwoTraces } from './compare.ts';
 import { compareBody, comparison, replayBody, replayed } from './compare_schema.ts';
 import { type ExportDeps, exportTrace } from './export.ts';
+import { facet, facetsMeta, facetsQuery } from './facet_schema.ts';
+import { countFacets } from './facets.ts';
 import { type ListDeps, listTraces } from './list.ts';
+import { preview, previewsQuery } from './preview_schema.ts';
+import { previewTraces } from './previews.ts';
 import { type ReplayDeps, replayTrace } from './replay.ts';
-import {
-  exportBody,
-  exportFile,
-  listMeta,
-  listQuery,
-  timeline,
-  traceItem,
-  traceParams,
-  tree,
-  treeMeta,
-} from './schema.ts';
+import { exportBody, exportFile, listMeta, listQuery, timeline, tree, treeMeta } from './schema.ts';
+import { traceSeries } from './series.ts';
+import { series, seriesMeta, seriesQuery } from './series_schema.ts';
 import { readTimelineOf, readTree } from './tree.ts';
 
 const TAG = 'Traces';
@@ -29,6 +26,9 @@ export function traceRoutes(deps: TracesDeps): Route[] {
     compareTracesRoute(deps),
     replayTraceRoute(deps),
     listTracesRoute(deps),
+    countTracesRoute(deps),
+    getTraceSeriesRoute(deps),
+    previewTracesRoute(deps),
     getTraceTreeRoute(deps),
     getTraceTimelineRoute(deps),
     exportTraceRoute(deps),
@@ -98,6 +98,56 @@ function listTracesRoute(deps: TracesDeps): Route {
     response: z.array(traceItem),
     meta: listMeta,
     handler: ({ org_id, query, signal }) => listTraces(deps, org_id, query, signal),
+  });
+}
+
+function countTracesRoute({ clickhouse }: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces/facets',
+    operation_id: 'getTraceFacets',
+    summary: 'Count traces by field',
+    description:
+      'Returns the values of fields with the number of traces that have each, under the filters of the list. A field is counted without its own filter, so that its other values can be chosen. Numbers are counted by ranges. A quoted phrase of `search` counts as its words. Fields that are not counted within 3 seconds are returned as `partial`.',
+    tag: TAG,
+    permission: 'traces:read',
+    query: facetsQuery,
+    response: z.array(facet),
+    meta: facetsMeta,
+    handler: ({ org_id, query, signal }) => countFacets(clickhouse, org_id, query, signal),
+  });
+}
+
+function getTraceSeriesRoute(deps: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces/series',
+    operation_id: 'getTraceSeries',
+    summary: 'Count traces over time',
+    description:
+      'Returns numbers of traces, failures, costs, tokens and durations in buckets of time, under the filters of the list. Without `since` the period is the day before `until`; it is at most 400 days. Buckets begin at multiples of their width in UTC, so the first and the last one may be cut by the period. A quoted phrase of `search` counts as its words.',
+    tag: TAG,
+    permission: 'traces:read',
+    query: seriesQuery,
+    response: series,
+    meta: seriesMeta,
+    handler: ({ org_id, query, signal }) => traceSeries(deps, org_id, query, signal),
+  });
+}
+
+function previewTracesRoute({ clickhouse }: TracesDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/traces/previews',
+    operation_id: 'getTracePreviews',
+    summary: 'Preview traces',
+    description:
+      'Returns what the rows of a list show of traces beyond the list itself: the beginning of the first message of the user and of the last answer, the first error, the models and the newest verdicts. Traces that the organization does not have are left out.',
+    tag: TAG,
+    permission: 'traces:read',
+    query: previewsQuery,
+    response: z.array(preview),
+    handler: async ({ org_id, query, signal }) => ({ data: await previewTraces(clickhouse, org_id, query, signal) }),
   });
 }
 

@@ -3,67 +3,26 @@ import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { cursorMeta, cursorQuery } from '../../http/list_pages.ts';
 import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
-import { listParam } from '../../http/route.ts';
-import { timeParam } from '../../http/time_param.ts';
-import { parseSearch } from './search_text.ts';
+import { spanItem } from '../../http/trace_items.ts';
+import { filterParams } from './filter_params.ts';
 
-const SEARCH_CHARS_MAX = 1000;
-const SEARCH_WORDS_MAX = 32;
-const DURATION_MAX_MS = 1_000_000_000_000;
-
-const durationParam = z
-  .string()
-  .regex(/^\d{1,12}$/, { error: 'must be whole milliseconds' })
-  .transform(Number)
-  .pipe(z.int().max(DURATION_MAX_MS));
-const searchParam = z
-  .string()
-  .max(SEARCH_CHARS_MAX)
-  .transform((text) => (text.trim() === '' ? undefined : parseSearch(text)))
-  .refine((search) => search !== null, { error: 'holds no word to look for' })
-  .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, {
-    error: `must have at most ${SEARCH_WORDS_MAX} different words`,
-  })
-  .meta({
-    type: 'string',
-    description:
-      'Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases',
-  });
+const RANKINGS = ['duration_ms', 'cost_usd', 'tokens'] as const;
+/** Orders of the list other than by time. */
+export type Ranking = (typeof RANKINGS)[number];
 
 export const listQuery = z
   .object({
     ...cursorQuery(),
-    agent_id: z.string().min(1).optional(),
-    outcome: outcome.optional(),
-    min_duration_ms: durationParam.optional(),
-    max_duration_ms: durationParam.optional(),
-    since: timeParam.optional().describe('Traces that started at or after this time'),
-    until: timeParam.optional().describe('Traces that started at or before this time'),
-    search: searchParam.optional(),
-    tags: listParam(z.string()).optional().describe('Traces with any of these tags'),
-    session_id: z.string().min(1).optional(),
-    user_id: z.string().min(1).optional(),
+    ...filterParams,
+    sort: z
+      .enum(['started_at', ...RANKINGS])
+      .default('started_at')
+      .describe(
+        'Order of the list: the newest first, or the longest, the most expensive or the one with the most tokens. Orders other than started_at need `since`, at most 31 days before `until`',
+      ),
   })
   .strip();
 export type ListQuery = z.output<typeof listQuery>;
-
-export const traceItem = z.object({
-  trace_id: z.string(),
-  root_span_name: z.string().nullable().describe('null until the root has arrived'),
-  agent_id: z.string().nullable(),
-  outcome,
-  duration_ms: z.int(),
-  input_tokens: z.int(),
-  output_tokens: z.int(),
-  cost_usd: z.number(),
-  started_at: z.iso.datetime(),
-  ended_at: z.iso.datetime(),
-  tags: z.array(z.string()),
-  span_count: z.int(),
-  session_id: z.string().nullable(),
-  user_id: z.string().nullable(),
-});
-export type TraceItem = z.infer<typeof traceItem>;
 
 export const listMeta = cursorMeta.extend({
   truncated: z
@@ -80,44 +39,22 @@ export interface ListPosition {
   key: string;
   /** Number of traces before the page. */
   before: number;
+  /** Order of a ranked list, and the trace's number in it. */
+  rank?: { by: Ranking; value: number };
 }
 
-const positionTuple = z.tuple([z.int(), z.string().regex(/^\d{1,20}$/), z.int().min(0)]);
+const place = [z.int(), z.string().regex(/^\d{1,20}$/), z.int().min(0)] as const;
+const positionTuple = z.union([z.tuple(place), z.tuple([...place, z.enum(RANKINGS), z.number()])]);
 
-export function cursorOf({ ms, key, before }: ListPosition): string {
-  return encodeCursor([ms, key, before]);
+export function cursorOf({ ms, key, before, rank }: ListPosition): string {
+  return encodeCursor(rank === undefined ? [ms, key, before] : [ms, key, before, rank.by, rank.value]);
 }
 
 /** @throws ApiError invalid_request for a cursor that this list did not return */
 export function positionOf(cursor: string): ListPosition {
-  const [ms, key, before] = decodeCursor(cursor, positionTuple);
-  return { ms, key, before };
+  const [ms, key, before, by, value] = decodeCursor(cursor, positionTuple);
+  return { ms, key, before, ...(by === undefined || value === undefined ? {} : { rank: { by, value } }) };
 }
-
-export const traceParams = z.object({ trace_id: z.string() });
-
-export const spanItem = z.object({
-  span_id: z.string(),
-  parent_span_id: z.string().nullable().describe('null for the root'),
-  event_id: z.string(),
-  name: z.string(),
-  source_format: z.string(),
-  model: z.string().describe('Empty if no model was called'),
-  outcome,
-  duration_ms: z.int(),
-  input_tokens: z.int(),
-  output_tokens: z.int(),
-  cost_usd: z.number(),
-  prompt: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
-  response: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
-  started_at: z.iso.datetime(),
-  ended_at: z.iso.datetime(),
-  attributes: z.record(z.string(), z.unknown()).describe('Attributes as sent, and span_kind: llm, tool, event or app'),
-  tags: z.array(z.string()),
-  sampled: z.boolean().describe('false if sampling kept only a summary'),
-  children: z.array(z.string()),
-});
-export type SpanItem = z.infer<typeof spanItem>;
 
 export const tree = z.object({
   trace_id: z.string(),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
+import { filterShape } from './filters.ts';
 
 /** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
@@ -10,22 +11,7 @@ const millis = count;
 /** A UInt64 inside an array is sent as a bare number. */
 const uint64 = z.string().transform(BigInt);
 
-const filters = {
-  org_id: z.string(),
-  agent_id: z.string().optional(),
-  outcome: outcome.optional(),
-  min_duration_ms: z.int().optional(),
-  max_duration_ms: z.int().optional(),
-  since_ms: z.int().optional(),
-  until_ms: z.int().optional(),
-  tags: z.array(z.string()).optional(),
-  session_id: z.string().optional(),
-  user_id: z.string().optional(),
-  words: z.array(z.string()).optional(),
-};
-const listFilters = z.object(filters);
-/** Filters of the list; a filter that is left out matches everything. */
-export type ListFilters = z.input<typeof listFilters>;
+const listFilters = z.object(filterShape);
 
 const traceRow = z.object({
   trace_id: z.string(),
@@ -46,6 +32,8 @@ const traceRow = z.object({
   input_tokens: count,
   output_tokens: count,
   cost_usd: z.number(),
+  /** The number that a ranked list is sorted by. */
+  rank: z.number().optional(),
 });
 export type TraceRow = z.output<typeof traceRow>;
 
@@ -60,13 +48,27 @@ export const readPage = defineQuery({
   name: 'trace_page',
   file: 'traces/page.sql',
   params: z.object({
-    ...filters,
+    ...filterShape,
     from_ms: z.int().optional(),
     from_key: z.string().optional(),
     from_version: z.string().optional(),
     rows: z.int(),
   }),
   row: traceRow,
+});
+
+/** Rows of the given traces; `matched` has 1 for each of the filters that the row matches, else 0. */
+export const readChangedRows = defineQuery({
+  name: 'traces_changed',
+  file: 'traces/changed.sql',
+  params: z.object({
+    org_id: z.string(),
+    trace_keys: z.array(uint64),
+    from_ms: z.int(),
+    to_ms: z.int(),
+    filters: z.array(z.object(filterShape)),
+  }),
+  row: traceRow.extend({ matched: z.array(z.int()) }),
 });
 
 export const readHours = defineQuery({
@@ -79,8 +81,37 @@ export const readHours = defineQuery({
 export const readPosition = defineQuery({
   name: 'trace_position',
   file: 'traces/position.sql',
-  params: z.object({ ...filters, skipped_before: z.int() }),
+  params: z.object({ ...filterShape, skipped_before: z.int() }),
   row: z.object({ started_ms: millis, trace_key: z.string() }),
+});
+
+/** Exactly one of the three is set. */
+const ranking = {
+  by_duration: z.literal(true).optional(),
+  by_cost: z.literal(true).optional(),
+  by_tokens: z.literal(true).optional(),
+};
+
+export const readRanked = defineQuery({
+  name: 'trace_ranked',
+  file: 'traces/ranked.sql',
+  params: z.object({
+    ...filterShape,
+    ...ranking,
+    from_rank: z.number().optional(),
+    from_ms: z.int().optional(),
+    from_key: z.string().optional(),
+    from_version: z.string().optional(),
+    rows: z.int(),
+  }),
+  row: traceRow,
+});
+
+export const readRankedPosition = defineQuery({
+  name: 'trace_ranked_position',
+  file: 'traces/ranked_position.sql',
+  params: z.object({ ...filterShape, ...ranking, skipped_before: z.int() }),
+  row: z.object({ started_ms: millis, trace_key: z.string(), rank: z.number() }),
 });
 
 export const readPhraseMatches = defineQuery({

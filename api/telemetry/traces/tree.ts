@@ -3,9 +3,10 @@
 // are.
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
-import { readAttributes } from './attributes.ts';
+import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
+import type { SpanItem } from '../../http/trace_items.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
-import type { SpanItem, Timeline } from './schema.ts';
+import type { Timeline } from './schema.ts';
 import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
 
 const TREE_SPANS_MAX = 1000;

@@ -4,5 +4,6 @@ SELECT [/*each words with ,*/countIf(hasAllTokens(concat(prompt, '\n', response,
 FROM span_texts
 WHERE org_id = {org_id:String}
   /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
+  /*if until_ms*/AND started_at <= fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')/*end*/
   AND (/*each words with OR*/hasAllTokens(concat(prompt, '\n', response, ' ', extra_words), {words_word:String})/*end*/)
 SETTINGS use_text_index_postings_cache = 1

@@ -1,0 +1,71 @@
+// Shapes of the items that several slices return: a trace of a list, a span of a tree, and a score.
+import { z } from 'zod';
+import { outcome } from '../../schemas/formats/fields.ts';
+
+export const traceItem = z.object({
+  trace_id: z.string(),
+  root_span_name: z.string().nullable().describe('null until the root has arrived'),
+  agent_id: z.string().nullable(),
+  outcome,
+  duration_ms: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cost_usd: z.number(),
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime(),
+  tags: z.array(z.string()),
+  span_count: z.int(),
+  session_id: z.string().nullable(),
+  user_id: z.string().nullable(),
+});
+export type TraceItem = z.infer<typeof traceItem>;
+
+export const traceParams = z.object({ trace_id: z.string() });
+
+export const spanItem = z.object({
+  span_id: z.string(),
+  parent_span_id: z.string().nullable().describe('null for the root'),
+  event_id: z.string(),
+  name: z.string(),
+  source_format: z.string(),
+  model: z.string().describe('Empty if no model was called'),
+  outcome,
+  duration_ms: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cost_usd: z.number(),
+  prompt: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
+  response: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime(),
+  attributes: z.record(z.string(), z.unknown()).describe('Attributes as sent, and span_kind: llm, tool, event or app'),
+  tags: z.array(z.string()),
+  sampled: z.boolean().describe('false if sampling kept only a summary'),
+  children: z.array(z.string()),
+});
+export type SpanItem = z.infer<typeof spanItem>;
+
+const CATEGORY_CHARS_MAX = 1000;
+
+export const scoreValue = z.union([z.number(), z.boolean(), z.string().min(1).max(CATEGORY_CHARS_MAX)], {
+  error: `must be a number, true or false, or a category of 1 to ${CATEGORY_CHARS_MAX} characters`,
+});
+
+export const scoreItem = z
+  .object({
+    score_id: z.string().nullable().describe('null for scores of judges'),
+    trace_id: z.string(),
+    span_id: z.string().nullable(),
+    name: z.string().describe('Name of the score. For judges, the name of the judge'),
+    value: scoreValue.nullable().describe('null if the judge failed'),
+    data_type: z.enum(['numeric', 'boolean', 'categorical']),
+    comment: z.string().nullable().describe('For judges, the reason'),
+    source: z.enum(['user', 'judge']),
+    author: z.object({ type: z.enum(['user', 'api_key', 'judge']), id: z.string() }),
+    verdict: z.enum(['pass', 'warn', 'fail', 'error']).nullable().describe('Of judges'),
+    judge_version: z.int().nullable(),
+    eval_id: z.string().nullable().describe('Eval that created the score. null for live traffic and for users'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Score' });
+export type ScoreItem = z.infer<typeof scoreItem>;

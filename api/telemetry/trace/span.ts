@@ -1,0 +1,135 @@
+// Returns one span of a trace with everything that is stored of it: its texts up to a bound, its
+// events, links and scores, and where its texts are if they are not in the store.
+import { firstTokenMs, labelsOf } from '../../../pipeline/domain/decode/labels.ts';
+import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
+import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { TraceDeps } from './deps.ts';
+import { eventsOf, linksOf } from './otel.ts';
+import { SPAN_TEXT_CHARS_MAX, type SpanDetail } from './schema.ts';
+import { readChildIds, readSpan, readSpanTexts, type SpanRow, type TraceRange } from './store.ts';
+import { textStatesOf, type TextWhereabouts } from './text_state.ts';
+
+/** Maximum children that a span is returned with. */
+const CHILDREN_MAX = 1000;
+
+interface Texts {
+  prompt: string;
+  response: string;
+  prompt_chars: number;
+  response_chars: number;
+}
+const NO_TEXTS: Texts = { prompt: '', response: '', prompt_chars: 0, response_chars: 0 };
+
+/** Serves GET /v1/traces/{trace_id}/spans/{span_id}. */
+export async function readSpanDetail(
+  deps: TraceDeps,
+  orgId: string,
+  asked: { trace_id: string; span_id: string },
+  signal: AbortSignal,
+): Promise<{ data: SpanDetail }> {
+  const { clickhouse } = deps;
+  const range = await deps.locate(orgId, asked.trace_id, signal);
+  const [row, children, scores] = await Promise.all([
+    findSpan(deps, range, asked.span_id, signal),
+    readChildIds(clickhouse, { ...range, span_id: asked.span_id, rows: CHILDREN_MAX }, { signal }),
+    deps.scoresOf(orgId, asked.trace_id, signal),
+  ]);
+  const [texts = null] = await readSpanTexts(
+    clickhouse,
+    { ...placeOf(range, row), chars: SPAN_TEXT_CHARS_MAX },
+    { signal },
+  );
+  const facts = {
+    started_at: row.started_at,
+    sampled: row.sampled,
+    here: texts !== null,
+    flags: row.flags,
+    assumed: row.kind === 'llm' || row.attributes.includes('"$ref"'),
+  };
+  const [whereabouts = { state: 'none' as const, left_on: null }] = await textStatesOf(
+    clickhouse,
+    orgId,
+    [facts],
+    signal,
+  );
+  return {
+    data: detailOf(row, texts ?? NO_TEXTS, whereabouts, {
+      children: children.map(({ span_id }) => span_id),
+      scores: scores.filter(({ span_id }) => span_id === null || span_id === asked.span_id),
+    }),
+  };
+}
+
+/** @throws ApiError span_not_found */
+export async function findSpan(
+  { clickhouse }: Pick<TraceDeps, 'clickhouse'>,
+  range: TraceRange,
+  span_id: string,
+  signal: AbortSignal,
+): Promise<SpanRow> {
+  const [row] = await readSpan(clickhouse, { ...range, span_id }, { signal });
+  if (row === undefined) throw new ApiError('span_not_found', 'The trace has no span with this id.');
+  return row;
+}
+
+/** Returns where the texts of a span are, for the queries that read them. */
+export function placeOf({ org_id, trace_id }: TraceRange, { started_ms, log_seq, log_index, log_sub }: SpanRow) {
+  return { org_id, trace_id, started_ms, log_seq, log_index, log_sub };
+}
+
+function detailOf(
+  row: SpanRow,
+  texts: Texts,
+  { state, left_on }: TextWhereabouts,
+  besides: Pick<SpanDetail, 'children' | 'scores'>,
+): SpanDetail {
+  const stored = readAttributes(row.attributes, row.kind);
+  const isCut = {
+    prompt: texts.prompt_chars > SPAN_TEXT_CHARS_MAX,
+    response: texts.response_chars > SPAN_TEXT_CHARS_MAX,
+  };
+  const attributes = unfoldTexts(
+    stored,
+    isCut.prompt ? undefined : texts.prompt,
+    isCut.response ? undefined : texts.response,
+  );
+  // Rows that landed before these were columns have them in their attributes.
+  const labels =
+    row.flags === 0 ? { ...labelsOf(stored, undefined), first_token_ms: firstTokenMs(stored, row.started_ms) } : row;
+  const isCall = row.kind === 'llm';
+  return {
+    span_id: row.span_id,
+    parent_span_id: row.parent_span_id === '' ? null : row.parent_span_id,
+    event_id: `evt_${row.event_hex}`,
+    name: row.name,
+    kind: row.kind,
+    source_format: row.source_format,
+    model: row.model,
+    agent_id: row.agent_id === '' ? null : row.agent_id,
+    outcome: row.outcome,
+    duration_ms: row.ended_ms - row.started_ms,
+    first_token_ms: labels.first_token_ms === 0 ? null : labels.first_token_ms,
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cached_input_tokens: row.cached_input_tokens,
+    cost_usd: row.cost_usd,
+    price_source: row.price_source,
+    ...(isCall || texts.prompt !== '' ? { prompt: texts.prompt } : {}),
+    ...(isCall || texts.response !== '' ? { response: texts.response } : {}),
+    prompt_name: labels.prompt_name === '' ? null : labels.prompt_name,
+    prompt_version: labels.prompt_version === '' ? null : labels.prompt_version,
+    text_state: state,
+    texts_left_on: left_on,
+    chars: { prompt: texts.prompt_chars, response: texts.response_chars },
+    truncated: isCut,
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    attributes,
+    tags: row.tags,
+    sampled: row.sampled,
+    events: row.source_format === 'otlp' ? eventsOf(stored) : [],
+    links: row.source_format === 'otlp' ? linksOf(stored) : [],
+    ...besides,
+  };
+}

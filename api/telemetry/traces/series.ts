@@ -1,0 +1,149 @@
+// Traces over time: takes the filters of the list, returns numbers of each bucket of time, split by
+// the values of a field if asked. The number of buckets and of series is bounded, so the answer is
+// too, whatever the period.
+import type { z } from 'zod';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { ApiError } from '../../http/errors.ts';
+import { filtersOf, isFiltered } from './filters.ts';
+import type { Series, seriesMeta, SeriesQuery } from './series_schema.ts';
+import { type Point, readCallSeries, readFirstTokens, readSeries, readTop, readTopModels } from './series_store.ts';
+
+export interface SeriesDeps {
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+const DAY_MS = 86_400_000;
+const DEFAULT_MS = DAY_MS;
+const DAYS_MAX = 400;
+/** Widths of buckets, milliseconds. */
+const STEPS_MS = [1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000].map(
+  (seconds) => seconds * 1000,
+);
+
+/** Serves GET /v1/traces/series. */
+export async function traceSeries(
+  { clickhouse, now }: SeriesDeps,
+  orgId: string,
+  query: SeriesQuery,
+  signal: AbortSignal,
+): Promise<{ data: Series; meta: z.infer<typeof seriesMeta> }> {
+  const { since, until } = periodOf(query, now());
+  const step = stepOf(since, until, query.buckets);
+  const { group_by } = query;
+  const filters = filtersOf(orgId, query);
+  const grouped = {
+    ...filters,
+    since_ms: since,
+    until_ms: until,
+    ...(isFiltered(filters) ? { filtered: true as const } : {}),
+    [`by_${group_by ?? 'none'}`]: true,
+  };
+  const isModel = group_by === 'model';
+  const top = async (): Promise<string[]> => {
+    if (group_by === undefined) return [''];
+    const read = isModel ? readTopModels : readTop;
+    return (await read(clickhouse, { ...grouped, rows: query.top }, { signal })).map(({ value }) => value);
+  };
+  const bucketed = { ...grouped, step_ms: step };
+  const [[groups, points], firstTokens] = await Promise.all([
+    top().then(async (values) => {
+      const read = isModel ? readCallSeries : readSeries;
+      return [values, await read(clickhouse, { ...bucketed, top: values }, { signal })] as const;
+    }),
+    readFirstTokens(clickhouse, { ...bucketed, top: [] }, { signal }),
+  ]);
+  const buckets = bucketsBetween(since, until, step);
+  return {
+    data: {
+      buckets: buckets.map((bucket) => new Date(bucket * step).toISOString()),
+      series: seriesOf(buckets, groups, points),
+      time_to_first_token: {
+        p50_ms: quantileOf(buckets, firstTokens, 0),
+        p95_ms: quantileOf(buckets, firstTokens, 1),
+      },
+    },
+    meta: {
+      since: new Date(since).toISOString(),
+      until: new Date(until).toISOString(),
+      bucket_seconds: step / 1000,
+      approximate: [
+        'p50_duration_ms',
+        'p95_duration_ms',
+        'p99_duration_ms',
+        'time_to_first_token',
+        ...(isModel ? ['traces', 'errors', 'timeouts'] : []),
+      ],
+    },
+  };
+}
+
+/** @throws ApiError invalid_request for a period that is too long or ends before it begins */
+function periodOf(query: SeriesQuery, now: number): { since: number; until: number } {
+  const until = query.until ?? Math.max(now, query.since ?? now);
+  const since = query.since ?? until - DEFAULT_MS;
+  if (since > until) throw new ApiError('invalid_request', 'since: must not be after until');
+  if (until - since > DAYS_MAX * DAY_MS)
+    throw new ApiError('invalid_request', `since: must be at most ${DAYS_MAX} days before until`);
+  return { since, until };
+}
+
+function bucketsBetween(since: number, until: number, step: number): number[] {
+  const first = Math.floor(since / step);
+  return Array.from({ length: Math.floor(until / step) - first + 1 }, (_, i) => first + i);
+}
+
+/** Returns the smallest width that divides the period into at most `buckets`. */
+function stepOf(since: number, until: number, buckets: number): number {
+  const fits = (step: number): boolean => Math.floor(until / step) - Math.floor(since / step) < buckets;
+  const longest = STEPS_MS.at(-1) ?? DAY_MS;
+  return STEPS_MS.find(fits) ?? Math.ceil((until - since) / (buckets - 1) / longest) * longest;
+}
+
+function seriesOf(buckets: readonly number[], groups: readonly string[], points: readonly Point[]): Series['series'] {
+  const places = new Map(buckets.map((bucket, place) => [bucket, place]));
+  const empty = (group: string | null, other: boolean): Series['series'][number] => {
+    const zeros = (): number[] => buckets.map(() => 0);
+    const nulls = (): null[] => buckets.map(() => null);
+    return {
+      group,
+      other,
+      traces: zeros(),
+      errors: zeros(),
+      timeouts: zeros(),
+      cost_usd: zeros(),
+      input_tokens: zeros(),
+      output_tokens: zeros(),
+      p50_duration_ms: nulls(),
+      p95_duration_ms: nulls(),
+      p99_duration_ms: nulls(),
+    };
+  };
+  const top = new Map(groups.map((value) => [value, empty(value === '' ? null : value, false)]));
+  const others = empty(null, true);
+  for (const point of points) {
+    const place = places.get(point.bucket);
+    const own = point.other ? others : top.get(point.grp);
+    if (place === undefined || own === undefined) continue;
+    own.traces[place] = point.traces;
+    own.errors[place] = point.errors;
+    own.timeouts[place] = point.timeouts;
+    own.cost_usd[place] = point.cost_usd;
+    own.input_tokens[place] = point.input_tokens;
+    own.output_tokens[place] = point.output_tokens;
+    own.p50_duration_ms[place] = point.quantiles[0] ?? null;
+    own.p95_duration_ms[place] = point.quantiles[1] ?? null;
+    own.p99_duration_ms[place] = point.quantiles[2] ?? null;
+  }
+  return [...top.values(), ...(points.some(({ other }) => other) ? [others] : [])];
+}
+
+function quantileOf(
+  buckets: readonly number[],
+  points: readonly { bucket: number; quantiles: readonly (number | null)[] }[],
+  which: number,
+): (number | null)[] {
+  const byBucket = new Map(points.map(({ bucket, quantiles }) => [bucket, quantiles[which] ?? null]));
+  return buckets.map((bucket) => byBucket.get(bucket) ?? null);
+}

@@ -1,0 +1,193 @@
+// Makes a statement of an analytics query. In: a checked query and the source that can answer it.
+// Out: SQL made of the catalog's expressions, and parameters. Everything that a caller wrote is a
+// parameter: it never enters the text.
+import { attributeConditions, type AttributeFilter, type FilterOp, type FilterValue } from '../attribute_path.ts';
+import { parseTemplate, readTemplate, renderTemplate } from '../client/template.ts';
+import { type Aggregate, type Agg, type Dimension, type Source, SOURCES, type View } from './catalog.ts';
+import type { Granularity } from './time_zone.ts';
+
+/** Group of everything that is not among the largest groups. */
+export const OTHER = 'other';
+const attributes = parseTemplate('/*include attributes/conditions.sql*/', readTemplate);
+
+export interface MeasureAsked {
+  measure: string;
+  agg: Agg;
+}
+
+/** Filter on a dimension or a number of the view. */
+export interface ColumnFilter {
+  field: string;
+  op: FilterOp;
+  values: readonly FilterValue[];
+}
+
+/** A checked query: every name is in the catalog. Times are milliseconds, `until` is exclusive. */
+export interface AnalyticsQuery {
+  org_id: string;
+  view: View;
+  measures: readonly MeasureAsked[];
+  group_by: readonly string[];
+  filters: readonly ColumnFilter[];
+  attributes: readonly AttributeFilter[];
+  granularity: Granularity | null;
+  timezone: string;
+  since: number;
+  until: number;
+}
+
+export interface PlannedStatement {
+  sql: string;
+  params: Record<string, unknown>;
+}
+
+/** Group of a query: the value of each dimension in the order of group_by. */
+export type Group = readonly string[];
+
+export function aggregateOf({ view }: Pick<AnalyticsQuery, 'view'>, { measure, agg }: MeasureAsked): Aggregate {
+  const found = SOURCES[view].measures[measure]?.aggs[agg];
+  if (found === undefined) throw new Error(`${view} has no ${agg} of ${measure}`);
+  return found;
+}
+
+function dimensionOf({ view }: Pick<AnalyticsQuery, 'view'>, name: string): Dimension {
+  const found = SOURCES[view].dimensions[name];
+  if (found === undefined) throw new Error(`${view} has no dimension ${name}`);
+  return found;
+}
+
+/** Returns the parts of a query that the projection p_hour cannot answer; empty when it can. */
+export function beyondRollup(query: AnalyticsQuery): string[] {
+  if (query.view !== 'spans') return [];
+  const { numbers } = SOURCES.spans;
+  return [
+    ...query.measures
+      .filter((one) => !aggregateOf(query, one).rollup)
+      .map(({ measure, agg }) => `${agg} of ${measure}`),
+    ...query.group_by.filter((name) => !dimensionOf(query, name).rollup),
+    ...query.filters
+      .map(({ field }) => field)
+      .filter((name) => Object.hasOwn(numbers, name) || !dimensionOf(query, name).rollup),
+    ...(query.attributes.length > 0 ? ['filters on attributes'] : []),
+    ...(query.granularity === 'minute' ? ['the granularity minute'] : []),
+  ];
+}
+
+/** Returns the statement that finds the largest groups by the first measure. Rows: {d0, d1}. */
+export function planGroups(query: AnalyticsQuery, rollup: boolean, limit: number): PlannedStatement {
+  const { where, params } = conditions(query, rollup);
+  const dimensions = query.group_by.map((name, index) => `${dimensionOf(query, name).sql} AS d${index}`);
+  const keys = query.group_by.map((_, index) => `d${index}`);
+  const [first] = query.measures;
+  const rank = first === undefined || first.agg === 'histogram' ? 'count()' : aggregateOf(query, first).sql;
+  const others = keys.map((key) => `${key} = {other:String}`).join(' AND ');
+  return {
+    sql: `SELECT ${dimensions.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where} GROUP BY ${keys.join(', ')} HAVING NOT (${others}) ORDER BY ${rank} DESC, ${keys.join(', ')} LIMIT {limit:UInt32}`,
+    params: { ...params, other: OTHER, limit },
+  };
+}
+
+/**
+ * Returns the statement for rows {t, d0, d1, m0, …} and totals. Without groups and granularity it is
+ * one row.
+ * @param top the groups that are shown; all others are in the group OTHER
+ */
+export function planRows(query: AnalyticsQuery, rollup: boolean, top: readonly Group[]): PlannedStatement {
+  const { where, params } = conditions(query, rollup);
+  const bucket = query.granularity === null ? null : bucketOf(query.granularity, timeOf(query, rollup));
+  const groups = query.group_by.map((name) => dimensionOf(query, name).sql);
+  const shown = `has({top:Array(Array(String))}, [${groups.map((sql) => `toString(${sql})`).join(', ')}])`;
+  const selected = [
+    ...(bucket === null ? [] : [`${bucket} AS t`]),
+    ...groups.map((sql, index) => `if(${shown}, toString(${sql}), {other:String}) AS d${index}`),
+    ...query.measures.map((one, index) => `${aggregateOf(query, one).sql} AS m${index}`),
+  ];
+  const keys = [...(bucket === null ? [] : ['t']), ...groups.map((_, index) => `d${index}`)];
+  const grouped = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} WITH TOTALS ORDER BY ${keys.join(', ')}`;
+  return {
+    sql: `SELECT ${selected.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where}${grouped}`,
+    params: { ...params, timezone: query.timezone, ...(groups.length === 0 ? {} : { top, other: OTHER }) },
+  };
+}
+
+/** Returns the statement for totals alone, where rows count in several groups. One row {m0, …}. */
+export function planTotals(query: AnalyticsQuery, rollup: boolean): PlannedStatement {
+  return planRows({ ...query, granularity: null, group_by: [] }, rollup, []);
+}
+
+/** Returns true when rows of the view may count in several groups, so that sums of groups exceed the total. */
+export const countsTwice = (query: AnalyticsQuery): boolean =>
+  query.group_by.some((name) => dimensionOf(query, name).list === true);
+
+const timeOf = ({ view }: AnalyticsQuery, rollup: boolean): string =>
+  rollup ? `toStartOfHour(${SOURCES[view].time})` : SOURCES[view].time;
+
+const BUCKETS: Readonly<Record<Granularity, (time: string) => string>> = {
+  minute: (time) => `toString(toUnixTimestamp(toStartOfMinute(${time})))`,
+  hour: (time) => `toString(toUnixTimestamp(toStartOfHour(${time}, {timezone:String})))`,
+  day: (time) => `toString(toDate(${time}, {timezone:String}))`,
+  week: (time) => `toString(toMonday(${time}, {timezone:String}))`,
+  month: (time) => `toString(toStartOfMonth(${time}, {timezone:String}))`,
+};
+const DATE_BUCKETS: Readonly<Partial<Record<Granularity, string>>> = {
+  day: 'toString(day)',
+  week: 'toString(toMonday(day))',
+  month: 'toString(toStartOfMonth(day))',
+};
+
+function bucketOf(granularity: Granularity, time: string): string {
+  return (time === 'day' ? DATE_BUCKETS[granularity] : undefined) ?? BUCKETS[granularity](time);
+}
+
+function conditions(query: AnalyticsQuery, rollup: boolean): { where: string; params: Record<string, unknown> } {
+  const source = SOURCES[query.view];
+  const time = timeOf(query, rollup);
+  const found: string[] = ['org_id = {org_id:String}'];
+  const params: Record<string, unknown> = { org_id: query.org_id, since_ms: query.since, until_ms: query.until };
+  if (time === 'day')
+    found.push(
+      "day >= toDate(fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')) AND day < toDate(fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC'))",
+    );
+  else
+    found.push(
+      `${time} >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')`,
+      `${time} < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')`,
+    );
+  if (source.where !== '') found.push(source.where);
+  for (const [index, filter] of query.filters.entries())
+    found.push(conditionOf(query.view, source, filter, `f${index}`, params));
+  if (query.attributes.length > 0) {
+    const rendered = renderTemplate(attributes, { attributes: attributeConditions(query.attributes) });
+    found.push(rendered.sql);
+    Object.assign(params, rendered.params);
+  }
+  return { where: found.join(' AND '), params };
+}
+
+const COMPARISONS: Readonly<Partial<Record<FilterOp, string>>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
+function conditionOf(
+  view: View,
+  source: Source,
+  { field, op, values }: ColumnFilter,
+  name: string,
+  params: Record<string, unknown>,
+): string {
+  const number = source.numbers[field];
+  if (op === 'exists') {
+    const present = number === undefined ? presentOf(dimensionOf({ view }, field)) : `${number} != 0`;
+    return values[0] === false ? `NOT (${present})` : present;
+  }
+  params[name] = op === 'in' || op === 'not_in' || op === 'eq' || op === 'ne' ? values : values[0];
+  const comparison = COMPARISONS[op];
+  if (comparison !== undefined) return `${number ?? ''} ${comparison} {${name}:Float64}`;
+  const among =
+    number === undefined
+      ? amongOf(dimensionOf({ view }, field), `{${name}:Array(String)}`)
+      : `has({${name}:Array(Float64)}, ${number})`;
+  return op === 'ne' || op === 'not_in' ? `NOT (${among})` : among;
+}
+
+const presentOf = ({ sql, list }: Dimension): string => (list === true ? 'notEmpty(tags)' : `${sql} != ''`);
+const amongOf = ({ sql, list }: Dimension, values: string): string =>
+  list === true ? `hasAny(tags, ${values})` : `${sql} IN ${values}`;

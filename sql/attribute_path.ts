@@ -1,0 +1,100 @@
+// Filters on fields of a span's attributes, which are stored as JSON text: `attributes.region`,
+// `attributes.resource.service.name`. In: the field, an operator and a value, as a caller of the API
+// wrote them. Out: the records that sql/queries/attributes/conditions.sql takes as `attributes`.
+// Pure. Names and values stay parameters; they never enter the text of a statement.
+
+/** Operators of filters, the same for attributes and for columns. */
+export const FILTER_OPS = ['eq', 'ne', 'in', 'not_in', 'gt', 'gte', 'lt', 'lte', 'exists'] as const;
+export type FilterOp = (typeof FILTER_OPS)[number];
+export type FilterValue = string | number | boolean;
+
+export const ATTRIBUTE_PREFIX = 'attributes.';
+const PATH_LENGTH_MAX = 256;
+const PATH_KEYS_MAX = 8;
+/** Keys that JSON text contains as they are, whoever wrote it. Others may be escaped. */
+const PLAIN_KEY = /^[\w .:-]+$/;
+
+/** Keys of one field, in every way in which its path may be nested. */
+export type AttributePath = readonly (readonly string[])[];
+
+export interface AttributeFilter {
+  path: AttributePath;
+  op: FilterOp;
+  /**
+   * Values that `in` and `not_in` compare with; other operators take one. `exists` takes true or
+   * false.
+   */
+  values: readonly FilterValue[];
+}
+
+/** Element of the list `attributes` of conditions.sql. */
+export interface AttributeCondition extends Record<string, unknown> {
+  negated: boolean;
+  needles: string[];
+  keys: string[][];
+  op: 'exists' | 'in' | 'number' | 'text';
+  texts: string[];
+  numbers: number[];
+  signs: number[];
+  number: number;
+  text: string;
+}
+
+/**
+ * Parses `attributes.<path>`. A dot separates keys or is part of a key: `a.b.c` names the field
+ * "a.b.c", the field "b.c" of "a", and the field "c" of "b" of "a".
+ * @returns the path, or the reason why the field is none, without the field's name
+ */
+export function parseAttributePath(field: string): { ok: true; path: AttributePath } | { ok: false; message: string } {
+  const names = field.slice(ATTRIBUTE_PREFIX.length).split('.');
+  if (!field.startsWith(ATTRIBUTE_PREFIX) || names.includes(''))
+    return { ok: false, message: 'must be attributes. and a path, such as attributes.region' };
+  if (field.length > PATH_LENGTH_MAX || names.length > PATH_KEYS_MAX)
+    return { ok: false, message: `must have at most ${PATH_KEYS_MAX} keys and ${PATH_LENGTH_MAX} characters` };
+  return { ok: true, path: names.map((_, nested) => [...names.slice(0, nested), names.slice(nested).join('.')]) };
+}
+
+/** Values that the comparison of two values may have: less (-1), equal (0), greater (1). */
+const SIGNS: Partial<Record<FilterOp, number[]>> = { gt: [1], gte: [0, 1], lt: [-1], lte: [-1, 0] };
+
+/**
+ * Returns the conditions of filters. Numbers are compared as numbers, also with digits in a text;
+ * every other value as text. `ne` and `not_in` also hold for spans without the field.
+ */
+export function attributeConditions(filters: readonly AttributeFilter[]): AttributeCondition[] {
+  return filters.map(({ path, op, values }) => {
+    const [first] = values;
+    const base: AttributeCondition = {
+      negated: op === 'ne' || op === 'not_in' || (op === 'exists' && first === false),
+      needles: needlesOf(path),
+      keys: path.map((keys) => [...keys]),
+      op: 'exists',
+      texts: [],
+      numbers: [],
+      signs: [],
+      number: 0,
+      text: '',
+    };
+    if (op === 'exists') return base;
+    const signs = SIGNS[op];
+    if (signs === undefined)
+      return {
+        ...base,
+        op: 'in',
+        texts: values.map(String),
+        numbers: values.filter((value) => typeof value === 'number'),
+      };
+    return typeof first === 'number'
+      ? { ...base, op: 'number', signs, number: first }
+      : { ...base, op: 'text', signs, text: String(first) };
+  });
+}
+
+/**
+ * Returns texts one of which every matching JSON text contains. The empty text, which all contain,
+ * stands for keys that a writer of JSON may escape.
+ */
+function needlesOf(path: AttributePath): string[] {
+  const last = path.map((keys) => keys.at(-1) ?? '');
+  return last.every((key) => PLAIN_KEY.test(key)) ? last.map((key) => `"${key}"`) : [''];
+}

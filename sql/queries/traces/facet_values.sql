@@ -1,0 +1,12 @@
+-- Commonest values of a column of traces with the number of traces of each, after the empty value. Rows of pairs that are
+-- not merged yet cancel out. The total is over all values, also those beyond the limit.
+SELECT value, traces, sum(traces) OVER () AS total
+FROM (
+  SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) AS traces
+  FROM traces
+  WHERE /*include traces/filters.sql*/
+  GROUP BY value
+  HAVING traces > 0
+)
+ORDER BY value = '' DESC, traces DESC, value
+LIMIT {rows:UInt32}
