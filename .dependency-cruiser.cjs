@@ -9,7 +9,12 @@ module.exports = {
       severity: 'error',
       comment: 'schemas import nothing of the project; sql imports schemas and the pure rules of domain',
       from: { path: '^(sql|schemas)/' },
-      to: { path: '^(api|ops|pipeline|test)/', ...typesAside },
+      // The bits of a span's flags are one table: decode writes them, SQL and the pages read them.
+      to: {
+        path: '^(api|ops|pipeline|test)/',
+        pathNot: '^pipeline/domain/traces/span_flags\\.ts$',
+        ...typesAside,
+      },
     },
     { name: 'schemas-know-no-sql', severity: 'error', from: { path: '^schemas/' }, to: { path: '^sql/' } },
     {
@@ -91,6 +96,24 @@ module.exports = {
       from: { path: '^(api|pipeline)/' },
       to: { path: '^ops/(launch|tools)/' },
     },
+    {
+      name: 'portal-pages-stand-alone',
+      severity: 'error',
+      comment:
+        'the code of the pages runs in a browser: it imports itself, its packages, the table of pages and the flags of spans',
+      from: { path: '^api/portal/web/' },
+      to: {
+        path: '^(api|ops|pipeline|schemas|sql|test)/',
+        pathNot: '^(api/portal/web/|api/portal/pages\\.ts$|pipeline/domain/traces/span_flags\\.ts$)',
+      },
+    },
+    {
+      name: 'nothing-imports-the-pages',
+      severity: 'error',
+      comment: 'the service serves what the bundler made of them',
+      from: { pathNot: '^(api/portal/web|test/unit/portal|test/browser)/' },
+      to: { path: '^api/portal/web/' },
+    },
     { name: 'no-test-in-product', severity: 'error', from: { pathNot: '^test/' }, to: { path: '^test/' } },
   ],
   options: {
@@ -98,6 +121,6 @@ module.exports = {
     exclude: { path: '^(node_modules|data|\\.tools)' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { extensions: ['.ts', '.mjs', '.js'] },
+    enhancedResolveOptions: { extensions: ['.ts', '.tsx', '.mjs', '.js'] },
   },
 };

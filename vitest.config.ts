@@ -1,4 +1,5 @@
-// Three test suites: unit tests need no server; integration and e2e tests run against a real nats-server and one real ClickHouse engine.
+// Four test suites: unit tests need no server, integration and e2e tests run against a real nats-server and one real ClickHouse
+// engine, and browser tests drive a headless Chromium against one whole service.
 import { defineConfig } from 'vitest/config';
 
 const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000, hookTimeout: 300_000 };
@@ -14,6 +15,18 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000 } },
       { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...engines } },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: ['test/browser/support/setup.ts'],
+          // A browser beside three test files on two cores may lose a request; a test that fails twice fails.
+          retry: 1,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
       { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...engines } },
     ],
   },

@@ -16,23 +16,21 @@ const traceItem = z.object({
 });
 export type TraceItem = z.infer<typeof traceItem>;
 
-const tree = z.object({
-  spans: z.array(
-    z.object({
-      parent_span_id: z.string().nullable(),
-      input_tokens: z.number(),
-      output_tokens: z.number(),
-      cost_usd: z.number(),
-      attributes: z.record(z.string(), z.unknown()),
-    }),
-  ),
+const outline = z.object({
+  spans: z.object({
+    parent: z.array(z.int()),
+    kind: z.array(z.string()),
+    input_tokens: z.array(z.number()),
+    output_tokens: z.array(z.number()),
+    cost_usd: z.array(z.number()),
+  }),
 });
 
 const PAGE = 200;
 const POLL_MS = 250;
 /** Time without progress after which the wait ends. */
 const STALL_MAX_MS = 30_000;
-const TREES_AT_ONCE = 4;
+const OUTLINES_AT_ONCE = 4;
 /** Tolerance for sums of doubles, which depend on the order of addition. */
 const COST_TOLERANCE = 1e-9;
 
@@ -55,7 +53,7 @@ export function expectedTotals(runs: readonly RunEvents[]): Totals {
   return {
     traces: runs.length,
     failed: runs.filter((run) => run.outcome !== 'success').length,
-    spans: sum((run) => run.events.length),
+    spans: sum((run) => run.spans),
     llm_spans: sum((run) => run.llm_spans),
     tool_spans: sum((run) => run.tool_spans),
     input_tokens: sum((run) => run.input_tokens),
@@ -106,7 +104,7 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
   return items;
 }
 
-/** Returns the totals of traces, from their list items and from all of their trees. */
+/** Returns the totals of traces, from their list items and from all of their outlines. */
 export async function readTotals(
   client: ServiceClient,
   items: readonly TraceItem[],
@@ -126,29 +124,31 @@ export async function readTotals(
   const left = [...items];
   const worker = async (): Promise<void> => {
     for (let item = left.pop(); item !== undefined; item = left.pop()) {
-      const { spans } = tree.parse((await client.get(`/v1/traces/${item.trace_id}/tree`)).data);
-      const of = (kind: string): number => spans.filter((span) => span.attributes['span_kind'] === kind).length;
-      totals.spans += spans.length;
+      const { spans } = outline.parse((await client.get(`/v1/traces/${item.trace_id}/outline`)).data);
+      const of = (kind: string): number => spans.kind.filter((each) => each === kind).length;
+      totals.spans += spans.kind.length;
       totals.llm_spans += of('llm');
       totals.tool_spans += of('tool');
       for (const field of ['input_tokens', 'output_tokens'] as const) {
-        const sum = spans.reduce((total, span) => total + span[field], 0);
+        const sum = sumOf(spans[field]);
         totals[field] += sum;
         if (sum !== item[field])
           differences.push(`${item.trace_id}: the list has ${item[field]} ${field}, its spans ${sum}`);
       }
-      const spanCost = spans.reduce((total, span) => total + span.cost_usd, 0);
+      const spanCost = sumOf(spans.cost_usd);
       cost += item.cost_usd;
       if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
         differences.push(`${item.trace_id}: the list has cost_usd ${item.cost_usd}, its spans ${spanCost}`);
-      const roots = spans.filter((span) => span.parent_span_id === null).length;
+      const roots = spans.parent.filter((parent) => parent === -1).length;
       if (roots !== 1) differences.push(`${item.trace_id}: ${roots} roots`);
       progress.set(items.length - left.length);
     }
   };
-  await Promise.all(Array.from({ length: TREES_AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: OUTLINES_AT_ONCE }, worker));
   return { totals, cost_usd: cost, differences };
 }
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /** Returns one line for each total that differs from what was sent. */
 export function compareTotals(sent: Totals, seen: Totals): string[] {

@@ -21,21 +21,29 @@ import { runEvents, type RunEvents } from './events.ts';
 import { outline, outlineSpan } from './outline.ts';
 import { planRun } from './plan.ts';
 import { startProgress } from './progress.ts';
+import { helpDesk, scenarios } from './scenarios.ts';
+import { durationOf, scenarioEvents } from './scenario.ts';
 import { parseRuns, RunsFileError, type Run } from './runs.ts';
 import { ServiceClient, ServiceError, type ServiceAddress } from './service_client.ts';
 import { localKey, localUrl, SettingsError } from './settings.ts';
 
 const USAGE = `usage: npm run demo [-- --file runs.json] [--url http://127.0.0.1:8080] [--org org_local] [--key sk_svc_…] [--limit N] [--at ISO-time]
-  --file   agent runs: a list of {task_id, trial, reward, info, traj[]} with OpenAI-style messages; a small sample without it
+  --file   agent runs: a list of {task_id, trial, reward, info, traj[]} with OpenAI-style messages; a small sample and some scenarios without it
   --limit  send the first N runs only
   --at     when the last run ended; the start of this hour (UTC) without it. The same runs with the same --at add nothing.`;
 
+const SAMPLE = new URL('sample_runs.json', import.meta.url);
 const HOUR_MS = 3_600_000;
+/** Short answers of the help desk: one every 24 minutes of two days. */
+const HELP_RUNS = 120;
+const HELP_EVERY_MS = 24 * 60_000;
 /** Runs sent concurrently; the events of one run are sent in sequence. */
 const RUNS_AT_ONCE = 8;
 /** Pause between two runs, milliseconds of their own time. */
 const GAP_MS = 20_000;
 const OUTLINE_LINES = 24;
+/** Spans of the largest run that is printed as a tree. */
+const READABLE_SPANS_MAX = 200;
 const LOOKS_MAX = 3;
 const LOOK_AGAIN_MS = 1000;
 
@@ -74,7 +82,7 @@ function readOptions(args: string[]): Options | null {
   ).replace(/(?<!\/)\/+$/, '');
   return {
     address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key },
-    file: values.file ?? new URL('sample_runs.json', import.meta.url),
+    file: values.file ?? SAMPLE,
     limit,
     at,
   };
@@ -84,7 +92,7 @@ function readOptions(args: string[]): Options | null {
  * Places the runs in time one after the other, with the first run of the file as the newest, so
  * that a run's times do not depend on how many are sent. Returns them oldest first.
  */
-function layOut(runs: readonly Run[], at: number, loadTag: string): RunEvents[] {
+function layOut(runs: readonly Run[], at: number, loadTag: string, withScenarios: boolean): RunEvents[] {
   const laid: RunEvents[] = [];
   const progress = startProgress('Preparing', runs.length);
   let end = at;
@@ -96,19 +104,25 @@ function layOut(runs: readonly Run[], at: number, loadTag: string): RunEvents[] 
     progress.set(laid.length);
   }
   progress.end();
+  if (!withScenarios) return laid.reverse();
+  for (const scenario of scenarios()) {
+    laid.push(scenarioEvents(scenario, end, loadTag));
+    end -= durationOf(scenario.root) + GAP_MS;
+  }
+  for (let index = 0; index < HELP_RUNS; index += 1)
+    laid.push(scenarioEvents(helpDesk(index), at - (index + 1) * HELP_EVERY_MS, loadTag));
   return laid.reverse();
 }
 
 async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<void> {
-  const total = runs.reduce((sum, run) => sum + run.events.length, 0);
-  const progress = startProgress('Sending  ', total);
+  const progress = startProgress('Sending  ', spansOf(runs));
   const left = [...runs].reverse();
   let sent = 0;
   const worker = async (): Promise<void> => {
     for (let run = left.pop(); run !== undefined; run = left.pop()) {
       for (const event of run.events) {
         await client.ingest(event.format, event.body);
-        sent += 1;
+        sent += Array.isArray(event.body['events']) ? event.body['events'].length : 1;
         progress.set(sent, client.retries === 0 ? '' : `(${client.retries} sent again)`);
       }
     }
@@ -120,10 +134,13 @@ async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<
   }
 }
 
+const spansOf = (runs: readonly RunEvents[]): number => runs.reduce((sum, run) => sum + run.spans, 0);
+
 /** Returns the failed run with the most turns, which people would open first. */
 function interesting(runs: readonly RunEvents[]): RunEvents | undefined {
-  const failed = runs.filter((run) => run.outcome !== 'success');
-  return (failed.length > 0 ? failed : [...runs]).sort((a, b) => b.llm_spans - a.llm_spans)[0];
+  const readable = runs.filter((run) => run.spans <= READABLE_SPANS_MAX);
+  const failed = readable.filter((run) => run.outcome !== 'success');
+  return (failed.length > 0 ? failed : readable).sort((a, b) => b.llm_spans - a.llm_spans)[0];
 }
 
 /** Returns words to search for: the longest words of what the user of a run asked. */
@@ -146,6 +163,8 @@ function whatToLookAt(
   const curl = (path: string): string =>
     `  curl -s -H 'Authorization: Bearer ${key}' -H 'X-Org-Id: ${org}' '${url}${path}'`;
   return [
+    'One of them in the portal (log in with the link that npm start or npm run login prints):',
+    `  ${url}/o/${org}/traces/${run.trace_id}`,
     'The runs, and those that failed:',
     curl(`/v1/traces?tags=${loadTag}&limit=20`),
     curl(`/v1/traces?tags=${loadTag}&outcome=error`),
@@ -224,16 +243,14 @@ async function main(): Promise<number> {
   // Runs of the same file at the same time share a tag, which selects exactly them in the list.
   const loadTag = `demo-${createHash('sha256').update(text).update(String(options.at)).digest('hex').slice(0, 8)}`;
   const before = await countTagged(client, loadTag);
-  const laid = layOut(runs, options.at, loadTag);
+  const laid = layOut(runs, options.at, loadTag, options.file === SAMPLE && options.limit === Infinity);
   console.log(
     `${thousands(laid.length)} agent runs that ended at ${new Date(options.at).toISOString()} to ${options.address.url}, org ${options.address.org}.`,
   );
   const began = performance.now();
   await send(client, laid);
   const seconds = (performance.now() - began) / 1000;
-  console.log(
-    `${thousands(laid.reduce((sum, run) => sum + run.events.length, 0))} events sent in ${seconds.toFixed(1)} s.`,
-  );
+  console.log(`${thousands(spansOf(laid))} events sent in ${seconds.toFixed(1)} s.`);
   const good = await verify(client, laid, loadTag);
   if (before > 0)
     console.log(

@@ -19,7 +19,9 @@ export interface RunEvents {
   outcome: Outcome;
   /** Request of the user at the start of the run. */
   asked: string;
+  /** Requests in the order of sending; a body may be a batch. */
   events: DemoEvent[];
+  spans: number;
   llm_spans: number;
   tool_spans: number;
   input_tokens: number;
@@ -30,7 +32,7 @@ type Outcome = 'success' | 'error' | 'timeout';
 
 export const DEFAULT_MODEL = 'gpt-4o';
 const DEFAULT_DEPARTMENT = 'customer-service';
-const REALM = 'demo';
+export const DEMO_REALM = 'demo';
 /** Tag of every event of every demonstration. */
 export const DEMO_TAG = 'demo';
 
@@ -80,7 +82,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
       session_id: `session_${run.task_id}_${run.trial}`,
       user_id: info.user_id ?? info.task?.user_id ?? 'user_unknown',
       department: info.department ?? DEFAULT_DEPARTMENT,
-      realm: REALM,
+      realm: DEMO_REALM,
     },
     tags: [DEMO_TAG, ...(info.tags ?? [])],
   };
@@ -96,6 +98,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
     asked: askedOf(run),
     // The root comes last, because an instrumented agent sends a span when it ends.
     events: [...steps, rootEvent(frame, plan, name, loadTag)],
+    spans: steps.length + 1,
     llm_spans: turns.length,
     tool_spans: plan.steps.length - turns.length,
     input_tokens: turns.reduce((sum, turn) => sum + turn.prompt_tokens, 0),

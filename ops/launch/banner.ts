@@ -2,6 +2,8 @@
 // and commands to try. The caller prints it to the terminal only, never to a log file.
 export interface BannerFacts {
   baseUrl: string;
+  /** Address of the portal: a login link where there are such; null where no portal is served. */
+  portal: string | null;
   orgId: string;
   /** API key; null when a setting of a production service gave it, as it must not be shown. */
   apiKey: string | null;
@@ -33,6 +35,7 @@ export function banner(facts: BannerFacts): string {
     '',
     `Millrace is ready (${seconds.toFixed(1)} s).`,
     '',
+    ...(facts.portal === null ? [] : [row('portal', facts.portal)]),
     row('address', `${baseUrl}   (documentation at ${baseUrl}/docs)`),
     row('org', orgId),
     row('API key', shownKey(facts)),

@@ -1,10 +1,10 @@
 // Watches the source folders of the service for `npm run dev`. It reports changes of TypeScript,
-// SQL and Avro files, and combines changes in quick succession into one; it does not watch test/.
+// CSS, SQL and Avro files, and combines changes in quick succession into one; it does not watch test/.
 import { type FSWatcher, watch } from 'node:fs';
 import path from 'node:path';
 
 const FOLDERS = ['api', 'ops', 'pipeline', 'schemas', 'sql'] as const;
-const SOURCE_FILE = /\.(ts|sql|avsc)$/;
+const SOURCE_FILE = /\.(ts|tsx|css|sql|avsc)$/;
 /**
  * An editor or a checkout writes many files in a row. They count as one change, which ends when
  * nothing was written for this long.

@@ -7,13 +7,15 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { banner } from './banner.ts';
-import { parseEnv } from '../platform/env.ts';
+import { makeLoginLink } from './login_link.ts';
+import { desktopOpener, openBrowser, type Surroundings } from './open_browser.ts';
+import { type Env, hasLocalLogin, isLoopback, parseEnv } from '../platform/env.ts';
 import { redactText } from '../platform/logger.ts';
 import { leave } from '../platform/leave.ts';
 import { type DataLock, lockDataDir } from './process/lock.ts';
 import { loadSecrets, markShown, secretsFile } from './secrets.ts';
 import { watchSource } from './source_watch.ts';
-import { Supervisor } from './supervisor.ts';
+import { type Addresses, Supervisor } from './supervisor.ts';
 
 /** A signal within this time of the first counts as the same one. */
 const SAME_SIGNAL_MS = 500;
@@ -97,9 +99,11 @@ async function main(): Promise<number> {
   try {
     const addresses = await supervisor.start();
     if (addresses !== null) {
+      const portal = await portalLink(env, addresses);
       process.stdout.write(
         banner({
           ...addresses,
+          portal,
           orgId: env.SERVICE_BOOTSTRAP_ORG_ID,
           // The commands to try contain the key itself, because the variable may not be set in the
           // shell that they are pasted into.
@@ -113,6 +117,8 @@ async function main(): Promise<number> {
         }),
       );
       markShown(dataDir, secrets);
+      const opener = env.SERVICE_OPEN && portal?.includes('#') === true ? desktopOpener(surroundings()) : null;
+      if (opener !== null && portal !== null) openBrowser(opener, path.join(dataDir, 'run'), portal);
     }
   } catch (error) {
     complain(lineOf(error));
@@ -122,6 +128,28 @@ async function main(): Promise<number> {
   lock.release();
   return code;
 }
+
+/**
+ * Returns the address of the portal: a login link, or without a ticket where people log in with tokens; null where no
+ * portal is served.
+ */
+async function portalLink(env: Env, addresses: Addresses): Promise<string | null> {
+  if (!env.SERVICE_PORTAL) return null;
+  const page = `${addresses.baseUrl}/`;
+  if (!hasLocalLogin(env) || !isLoopback(URL.parse(page)?.hostname ?? '')) return page;
+  try {
+    return await makeLoginLink(addresses);
+  } catch (error) {
+    complain(`No login link could be made (npm run login tries again): ${lineOf(error)}`);
+    return page;
+  }
+}
+
+const surroundings = (): Surroundings => ({
+  platform: process.platform,
+  env: process.env,
+  isTerminal: process.stdout.isTTY,
+});
 
 /** Returns a path as the user would write it. */
 function shown(file: string): string {

@@ -6,6 +6,7 @@ import { mkdirSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { startClickHouse } from './clickhouse/server.ts';
 import type { Env } from '../platform/env.ts';
+import { PortalBuilds } from './portal/builds.ts';
 import { findNatsServer } from './nats/install.ts';
 import { startNats } from './nats/server.ts';
 import { SupervisedProcess, type Running } from './process/supervised_process.ts';
@@ -64,6 +65,8 @@ export interface Addresses {
   baseUrl: string;
   /** http://host:port of the embedded ClickHouse; null with an external one. */
   clickhouse: string | null;
+  /** Address of NATS, with its token. */
+  natsUrl: string;
 }
 
 export class Supervisor {
@@ -71,6 +74,7 @@ export class Supervisor {
   readonly #env: Env;
   readonly #children = new Map<ChildName, SupervisedProcess>();
   readonly #logs: LogFollower;
+  readonly #portal: PortalBuilds;
   readonly #ended = Promise.withResolvers<number>();
   /** Set while nats-server waits for space on the disk. */
   #reviving: NodeJS.Timeout | undefined;
@@ -86,6 +90,7 @@ export class Supervisor {
     this.#options = options;
     this.#env = env;
     this.#logs = new LogFollower(options.complain);
+    this.#portal = new PortalBuilds(options.complain);
     this.#natsUrl = env.SERVICE_NATS_URL;
     this.#clickhouseUrl = env.SERVICE_CLICKHOUSE_URL;
     this.#apiPort = env.SERVICE_PORT;
@@ -104,6 +109,7 @@ export class Supervisor {
   async start(): Promise<Addresses | null> {
     try {
       await this.#checkSurroundings();
+      this.#portalDir();
       await Promise.all([this.#startNats(), this.#startClickHouse()]);
       await Promise.all([this.#startMain('api'), this.#startMain('pipeline')]);
     } catch (error) {
@@ -118,7 +124,7 @@ export class Supervisor {
       org_id: this.#env.SERVICE_BOOTSTRAP_ORG_ID,
       nats_port: this.#natsPort,
     });
-    return { baseUrl, clickhouse: this.#clickhouseHttp };
+    return { baseUrl, clickhouse: this.#clickhouseHttp, natsUrl: this.#natsUrl ?? '' };
   }
 
   /** Stops all processes in order. A second call does nothing. */
@@ -126,6 +132,7 @@ export class Supervisor {
     if (this.#stopping) return;
     this.#stopping = true;
     clearInterval(this.#reviving);
+    this.#portal.stop();
     for (const group of STOP_ORDER) await Promise.all(group.map(async (name) => this.#children.get(name)?.stop()));
     this.#logs.stop();
     this.#ended.resolve(code);
@@ -140,6 +147,7 @@ export class Supervisor {
 
   /** Kills every child at once. */
   kill(): void {
+    this.#portal.stop();
     for (const child of this.#children.values()) child.kill();
   }
 
@@ -234,7 +242,7 @@ export class Supervisor {
       const main = await startNodeMain({
         name,
         entry: path.join(ROOT, name, 'main.ts'),
-        env: this.#childEnv(),
+        env: { ...this.#childEnv(), SERVICE_PORTAL_DIR: name === 'api' ? this.#portalDir() : undefined },
         logFile,
         signal,
         readyMsMax: READY_MS_MAX,
@@ -269,6 +277,16 @@ export class Supervisor {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     this.#logs.add(path.dirname(name) === '.' ? name : path.dirname(name), file, filter, rotate);
     return file;
+  }
+
+  /**
+   * Returns the folder of the portal's files, which a child process builds where they are missing; undefined where no
+   * portal is served. A restarted API gets the folder of the sources at that time.
+   */
+  #portalDir(): string | undefined {
+    const { SERVICE_PORTAL, SERVICE_PORTAL_DIR } = this.#env;
+    if (!SERVICE_PORTAL || this.#stopping) return undefined;
+    return SERVICE_PORTAL_DIR ?? this.#portal.begin();
   }
 
   #childEnv(): Record<string, string | undefined> {

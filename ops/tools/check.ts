@@ -12,6 +12,8 @@ const script = (file: string, ...args: string[]): string[] => [path.join(root, '
 const CHECKS: Record<string, string[]> = {
   lint: script('eslint/bin/eslint.js', '.'),
   types: script('typescript/bin/tsc', '-p', '.'),
+  'portal types': script('typescript/bin/tsc', '-p', 'api/portal/web'),
+  'browser test types': script('typescript/bin/tsc', '-p', 'test/browser'),
   format: script('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
   imports: script(
     'dependency-cruiser/bin/dependency-cruiser.mjs',

@@ -3,11 +3,12 @@
 // Returns the path of a binary that ran and reported its version, or throws one clear line on how
 // to get one.
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { debianMirror, hasApt, ownSourcesOptions, privateRoot } from '../debian.ts';
 
 const run = promisify(execFile);
 
@@ -24,7 +25,6 @@ const VERSION_LINE = /^nats-server: v((\d+)\.(\d+)\.\d+(?:[A-Za-z.+~_-][\w.+~-]*
  * older libc.
  */
 const SUITES = ['sid', 'trixie'] as const;
-const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const FETCH_MS_MAX = 120_000;
 
 /** Folder of the project for downloaded tools. */
@@ -46,8 +46,7 @@ export async function findNatsServer(progress: (line: string) => void, toolsDir 
   for (const candidate of [...onPath, fetched]) {
     if (isFile(candidate) && (await usable(candidate)) !== null) return candidate;
   }
-  if (process.platform !== 'linux' || !(await exists('apt-get')) || !(await exists('dpkg-deb')))
-    throw missing('it is not on PATH');
+  if (!(await hasApt())) throw missing('it is not on PATH');
   progress('nats-server: downloading it into .tools/ (about 6 MB) …');
   const mirror = await debianMirror();
   if (mirror !== null) {
@@ -77,12 +76,6 @@ function missing(why: string): Error {
 
 const isFile = (file: string): boolean => existsSync(file) && statSync(file).isFile();
 
-const exists = (command: string): Promise<boolean> =>
-  run(command, ['--version']).then(
-    () => true,
-    () => false,
-  );
-
 /**
  * Returns the version that the binary reports; null if it does not run here, or is a version that
  * the service is not tested with.
@@ -99,18 +92,6 @@ async function usable(binary: string): Promise<string | null> {
   }
 }
 
-/** Returns the Debian mirror that this machine's apt uses; null on other systems. */
-async function debianMirror(): Promise<string | null> {
-  if (!existsSync(KEYRING)) return null;
-  try {
-    const { stdout } = await run('apt-get', ['indextargets', '--format', '$(REPO_URI) $(ORIGIN) $(SUITE)']);
-    const own = stdout.split('\n').find((line) => /\sDebian\s/.test(line) && !/security/i.test(line));
-    return own?.split(' ')[0] ?? null;
-  } catch {
-    return null;
-  }
-}
-
 /**
  * Downloads the package through a private root of apt, which checks the suite's signature and the
  * package's checksum, and keeps its binary if it runs here. With a null source it uses the
@@ -120,7 +101,7 @@ async function debianMirror(): Promise<string | null> {
 async function fetchFrom(target: string, source: { mirror: string; suite: string } | null): Promise<string | null> {
   const work = await mkdtemp(path.join(tmpdir(), 'millrace-nats-'));
   try {
-    const options = await aptRoot(work, source);
+    const options = source === null ? ownSourcesOptions() : await privateRoot(work, source);
     const apt = (...args: string[]): Promise<unknown> =>
       run('apt-get', [...options, ...args], { cwd: work, timeout: FETCH_MS_MAX });
     if (source !== null) await apt('update');
@@ -143,28 +124,4 @@ async function fetchFrom(target: string, source: { mirror: string; suite: string
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-async function aptRoot(work: string, source: { mirror: string; suite: string } | null): Promise<string[]> {
-  const options = ['-qq', '-o', `APT::Sandbox::User=${userInfo().username}`];
-  if (source === null) return options;
-  for (const folder of ['lists/partial', 'cache/archives/partial', 'etc/preferences.d', 'etc/apt.conf.d'])
-    await mkdir(path.join(work, folder), { recursive: true });
-  await writeFile(path.join(work, 'status'), '');
-  await writeFile(
-    path.join(work, 'etc/sources.list'),
-    `deb [signed-by=${KEYRING}] ${source.mirror} ${source.suite} main\n`,
-  );
-  const settings = {
-    'Dir::State': work,
-    'Dir::State::lists': path.join(work, 'lists'),
-    'Dir::State::status': path.join(work, 'status'),
-    'Dir::Cache': path.join(work, 'cache'),
-    'Dir::Etc': path.join(work, 'etc'),
-    'Dir::Etc::sourcelist': path.join(work, 'etc/sources.list'),
-    'Dir::Etc::sourceparts': '/dev/null',
-    'Acquire::Languages': 'none',
-    'Acquire::Retries': '3',
-  };
-  return [...options, ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])];
 }

@@ -1,0 +1,52 @@
+// The HTML documents of the portal: the page that loads it, and the page that waits for its build.
+import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
+
+/** Addresses of the files. */
+const FILES = '/portal/';
+/** Modules that are fetched early, so that the page stays below 2 kB. */
+const MODULES_MAX = 12;
+/** Icon of the page. The waiting page has none: its policy allows no image. */
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%232f6fde' d='M1 2h9v3H1zm3 4.5h8v3H4zM7 11h8v3H7z'/%3E%3C/svg%3E";
+const HEAD = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Millrace</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">`;
+
+/** Returns the page that loads the portal. Names are files of the build, which need no escapes. */
+export function portalHtml(files: { entry: string; styles: readonly string[]; modules: readonly string[] }): string {
+  const styles = files.styles.map((file) => `<link rel="stylesheet" href="${FILES}${file}">`);
+  const modules = files.modules
+    .slice(0, MODULES_MAX)
+    .map((file) => `<link rel="modulepreload" href="${FILES}${file}">`);
+  return `${HEAD}<link rel="icon" href="${ICON}"><script type="module" src="${FILES}${files.entry}"></script>${modules.join('')}${styles.join('')}</head><body><div id="root"></div><noscript>The portal needs JavaScript. The <a href="/docs">API reference</a> works without it.</noscript></body></html>
+`;
+}
+
+const WAIT_STYLE =
+  'body{font:16px/1.5 system-ui,sans-serif;margin:20vh auto;max-width:40rem;padding:0 1rem}pre{white-space:pre-wrap;overflow-wrap:anywhere}';
+/** Loads the address again, with its fragment: it may hold the ticket of a login link. */
+const WAIT_SCRIPT = 'setTimeout(()=>location.reload(),1000)';
+const FAILED_SCRIPT = '';
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** A page with its Content-Security-Policy. */
+export interface WaitingPage {
+  html: string;
+  policy: string;
+}
+
+/**
+ * Returns the page of a portal whose files are not there yet. It loads itself again each second; with the reason of a
+ * failed build it shows that instead.
+ */
+export function waitingPage(failed: string | null): WaitingPage {
+  const script = failed === null ? WAIT_SCRIPT : FAILED_SCRIPT;
+  const body =
+    failed === null
+      ? '<p role="status">The portal is being built. This page loads it in a few seconds.</p>'
+      : `<h1>The portal could not be built</h1><p>The API works without it; see the <a href="/docs">documentation</a>.</p><pre>${escaped(failed)}</pre>`;
+  return {
+    html: `${HEAD}<style>${WAIT_STYLE}</style></head><body>${body}<script>${script}</script></body></html>\n`,
+    policy: inlinePagePolicy(WAIT_STYLE, script),
+  };
+}

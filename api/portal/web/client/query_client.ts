@@ -1,0 +1,41 @@
+// The cache of what the server answered, and the one place that decides what is retried.
+import { QueryClient } from '@tanstack/react-query';
+import { NO_ANSWER, RequestError } from './error.ts';
+
+const RETRIES_MAX = 2;
+const RETRY_MS = 1000;
+/** A read that would have to wait longer than this shows the countdown and a button instead. */
+const RETRY_AFTER_S_MAX = 30;
+/** Milliseconds for which an answer counts as fresh. */
+export const FRESH = { list: 0, registry: 60_000, facets: 30_000, complete_trace: 300_000 } as const;
+
+/** Returns true if a failed read is tried again by itself: no answer, 429, 502 and 503. */
+export function retriesRead(failures: number, error: unknown): boolean {
+  if (!(error instanceof RequestError) || failures >= RETRIES_MAX) return false;
+  if (error.status === 429) return (error.retry_after ?? 1) <= RETRY_AFTER_S_MAX;
+  return error.status === NO_ANSWER || error.status === 502 || error.status === 503;
+}
+
+/** Returns the milliseconds to wait before the next try: Retry-After, or a delay that doubles. */
+export function retryDelay(failures: number, error: unknown): number {
+  const after = error instanceof RequestError ? error.retry_after : null;
+  return after === null ? RETRY_MS * 2 ** failures : after * 1000;
+}
+
+/** The client of all screens. Changes are never retried by themselves. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    // The browser's own guess that it is offline is wrong for a service on the same machine.
+    queries: { retry: retriesRead, retryDelay, staleTime: FRESH.list, gcTime: 300_000, networkMode: 'always' },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});
+
+/** Starts a read whose answer a screen will soon ask for. Its error is for the screen to show. */
+export function preload<T>(query: {
+  queryKey: readonly unknown[];
+  queryFn: (context: { signal: AbortSignal }) => Promise<T>;
+  staleTime?: number;
+}): void {
+  queryClient.query(query).catch(() => undefined);
+}

@@ -1,0 +1,58 @@
+// The person's session: who they are, their organizations and what they may do in each. Screens ask
+// `can('judges:write')` and never compare roles.
+import { useQuery } from '@tanstack/react-query';
+import { createContext, use } from 'react';
+import { type Answer, apiQuery, get } from './api.ts';
+import { preload, queryClient } from './query_client.ts';
+
+export type Session = Answer<'/v1/session'>['data'];
+export type SessionOrg = Session['orgs'][number];
+
+/** What a screen knows about its organization. */
+export interface Organization {
+  org_id: string;
+  name: string;
+  /** Returns true if the person holds the permission in this organization. */
+  can: (permission: string) => boolean;
+}
+
+const SESSION = {
+  ...apiQuery(null, '/v1/session', {}),
+  // Somebody who is not logged in goes to the login page; the dialog is for a session that ends later.
+  queryFn: ({ signal }: { signal: AbortSignal }) => get(null, '/v1/session', {}, { signal, throw401: true }),
+  staleTime: 60_000,
+};
+
+/** Returns the session; its error has the status 401 for somebody who is not logged in. */
+export function useSession() {
+  return useQuery({ ...SESSION, select: ({ data }) => data });
+}
+
+/** Starts to load the session before the first render. */
+export function prefetchSession(): void {
+  preload(SESSION);
+}
+
+/** Loads the session again, after a login. */
+export async function refreshSession(): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: SESSION.queryKey });
+  await queryClient.query(SESSION);
+}
+
+/** Returns an organization of the session with the person's permissions in it. */
+export function organizationOf(org: SessionOrg): Organization {
+  const held = new Set<string>(org.permissions);
+  return { org_id: org.org_id, name: org.name, can: (permission) => held.has(permission) };
+}
+
+export const OrganizationContext = createContext<Organization | null>(null);
+
+/**
+ * Returns the organization of the address.
+ * @throws Error outside of a page of an organization
+ */
+export function useOrganization(): Organization {
+  const organization = use(OrganizationContext);
+  if (organization === null) throw new Error('useOrganization needs a page under /o/{org_id}');
+  return organization;
+}

@@ -1,0 +1,26 @@
+// Entry of the portal's pages: applies the preferences, starts the first requests and renders the
+// frame into #root.
+import './styles/base.css';
+import './styles/tokens.css';
+import './styles/fonts.css';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { prefetchSession } from './client/session.ts';
+import { App } from './shell/app.tsx';
+import { loadAhead } from './shell/load_ahead.ts';
+import { listenForKeys } from './shell/keys.ts';
+import { applyPreferences, followOtherTabs } from './shell/preferences.ts';
+
+applyPreferences();
+followOtherTabs();
+listenForKeys();
+loadAhead();
+// Nobody who asks for the login page has a session yet.
+if (location.pathname !== '/login') prefetchSession();
+
+const root = document.getElementById('root') ?? document.body.appendChild(document.createElement('div'));
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,184 @@
+// The list of sessions, and that of users: filters in the address, rows by the last activity.
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { type ReactElement, type RefObject, useMemo, useRef } from 'react';
+import { useLocation } from 'wouter';
+import { useOrganization } from '../../client/session.ts';
+import { FilterChips } from '../../lists/chips.tsx';
+import type { Query } from '../../lists/list_query.ts';
+import { writeListUrl } from '../../lists/list_url.ts';
+import { TimeMenu } from '../../lists/time_menu.tsx';
+import { useCursor } from '../../lists/use_cursor.ts';
+import { useListUrl } from '../../lists/use_list_url.ts';
+import { useLoadQuery } from '../../lists/use_trace_rows.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
+import { useKeys } from '../../shell/keys.ts';
+import { usePageRequest } from '../../shell/page_request.ts';
+import { count } from '../../text/format.ts';
+import { ButtonLink } from '../../ui/button.tsx';
+import { DataTable } from '../../ui/data_table.tsx';
+import { EmptyState } from '../../ui/empty_state.tsx';
+import { ErrorPanel } from '../../ui/error_panel.tsx';
+import { Skeleton } from '../../ui/skeleton.tsx';
+import { ActivityProvider } from './activity_cell.tsx';
+import { type Group, groupColumns } from './group_table.tsx';
+import styles from './sessions.module.css';
+
+const NARROW_ROW = 52;
+/** Filters that both lists know. */
+const SENT: readonly string[] = ['session_id', 'user_id', 'agent_id', 'since', 'until'];
+
+interface GroupPage {
+  data: Group[];
+  meta: { total: number; next_cursor: string | null };
+}
+
+interface GroupScreenProps {
+  /** Words of the page. */
+  title: 'Sessions' | 'Users';
+  path: 'sessions' | 'users';
+  by: 'session_id' | 'user_id';
+  /** How to send data that makes such groups. */
+  hint: string;
+  read: (org_id: string, query: Query, signal: AbortSignal) => Promise<GroupPage>;
+}
+
+/** Returns the pages of the list, and the parameters of their requests. */
+function useGroups({ path, read }: GroupScreenProps, org_id: string, query: Query) {
+  const sent = Object.fromEntries(Object.entries(query).filter(([name]) => SENT.includes(name)));
+  const pages = useInfiniteQuery({
+    queryKey: [org_id, `/v1/${path}`, sent],
+    queryFn: ({ pageParam, signal }) =>
+      read(org_id, { ...sent, limit: '100', ...(pageParam === null ? {} : { cursor: pageParam }) }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.meta.next_cursor,
+    placeholderData: keepPreviousData,
+  });
+  const { data } = pages;
+  const rows = useMemo(() => data?.pages.flatMap((page) => page.data) ?? [], [data]);
+  return { sent, pages, rows, total: data?.pages[0]?.meta.total };
+}
+
+/** The page. */
+export function GroupScreen(props: GroupScreenProps): ReactElement {
+  const { title, path, by, hint } = props;
+  const { org_id } = useOrganization();
+  const [state, change] = useListUrl();
+  const { query } = useLoadQuery(state);
+  const groups = useGroups(props, org_id, query);
+  const { sent, pages, total } = groups;
+  const time = useRef<HTMLSpanElement>(null);
+  const words = title.toLowerCase();
+  usePageRequest(`/v1/${path}?${new URLSearchParams(sent)}`);
+  return (
+    <div className={styles.screen}>
+      <div className={styles.tools}>
+        <span className={styles.total} role="status">
+          {total === undefined ? '' : `${count(total)} ${total === 1 ? words.slice(0, -1) : words}`}
+        </span>
+        <FilterChips state={state} onChange={change} />
+        <TimeMenu
+          ref={time}
+          time={state.time}
+          onChange={(next) => {
+            change((now) => ({ ...now, time: next }));
+          }}
+        />
+      </div>
+      {pages.error !== null && total === undefined ? (
+        <div className={styles.state}>
+          <ErrorPanel
+            error={pages.error}
+            what={`the ${words}`}
+            onRetry={() => {
+              void pages.refetch();
+            }}
+          />
+        </div>
+      ) : total === 0 && !pages.isPlaceholderData ? (
+        <div className={styles.state}>
+          <EmptyState
+            title={`No ${words} in this time`}
+            action={<ButtonLink href={`/o/${encodeURIComponent(org_id)}/start`}>See how to send data</ButtonLink>}
+          >
+            {hint}
+          </EmptyState>
+        </div>
+      ) : (
+        <ActivityProvider org_id={org_id} by={by} query={sent}>
+          <GroupRows {...props} org_id={org_id} groups={groups} address={writeListUrl(state)} time={time} />
+        </ActivityProvider>
+      )}
+    </div>
+  );
+}
+
+type GroupRowsProps = GroupScreenProps & {
+  org_id: string;
+  groups: ReturnType<typeof useGroups>;
+  address: string;
+  time: RefObject<HTMLElement | null>;
+};
+
+function GroupRows({ title, path, org_id, groups, address, time }: GroupRowsProps): ReactElement {
+  const { rows, pages, total } = groups;
+  const ids = useMemo(() => rows.map(({ id }) => id), [rows]);
+  const { cursor, active, setCursor } = useCursor(ids, `${path} ${address}`);
+  const [, navigate] = useLocation();
+  const narrow = useNarrow();
+  const hrefOf = (id: string): string => `/o/${encodeURIComponent(org_id)}/${path}/${encodeURIComponent(id)}`;
+  const open = (): void => {
+    if (active !== null) navigate(hrefOf(active));
+  };
+  useGroupKeys(title, cursor, ids, setCursor, open, () => time.current?.querySelector('button')?.click());
+  return (
+    <DataTable
+      label={title}
+      columns={groupColumns({ title: title.slice(0, -1), narrow, hrefOf })}
+      rows={rows}
+      rowKey={({ id }) => id}
+      cursor={cursor}
+      onCursor={setCursor}
+      onOpen={({ id }, { newTab }) => {
+        if (newTab) window.open(hrefOf(id), '_blank', 'noopener');
+        else navigate(hrefOf(id));
+      }}
+      stale={pages.isPlaceholderData}
+      onNearEnd={() => {
+        if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
+      }}
+      {...(total === undefined ? {} : { total })}
+      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
+      after={pages.isPending ? <Skeleton rows={20} height={16} /> : null}
+    />
+  );
+}
+
+function useGroupKeys(
+  name: string,
+  cursor: number,
+  ids: readonly string[],
+  setCursor: (index: number) => void,
+  onOpen: () => void,
+  onTime: () => void,
+): void {
+  useKeys(name, [
+    {
+      keys: ['j', 'ArrowDown'],
+      label: 'Next row',
+      silent: true,
+      run: () => {
+        setCursor(Math.min(ids.length - 1, cursor + 1));
+      },
+    },
+    {
+      keys: ['k', 'ArrowUp'],
+      label: 'Previous row',
+      silent: true,
+      run: () => {
+        setCursor(Math.max(0, cursor - 1));
+      },
+    },
+    { keys: 'Enter', label: 'Open the row', silent: true, run: onOpen },
+    { keys: 't', label: 'Choose the time range', run: onTime },
+  ]);
+}

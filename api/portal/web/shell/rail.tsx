@@ -1,0 +1,85 @@
+// The left rail: the organization and the sections. `[` makes it narrow; under 720 pixels it is a
+// sheet behind the menu button of the top bar.
+import type { ReactElement } from 'react';
+import { Link } from 'wouter';
+import { usePathname } from 'wouter/use-browser-location';
+import { useOrganization, useSession } from '../client/session.ts';
+import { cx } from '../ui/cx.ts';
+import { Icon } from '../ui/icons.tsx';
+import { Menu } from '../ui/menu.tsx';
+import { usePreferences } from './preferences.ts';
+import styles from './rail.module.css';
+import { ORG_ROUTES } from './routes.tsx';
+import { isWithin, sectionsFor } from './sections.ts';
+
+export const ORG_PATHS: ReadonlySet<string> = new Set(ORG_ROUTES.map(({ path }) => path));
+
+/** The rail. */
+export function Rail({ open, onNavigate }: { open: boolean; onNavigate: () => void }): ReactElement {
+  const { rail } = usePreferences();
+  const { org_id, can } = useOrganization();
+  const path = usePathname();
+  return (
+    <nav
+      className={cx(styles.rail, rail === 'narrow' && styles.narrow, open && styles.open)}
+      aria-label="Sections"
+      id="rail"
+    >
+      <OrganizationMenu />
+      {sectionsFor(ORG_PATHS, can).map((group) => (
+        <ul key={group[0]?.path} className={styles.group}>
+          {group.map((section) => (
+            <li key={section.path}>
+              <Link
+                href={`/o/${encodeURIComponent(org_id)}${section.path}`}
+                className={styles.link}
+                aria-current={isWithin(path, section.path, org_id) ? 'page' : undefined}
+                title={section.key === null ? section.title : `${section.title} (g ${section.key})`}
+                onClick={onNavigate}
+              >
+                <>
+                  <Icon name={section.icon} />
+                  <span className={styles.title}>{section.title}</span>
+                </>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      ))}
+    </nav>
+  );
+}
+
+function OrganizationMenu(): ReactElement {
+  const { org_id, name } = useOrganization();
+  const session = useSession();
+  const others = (session.data?.orgs ?? []).filter((org) => org.org_id !== org_id);
+  if (others.length === 0) {
+    return (
+      <p className={styles.org} title={org_id}>
+        <span className={styles.badge} aria-hidden="true">
+          {name.slice(0, 1)}
+        </span>
+        <span className={styles.title}>{name}</span>
+      </p>
+    );
+  }
+  return (
+    <div className={styles.org}>
+      <Menu
+        label={`Organization: ${name}`}
+        look="quiet"
+        items={others.map((org) => ({
+          label: org.name,
+          aside: org.role,
+          href: `/o/${encodeURIComponent(org.org_id)}`,
+        }))}
+      >
+        <span className={styles.badge} aria-hidden="true">
+          {name.slice(0, 1)}
+        </span>
+        <span className={styles.title}>{name}</span>
+      </Menu>
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+// Bundles the pages of the portal (api/portal/web) for browsers. Takes the sources; returns a folder
+// with manifest.json (Vite's: source file → chunk, its imports and styles) and assets/* under hashed
+// names, each text beside its .br and .gz form. Guarantees: a folder is whole or absent, because it
+// is made under another name and renamed; its name is the hash of everything that it is made from,
+// so an existing folder is up to date; where a build fails, `<folder>.failed` holds the reason.
+// Bounded by what the sources need; the two newest builds are kept.
+import { createHash, type Hash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const WEB = path.join(ROOT, 'api/portal/web');
+const BUILDS = path.join(ROOT, 'node_modules/.cache/millrace/portal');
+/** Sources outside of web/ that a build depends on. The lock file holds the versions of all packages. */
+const OTHER_SOURCES = [
+  'api/portal/pages.ts',
+  'pipeline/domain/traces/span_flags.ts',
+  'ops/launch/portal/build.ts',
+  'package-lock.json',
+];
+const BUILDS_KEPT = 2;
+/** A temporary folder of this age belongs to a build that was killed. */
+const STALE_MS = 600_000;
+const COMPRESSED = new Set(['.js', '.css', '.svg', '.json']);
+const FAILED = '.failed';
+
+/** Returns the folder in which the build of the present sources is, or will be. Reads the sources only. */
+export function portalBuildFolder(): string {
+  const sum = createHash('sha256');
+  for (const file of readdirSync(WEB, { recursive: true, encoding: 'utf8' }).toSorted()) {
+    const full = path.join(WEB, file);
+    if (statSync(full).isFile()) addFile(sum, file, full);
+  }
+  for (const file of OTHER_SOURCES) {
+    const full = path.join(ROOT, file);
+    if (existsSync(full)) addFile(sum, file, full);
+  }
+  return path.join(BUILDS, sum.digest('hex'));
+}
+
+function addFile(sum: Hash, name: string, full: string): void {
+  const content = readFileSync(full);
+  sum.update(`${name}\n${content.byteLength}\n`).update(content);
+}
+
+/**
+ * Builds the pages unless the folder exists, and returns it.
+ * @throws Error with the reason when the sources cannot be bundled
+ */
+export async function buildPortal(): Promise<string> {
+  const folder = portalBuildFolder();
+  if (existsSync(folder)) return folder;
+  mkdirSync(BUILDS, { recursive: true });
+  const making = `${folder}.${process.pid}.making`;
+  try {
+    await bundle(making);
+    await compressAll(path.join(making, 'assets'));
+    // Another process may have finished the same build first.
+    if (existsSync(folder)) rmSync(making, { recursive: true, force: true });
+    else renameSync(making, folder);
+    rmSync(folder + FAILED, { force: true });
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true });
+    if (existsSync(folder)) return folder;
+    const reason = error instanceof Error ? error.message : String(error);
+    writeFileSync(folder + FAILED, reason);
+    throw new Error(`The portal could not be built: ${reason}`, { cause: error });
+  }
+  removeOld(folder);
+  return folder;
+}
+
+/** Runs Vite; its import takes longer than a check for an existing build, so it is not at the top. */
+async function bundle(outDir: string): Promise<void> {
+  const { build } = await import('vite');
+  await build({
+    root: WEB,
+    // Addresses relative to the importing file, so that the server alone decides where assets are.
+    base: './',
+    configFile: false,
+    envDir: false,
+    publicDir: false,
+    mode: 'production',
+    logLevel: 'silent',
+    // NODE_ENV of the environment must not decide which form of React is bundled.
+    define: { 'process.env.NODE_ENV': '"production"' },
+    resolve: { conditions: ['module', 'browser', 'production'] },
+    oxc: { jsx: { runtime: 'automatic', development: false } },
+    css: { modules: { generateScopedName: '_[hash:base64:5]' } },
+    worker: { format: 'es' },
+    build: {
+      outDir,
+      assetsDir: 'assets',
+      manifest: 'manifest.json',
+      target: ['chrome120', 'firefox121', 'safari17.2'],
+      // A data: address is refused by the Content-Security-Policy of the page.
+      assetsInlineLimit: 0,
+      // The polyfill would be an inline script.
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      emptyOutDir: true,
+      rolldownOptions: {
+        input: path.join(WEB, 'main.tsx'),
+        output: {
+          entryFileNames: 'assets/[name]-[hash].js',
+          chunkFileNames: 'assets/[name]-[hash].js',
+          assetFileNames: 'assets/[name]-[hash][extname]',
+        },
+      },
+    },
+  });
+}
+
+const brotli = promisify(brotliCompress);
+const zip = promisify(gzip);
+
+async function compressAll(folder: string): Promise<void> {
+  const files = (await readdir(folder)).filter((file) => COMPRESSED.has(path.extname(file)));
+  await Promise.all(
+    files.map(async (name) => {
+      const file = path.join(folder, name);
+      const content = await readFile(file);
+      const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: content.byteLength };
+      const [br, gz] = await Promise.all([brotli(content, { params }), zip(content, { level: 9 })]);
+      await Promise.all([writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)]);
+    }),
+  );
+}
+
+/** Removes all but the newest builds, and what killed builds left. */
+function removeOld(newest: string): void {
+  const entries = readdirSync(BUILDS)
+    .map((name) => path.join(BUILDS, name))
+    .filter((file) => file !== newest && existsSync(file))
+    .map((file) => ({ file, changed: statSync(file).mtimeMs }))
+    .toSorted((a, b) => b.changed - a.changed);
+  const whole = entries.filter(({ file }) => path.extname(file) === '');
+  const rest = entries.filter(({ file, changed }) => path.extname(file) !== '' && Date.now() - changed > STALE_MS);
+  for (const { file } of [...whole.slice(BUILDS_KEPT - 1), ...rest]) rmSync(file, { recursive: true, force: true });
+}
