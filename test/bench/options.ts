@@ -1,5 +1,6 @@
 // The command line of the benchmark.
 import { parseArgs } from 'node:util';
+import { PORTAL_SPANS, PORTAL_SPANS_MAX, PORTAL_SPANS_MIN, type PortalOptions } from './portal_rows.ts';
 import { parseSizes } from './sizes.ts';
 import { runningTarget, type Target } from './target.ts';
 
@@ -20,6 +21,7 @@ export const PARTS = [
   'sampling',
   'gateway',
   'neighbours',
+  'portal',
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -30,6 +32,10 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
   --shape texts       texts (searchable prompt and response) or plain
   --spans 1000000     spans that cold and erase fill the store with
+  --spans 1000,10000,50000    sizes of the traces that portal opens, in a headless Chromium
+  --runs 30           runs of each row of portal
+  --ingest            portal also measures ingest with and without an open page
+  --login link        of portal with --url: a link that npm run login prints
   --json file         all numbers (test/bench/results.ts says what is in it)
   --plots folder      charts of how the reads grow with the store, as SVG
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
@@ -51,6 +57,7 @@ export interface Options {
   json: string | undefined;
   plots: string | undefined;
   running: Target | null;
+  portal: PortalOptions;
 }
 
 export const COMPARED = ['ingest', 'single', 'reads'] as const;
@@ -106,6 +113,9 @@ const GIVEN = {
   parts: text,
   rounds: text,
   tolerance: text,
+  runs: text,
+  login: text,
+  ingest: { type: 'boolean' },
   url: text,
   key: text,
   org: text,
@@ -154,7 +164,8 @@ function runOptions(positionals: string[], values: Values): Options {
     seconds: number('seconds', given(values, 'seconds', '60')),
     rate: number('rate', given(values, 'rate', '10000')),
     shape,
-    spans: number('spans', given(values, 'spans', '1000000')),
+    // A list of sizes is for portal.
+    spans: number('spans', given(values, 'spans', '1000000').split(',').at(-1) ?? ''),
     json: orNone(values, 'json'),
     plots: orNone(values, 'plots'),
     running:
@@ -166,7 +177,23 @@ function runOptions(positionals: string[], values: Values): Options {
             given(values, 'key', ''),
             orNone(values, 'clickhouse-url') ?? null,
           ),
+    portal: portalOptions(names, values),
   };
+}
+
+function portalOptions(names: readonly string[], values: Values): PortalOptions {
+  const named = names.includes('portal') ? orNone(values, 'spans') : undefined;
+  const spans = (named?.split(',') ?? PORTAL_SPANS).map(Number);
+  if (spans.some((size) => !Number.isInteger(size) || size < PORTAL_SPANS_MIN || size > PORTAL_SPANS_MAX))
+    throw new UsageError(
+      `--spans of portal takes whole numbers between ${PORTAL_SPANS_MIN} and ${PORTAL_SPANS_MAX}, separated by commas; got ${named ?? ''}`,
+    );
+  const runs = number('runs', given(values, 'runs', '30'));
+  if (!Number.isInteger(runs)) throw new UsageError(`--runs takes a whole number; got ${runs}`);
+  const login = orNone(values, 'login') ?? null;
+  if (names.includes('portal') && login === null && orNone(values, 'url') !== undefined)
+    throw new UsageError('portal with --url takes --login with a link that npm run login prints');
+  return { spans, runs, ingest: values.ingest === true, login };
 }
 
 function sizesOf(sizes: string): number[] {

@@ -8,6 +8,7 @@ import { LARGE_TRACES } from './fill.ts';
 import { atMost, barText, p50p99, percentile, quantiles, thousands, type ReportRow, type Section } from './report.ts';
 import { sqlRunner } from './store.ts';
 import type { Target } from './target.ts';
+import { traceReads } from './trace_reads.ts';
 import { seededRandom, wordOf, type Random } from './vocabulary.ts';
 
 const RUNS = 100;
@@ -192,6 +193,10 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
   ];
 }
 
+/** Returns the ids of the traces of 1,000 spans; none if the store cannot be asked. */
+const largeTraces = async ({ clickhouseUrl }: Target): Promise<string[]> =>
+  clickhouseUrl === null ? [] : (await sqlRunner(clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
+
 /** @param traces in the organization */
 async function treeReads(reader: Reader, target: Target, random: Random, traces: number): Promise<Measured[]> {
   const offset = Math.min(1000, Math.floor(traces / 2));
@@ -200,10 +205,7 @@ async function treeReads(reader: Reader, target: Target, random: Random, traces:
     .array(z.looseObject({ trace_id: z.string() }))
     .parse(answer.data)
     .map(({ trace_id }) => trace_id);
-  const large =
-    target.clickhouseUrl === null
-      ? []
-      : (await sqlRunner(target.clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
+  const large = await largeTraces(target);
   const any = (ids: readonly string[]): string => ids[random() % ids.length] ?? '';
   return [
     await timed(reader, 'tree of 4 to 20 spans, with texts', RUNS, () => `/v1/traces/${any(small)}/tree`),
@@ -255,6 +257,44 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
   return measured;
 }
 
+/** Filters, orders, facets and series: what a page of the list shows beside its rows. */
+async function shapeReads(reader: Reader, random: Random): Promise<Measured[]> {
+  const list = '/v1/traces?limit=50';
+  const bar = { p50: 25, p99: 100 };
+  const name = () => `root_span_name=${encodeURIComponent(`agent run ${random() % 50}`)}`;
+  const model = () => `model=${['o3', 'gpt-4o', 'gpt-5'][random() % 3] ?? ''}`;
+  const lists: [string, () => string][] = [
+    ['list, by root span name', () => `${list}&${name()}`],
+    ['list, not of two agents', () => `${list}&not_agent_id=agent_${random() % AGENTS},agent_${random() % AGENTS}`],
+    ['list, by user', () => `${list}&user_id=user_${random() % 3000}`],
+    ['list, by cost, last day', () => `${list}&sort=cost_usd&${since(1)}`],
+    ['list, by duration, last 7 days', () => `${list}&sort=duration_ms&${since(7)}`],
+    ['list, by model, last 7 days', () => `${list}&${model()}&${since(7)}`],
+    ['list, by attribute, last day', () => `${list}&attributes.step=${random() % 20}&${since(1)}`],
+  ];
+  const measured: Measured[] = [];
+  for (const [what, path] of lists) measured.push(await timed(reader, what, SEARCH_RUNS, path, bar));
+  const shapes: [string, () => string, Bars?][] = [
+    ['facets, all fields, last day', () => `/v1/traces/facets?${since(1)}`],
+    ['facets, all fields, 90 days', () => `/v1/traces/facets?${since(90)}`, { p50: 300 }],
+    ['facets, one agent, 90 days', () => `/v1/traces/facets?${since(90)}&agent_id=agent_${random() % AGENTS}`],
+    ['series, last day', () => `/v1/traces/series?${since(1)}`],
+    ['series, 90 days', () => `/v1/traces/series?${since(90)}`],
+    ['series by agent, 30 days', () => `/v1/traces/series?group_by=agent_id&${since(30)}`],
+    ['series by model, 7 days', () => `/v1/traces/series?group_by=model&${since(7)}`],
+  ];
+  for (const [what, path, bars] of shapes) measured.push(await timed(reader, what, SEARCH_RUNS, path, bars));
+  const { answer } = await reader.answer('/v1/traces?limit=50');
+  const ids = z
+    .array(z.looseObject({ trace_id: z.string() }))
+    .parse(answer.data)
+    .map(({ trace_id }) => trace_id);
+  measured.push(
+    await timed(reader, 'previews of 50 traces', SEARCH_RUNS, () => `/v1/traces/previews?trace_ids=${ids.join(',')}`),
+  );
+  return measured;
+}
+
 async function costReads(reader: Reader): Promise<Measured[]> {
   const bar = { p50: 50 };
   return [
@@ -303,8 +343,15 @@ export async function measureReads(target: Target): Promise<{ traces: number; me
     const traces = Number(answer.meta['total']);
     const measured = [
       await listReads(reader, random),
+      await shapeReads(reader, random),
       await costReads(reader),
       await treeReads(reader, target, random, traces),
+      await traceReads(
+        (...asked) => timed(reader, ...asked),
+        target.clickhouseUrl === null ? null : sqlRunner(target.clickhouseUrl),
+        random,
+        await largeTraces(target),
+      ),
       await searchReads(reader, random),
     ].flat();
     return { traces, measured };
@@ -322,7 +369,7 @@ export async function benchReads(
   filled: { spans: number; note: string },
   progress: (line: string) => void,
 ): Promise<Section> {
-  progress(`reads at ${thousands(filled.spans)} spans: list, costs, tree, search`);
+  progress(`reads at ${thousands(filled.spans)} spans: list, facets, series, costs, tree, search`);
   const { traces, measured } = await measureReads(target);
   const promised = filled.spans <= PROMISED_SPANS_MAX;
   return {

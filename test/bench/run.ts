@@ -19,6 +19,7 @@ import { clickhouseVersion, commitFacts, machineFacts, natsVersion } from './mac
 import { type Options, type Part, readCommand, USAGE, UsageError } from './options.ts';
 import { benchPii } from './pii.ts';
 import { writePlots } from './plots.ts';
+import type { BenchPortal } from './portal_rows.ts';
 import { benchSampling, SAMPLED } from './sampling.ts';
 import { mebibytes, sectionText, thousands, type Section } from './report.ts';
 import { resultSection, RESULTS_SCHEMA, writeResults, type Results, type ResultSection } from './results.ts';
@@ -35,7 +36,12 @@ const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
   control: { SERVICE_NATS_SYNC: '1s' },
   sampling: SAMPLED,
   gateway: IN_FRONT,
+  // No window of a browser opens beside the measured one.
+  portal: { SERVICE_OPEN: 'false' },
 };
+
+/** The code of pages has types of its own, so it is imported by its address when it is asked for. */
+const PORTAL_MODULE = '../browser/bench/portal.ts';
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -120,6 +126,17 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
       progress(`erase: filling ${thousands(spans)} spans`);
       await fillStore(stored(), target.org, spans, progress);
       return [await benchErase({ clickhouseUrl: stored(), progress })];
+    }
+    case 'portal': {
+      const { benchPortal } = (await import(PORTAL_MODULE)) as { benchPortal: BenchPortal };
+      return benchPortal({
+        ...options.portal,
+        target,
+        vocabulary: vocabulary(),
+        seconds,
+        progress,
+        stopping: run.stopping,
+      });
     }
     case 'control':
       return [await benchAdmission(target, progress)];

@@ -88,6 +88,9 @@ const decode: Stage<LoggedEvent, DecodedEvent> = {
     }),
 };
 
+/** Place of `sampled` among the cells of a span's row, from the end. */
+const SAMPLED_CELL = -6;
+
 export class TailModel {
   now = 1_000_000;
   readonly spans: ModelRow[] = [];
@@ -206,7 +209,7 @@ export class TailModel {
     const any = (flags: readonly boolean[] | undefined) => (_: unknown, at: number) =>
       flags === undefined || flags[at % flags.length] === true;
     this.spans.push(
-      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(-5) === true)),
+      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(SAMPLED_CELL) === true)),
     );
     this.texts.push(...rows.span_texts_recent.filter(any(cut?.texts)).map((row) => spanRow(row, 2, true)));
     if (cut?.traces !== false)

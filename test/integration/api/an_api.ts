@@ -48,6 +48,8 @@ export interface TestApiOptions {
   /** SERVICE_GATEWAY_CALLS_PER_ORG */
   gatewayCallsPerOrg?: number;
   sampling?: Partial<SamplingSettings>;
+  /** Folder of the portal's built files; without it the API serves no portal. */
+  portalDir?: string;
   /** Receives the name of every ClickHouse query once the query has been answered. */
   observeQuery?: (name: string) => void;
   /**
@@ -84,11 +86,16 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_ENCRYPTION_KEY: undefined,
       SERVICE_LLM_BASE_URL: options.llmUrl,
       SERVICE_LLM_API_KEY: options.llmKey,
+      SERVICE_SMTP_URL: undefined,
+      SERVICE_PORTAL: true,
+      SERVICE_PORTAL_DIR: options.portalDir,
       SERVICE_GATEWAY_CALLS_PER_ORG: options.gatewayCallsPerOrg ?? 256,
       SERVICE_SAMPLING_PROFILE: 'full',
       SERVICE_SAMPLING_ENABLED: true,
       SERVICE_SAMPLING_SLOW_MS: 5000,
       SERVICE_SAMPLING_TAIL: false,
+      SERVICE_TRACE_GRACE_MS: 1000,
+      SERVICE_TRACE_IDLE_MS: 30_000,
       SERVICE_SAMPLING_BUFFER_SLOTS: 15_000,
       ...options.sampling,
     },
@@ -114,6 +121,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     port,
     log,
     async close() {
+      api.endLive();
       await closeGracefully(server);
       await api.flush();
       api.close();

@@ -35,6 +35,8 @@ beforeAll(async () => {
   operations = await operationsOf(api);
   const judge = operations.find(({ name }) => name === 'POST /v1/judges');
   ids['judge_id'] = String(dataOf(await byOwner('POST', '/v1/judges', judge?.body))['judge_id']);
+  const view = { name: 'Failed', page: 'traces', query: 'outcome=error', scope: 'private' };
+  ids['view_id'] = String(dataOf(await byOwner('POST', '/v1/views', view))['view_id']);
   const hook = { url: 'http://127.0.0.1:9/hook', events: ['trace.completed'] };
   ids['webhook_id'] = String(dataOf(await byOwner('POST', `/orgs/${ORG}/webhooks`, hook))['webhook_id']);
 });

@@ -93,7 +93,7 @@ test('the parameters of the contract are documented', () => {
   const documented = Object.fromEntries(operations.map(({ name, query }) => [name, query.map((one) => one.name)]));
   const contract: Record<string, string[]> = {
     'GET /v1/traces':
-      'limit offset cursor agent_id outcome min_duration_ms max_duration_ms since until search tags session_id user_id'.split(
+      'limit offset cursor agent_id outcome min_duration_ms max_duration_ms since until search tags session_id user_id root_span_name model source_format department realm min_cost_usd max_cost_usd min_tokens max_tokens judge_id verdict score prompt_name prompt_version sampled scored trace_ids not_agent_id not_outcome not_model not_tags sort attributes.<path>'.split(
         ' ',
       ),
     'GET /v1/spans/search': 'q model outcome min_cost_usd max_cost_usd since limit'.split(' '),
@@ -119,6 +119,19 @@ test('a single-valued parameter is rejected when repeated; a list may be repeate
   ]);
   const list = await call(api, 'GET', '/v1/traces?tags=a&tags=b,c');
   expect(list.status).not.toBe(422);
+});
+
+test('filters by attributes are accepted by any path, and a misspelled one is answered with its name', async () => {
+  for (const query of ['attributes.region=eu', 'attributes.service.name=a&attributes.region=b,c'])
+    expect([query, (await call(api, 'GET', `/v1/traces?${query}`)).status]).not.toEqual([query, 422]);
+  for (const path of ['/v1/traces', '/v1/traces/facets', '/v1/traces/series'])
+    expect(detailOf(await call(api, 'GET', `${path}?attribute.region=eu`))).toBe(
+      'unknown query parameter attribute.region; did you mean attributes.region?',
+    );
+  const tooMany = Array.from({ length: 6 }, (_, n) => `attributes.a${n}=1`).join('&');
+  expect(detailOf(await call(api, 'GET', `/v1/traces?${tooMany}`))).toBe(
+    'attributes.<path>: must be at most 5 attributes',
+  );
 });
 
 test('endpoints of other protocols, and probes, ignore unknown parameters', async () => {

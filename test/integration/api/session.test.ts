@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startOidc, type TestOidc } from '../../support/oidc.ts';
 import { eventually } from '../../support/wait.ts';
+import { makeMember } from './a_cast.ts';
 import { asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
 const AUDIENCE = 'https://millrace.example';
@@ -44,7 +45,7 @@ describe('a session', () => {
     const own = await tokenOf({ sub: OWNER, email: 'Owner@Example.com', exp });
     const answer = await call(api, 'POST', PATH, { headers: asUser(own) });
     expect(answer.status).toBe(201);
-    expect(answer.json?.['data']).toEqual({
+    expect(answer.json?.['data']).toMatchObject({
       user_id: OWNER,
       email: 'owner@example.com',
       expires_at: new Date(exp * 1000).toISOString(),
@@ -167,6 +168,27 @@ describe('a session', () => {
     expect((await call(api, 'GET', PATH, { headers: asUser(expired) })).json?.['detail']).toBe(
       'The token has expired.',
     );
+  });
+
+  test('a session shows the permissions of the role and the grants of the person in each organization', async () => {
+    const owned = await call(api, 'GET', PATH, { headers: asUser(token) });
+    const [org] = (owned.json?.['data'] as { orgs: { permissions: string[]; grants: unknown[] }[] }).orgs;
+    expect(org?.permissions).toContain('settings:edit');
+    expect(org?.grants).toEqual([]);
+
+    const viewer = await makeMember(api, 'viewer');
+    const viewed = await call(api, 'GET', PATH, { headers: asUser(viewer.token) });
+    expect(viewed.json?.['data']).toMatchObject({
+      orgs: [{ role: 'viewer', permissions: ['agents:read', 'references:read', 'org:read'], grants: [] }],
+    });
+  });
+
+  test('about names the ways to log in and the parts that are configured, to everybody', async () => {
+    const answer = await call(api, 'GET', '/v1/about', { headers: asBrowser({}) });
+    expect([answer.status, answer.json?.['data']]).toEqual([
+      200,
+      { version: '1.7.0', environment: 'development', login: ['ticket', 'token'], models: false, mail: false },
+    ]);
   });
 
   test('a session of a person without an organization shows none, and opens none', async () => {

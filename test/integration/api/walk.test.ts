@@ -190,9 +190,13 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'POST /orgs/{org_id}/api-keys': { name: 'walk', scopes: ['org:write'] },
 };
 
+/** Queries of operations that require one. */
+const QUERIES: Readonly<Record<string, string>> = { 'GET /v1/traces/{trace_id}/matches': '?q=word' };
+
 async function ask(operation: Operation, values: Record<string, string>, headers: Headers): Promise<Answer> {
   const body = BODIES[operation.name] ?? operation.body;
-  return call(api, operation.method, pathOf(operation.template, values), {
+  const path = pathOf(operation.template, { text: 'prompt', ...values });
+  return call(api, operation.method, `${path}${QUERIES[operation.name] ?? ''}`, {
     headers,
     ...(body === undefined ? {} : { body }),
   });

@@ -8,6 +8,7 @@ import { eventually } from '../../support/wait.ts';
 import { type Answer, type TestApi } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
 import { aPricedTenant, DAY_MS, dataOf, everywhere, expectNoLookups, MODEL, priced } from './a_repricing.ts';
+import { hasSpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
 
 let service: TestService;
 let api: TestApi;
@@ -158,13 +159,18 @@ test('a repricing prices spans that had no price, marks them, and leaves other m
         `SELECT attributes FROM spans WHERE org_id = '${tenant.org}' AND trace_id = 'trc_a' FORMAT TSVRaw`,
       ),
     ) as Record<string, unknown>;
+  const isFlagged = async (): Promise<boolean> => {
+    const flags = await tenant.one(`SELECT flags FROM spans WHERE org_id = '${tenant.org}' AND trace_id = 'trc_a'`);
+    return hasSpanFlag(Number(flags), 'price_missing');
+  };
   const whole = await attributes();
+  expect(await isFlagged()).toBe(true);
   expect(whole).toMatchObject({ price_missing: true, note: 'a/b "c"' });
   await tenant.setPrices({ ...priced(1, 1), model: 'Nobody-Knows-It' }, priced(1, 1));
   const range = { model: 'NOBODY-knows-it', since: new Date(Date.now() - DAY_MS).toISOString() };
   expect(await tenant.repriced(range)).toMatchObject({ spans: 1, repriced: 1, delta_usd: 0.000011 });
   const { price_missing: gone, ...kept } = whole;
-  expect([gone, await attributes()]).toEqual([true, kept]);
+  expect([gone, await attributes(), await isFlagged()]).toEqual([true, kept, false]);
   expect(await tenant.costs()).toEqual(everywhere('0.000011'));
   await tenant.setPrices();
   expect(await tenant.repriced(range)).toMatchObject({ spans: 1, repriced: 1, delta_usd: -0.000011 });

@@ -90,3 +90,35 @@ test('the list of incidents pages, filters and names the field of an invalid que
     expect(answer.json?.['detail']).toContain(field);
   }
 });
+
+test('the series of an incident counts its traces and earlier ones of its cluster, and is zero in between', async () => {
+  const tenant = await aFailingTenant(api);
+  await tenant.send([100, 101, 102, 103, 104].map((ago) => ({ error: 'drip', ago })));
+  await tenant.send([3, 4, 5, 6, 7].map((ago) => ({ error: 'drip', ago })));
+  await tenant.send([4, 5].map((ago) => ({ error: 'another', ago })));
+  await tenant.counted(12);
+  await runJob(api, 0);
+  const all = await tenant.incidents();
+  const open = all.find(({ status }) => status === 'open');
+  const resolved = all.find(({ status }) => status === 'resolved');
+  interface Series {
+    bucket_seconds: number;
+    opened_at: string;
+    resolved_at: string | null;
+    buckets: { at: string; traces: number; of_incident: number }[];
+  }
+  const series = async (incident_id: string | undefined) => tenant.get(`/v1/incidents/${incident_id ?? ''}/series`);
+  const ofOpen = (await series(open?.incident_id)).json?.['data'] as Series;
+  const sum = ({ buckets }: Series, field: 'traces' | 'of_incident') =>
+    buckets.reduce((total, bucket) => total + bucket[field], 0);
+  expect([ofOpen.bucket_seconds, ofOpen.resolved_at, ofOpen.opened_at]).toEqual([60, null, open?.['opened_at']]);
+  expect([sum(ofOpen, 'traces'), sum(ofOpen, 'of_incident')]).toEqual([5, 5]);
+  const starts = ofOpen.buckets.map(({ at }) => Date.parse(at));
+  expect(starts.every((at, index) => index === 0 || at - (starts[index - 1] ?? 0) === MINUTE_MS)).toBe(true);
+  const ofResolved = (await series(resolved?.incident_id)).json?.['data'] as Series;
+  expect(ofResolved.resolved_at).toBe(resolved?.['resolved_at']);
+  expect(sum(ofResolved, 'of_incident')).toBe(5);
+  expect(ofResolved.buckets.length).toBeLessThanOrEqual(120);
+  const other = await aFailingTenant(api);
+  expect((await other.get(`/v1/incidents/${open?.incident_id ?? ''}/series`)).status).toBe(404);
+});

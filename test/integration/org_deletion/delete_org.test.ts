@@ -85,6 +85,7 @@ const namesOf = (org: string): RegExp[] => [
 const UNFILLED: readonly string[] = [
   // Facts of the service, not of an organization.
   'KV_jobs',
+  'KV_login_tickets',
   'KV_org_deletions',
   'KV_partitions',
   'KV_repricings',

@@ -74,6 +74,7 @@ function expected(by: 'session' | 'user', keep: (trace: TraceState) => boolean =
         id,
         traces: traces.length,
         failed_traces: sum(({ outcome }) => (outcome === 'success' ? 0 : 1)),
+        failed_share: sum(({ outcome }) => (outcome === 'success' ? 0 : 1)) / traces.length,
         spans: sum(({ spans }) => spans),
         cost_usd: usd(traces.reduce((total, { cost_pico_usd }) => total + cost_pico_usd, 0n)),
         input_tokens: sum(({ input_tokens }) => input_tokens),
@@ -173,6 +174,7 @@ describe.each(['session', 'user'] as const)('a filter of the list by %s', (by) =
   const sums = (spans: readonly Span[], failed_traces: number) => ({
     traces: new Set(spans.map(({ trace_id }) => trace_id)).size,
     failed_traces,
+    failed_share: failed_traces / new Set(spans.map(({ trace_id }) => trace_id)).size,
     spans: spans.length,
     cost_usd: usd(spans.reduce((total, { cost_pico_usd }) => total + cost_pico_usd, 0n)),
     input_tokens: 10 * spans.length,

@@ -10,7 +10,7 @@ import { call, startTestApi, type TestApi } from '../api/an_api.ts';
 import { anAccount, asOperator } from '../a_tenant.ts';
 import { fillTwoOrgs, plantFile, type Reply, send, type Sent } from './two_orgs.ts';
 
-export const VIEWS = ['spans', 'texts', 'traces', 'usage', 'costs_daily', 'scores', 'feedback'].map(
+export const VIEWS = ['spans', 'texts', 'calls', 'traces', 'usage', 'costs_daily', 'scores', 'feedback'].map(
   (name) => `analyst_${name}`,
 );
 

@@ -12,7 +12,7 @@ const CONTRACT: Record<number, string> = {
   401: 'unauthenticated',
   402: 'payment_required',
   403: 'cross_org_access forbidden invalid_register_token',
-  404: 'agent_not_found api_key_not_found dataset_not_found eval_not_found incident_not_found job_not_found judge_not_found member_not_found not_found org_not_found prompt_not_found trace_not_found webhook_not_found',
+  404: 'agent_not_found api_key_not_found dataset_not_found eval_not_found incident_not_found job_not_found judge_not_found member_not_found not_found org_not_found prompt_not_found span_not_found text_not_found trace_not_found webhook_not_found',
   405: 'method_not_allowed',
   409: 'agent_already_registered conflict idempotency_in_progress',
   410: 'expired',

@@ -1,7 +1,7 @@
 // The rejection of a query parameter, and the schemas that declare lists.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { checkQueryNames, unknownParameter } from '../../../api/http/query_params.ts';
+import { checkQueryNames, familiesFolded, unknownParameter } from '../../../api/http/query_params.ts';
 import { listParam } from '../../../api/http/route.ts';
 
 const names = [
@@ -67,4 +67,28 @@ test('only lists may be repeated, however their schema is wrapped', () => {
   expect(refused({ plain: ['a', 'b'] })).toBe('plain: may be given only once');
   expect(refused({ number: ['1', '2'] })).toBe('number: may be given only once');
   expect(refused({ __proto__: null, constructor: 'x' })).toContain('unknown query parameter constructor');
+});
+
+const withFamily = z.object({ agent_id: z.string().optional(), 'attributes.<path>': z.unknown().optional() });
+
+test('every name that begins as a family does is a member of it', () => {
+  const query = { agent_id: 'a', 'attributes.region': 'eu', 'attributes.a.b': ['1', '2'] };
+  checkQueryNames(withFamily, query);
+  expect(familiesFolded(withFamily, query)).toEqual({
+    agent_id: 'a',
+    'attributes.<path>': { 'attributes.region': 'eu', 'attributes.a.b': ['1', '2'] },
+  });
+  expect(familiesFolded(withFamily, { agent_id: 'a' })).toEqual({ agent_id: 'a' });
+});
+
+test.each([
+  ['attribute.region', 'attributes.region'],
+  ['Attributes.app.tier', 'attributes.app.tier'],
+  ['attributes.', 'attributes.<path>'],
+  ['attributes', 'attributes.<path>'],
+  ['attributes.<path>X', 'attributes.<path>'],
+])('a misspelt member of a family, %s, is answered with %s', (given, nearest) => {
+  expect(() => {
+    checkQueryNames(withFamily, { [given]: '1' });
+  }).toThrow(`unknown query parameter ${given}; did you mean ${nearest}?`);
 });

@@ -5,7 +5,14 @@ import { session } from '../../../api/control/sign_in/schema.ts';
 import { NOW_MS, NOW_S } from './an_issuer.ts';
 
 const TOKEN = 'aGVhZGVy.cGF5bG9hZA.c2lnbmF0dXJl';
-const routes = sessionRoutes({ orgsOf: () => [], secure: false, now: () => NOW_MS + 500 });
+const routes = sessionRoutes({
+  orgsOf: () => [],
+  grantsOf: () => [],
+  local: null,
+  about: { version: '1.7.0', environment: 'development', login: ['token'], models: false, mail: false },
+  secure: false,
+  now: () => NOW_MS + 500,
+});
 
 async function ask(method: 'get' | 'post', expires_at: number | null) {
   const route = routes.find((one) => one.method === method);

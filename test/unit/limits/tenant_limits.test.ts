@@ -43,6 +43,7 @@ describe('plans', () => {
     ['org_pro', 200, 1500, 1500],
     ['org_custom', 4, 120, 240],
     ['person:someone', 30, 60, 60],
+    ['portal:digest_of_someone', 300, 1200, 1200],
     ['org_nobody_knows', 30, 60, 60],
   ])('%s: %i at once, then %i ingest and %i API requests a minute', (tenant, burst, ingest, api) => {
     const limits = someLimits();

@@ -4,6 +4,7 @@ import { type BannerFacts, banner } from '../../../ops/launch/banner.ts';
 
 const facts: BannerFacts = {
   baseUrl: 'http://127.0.0.1:8080',
+  portal: 'http://127.0.0.1:8080/login#a-ticket',
   orgId: 'org_local',
   apiKey: 'sk_svc_0123456789abcdef',
   apiKeyGiven: false,
@@ -54,5 +55,12 @@ describe('banner', () => {
 
   it('the banner does not mention analysts where ClickHouse is external', () => {
     expect(banner({ ...facts, clickhouse: null })).not.toContain('analyst');
+  });
+
+  it('the banner names the portal first, and not at all where none is served', () => {
+    const text = banner(facts);
+    expect(text).toMatch(/^ {2}portal +http:\/\/127\.0\.0\.1:8080\/login#a-ticket$/m);
+    expect(text.indexOf('portal')).toBeLessThan(text.indexOf('address'));
+    expect(banner({ ...facts, portal: null })).not.toContain('portal');
   });
 });

@@ -26,6 +26,7 @@ function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
     store: () => Promise.resolve(),
     partitions: 4,
     observeIngest: () => undefined,
+    refused: () => undefined,
   } as unknown as OtlpDeps;
   return createOtlpHandler(deps);
 }

@@ -60,6 +60,27 @@ describe('query templates', () => {
     expect(renderTemplate(template, { org_id: 'o' }).sql).toBe('SELECT 1\nWHERE org_id = {org_id:String}');
   });
 
+  it('query templates render a part for every element as if its fields were the parameters', () => {
+    const sql =
+      'SELECT [/*every sets with ,*/a = {a:String}/*if b*/ AND b IN {b:Array(String)}/*end*//*each words with OR*/ AND w = {words_w:String}/*end*//*end*/] WHERE a = {a:String}';
+    const sets = [
+      { a: 'x', b: ['{a:String}'], words: [] },
+      { a: 'y', words: [{ w: 1 }, { w: 2 }] },
+    ];
+    expect(render(sql, { a: 'z', sets })).toEqual({
+      sql: 'SELECT [a = {sets_0_a:String} AND b IN {sets_0_b:Array(String)} , a = {sets_1_a:String} AND w = {sets_1_words_w_0:String} OR  AND w = {sets_1_words_w_1:String}] WHERE a = {a:String}',
+      params: {
+        a: 'z',
+        sets_0_a: 'x',
+        sets_0_b: ['{a:String}'],
+        sets_1_a: 'y',
+        sets_1_words_w_0: 1,
+        sets_1_words_w_1: 2,
+      },
+    });
+    expect(render(sql, { a: 'z', sets: [] }).sql).toBe('SELECT [] WHERE a = {a:String}');
+  });
+
   it.each(['a /*if b*/ c', 'a /*end*/ b'])('query templates reject marks without a counterpart: %s', (sql) => {
     expect(() => parseTemplate(sql, noInclude)).toThrow('/*end*/');
   });

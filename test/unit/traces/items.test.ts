@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readAttributes } from '../../../api/telemetry/traces/attributes.ts';
+import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
 import { rowChunks } from '../../../api/telemetry/traces/export.ts';
 import type { SpanRow } from '../../../api/telemetry/traces/store.ts';
 

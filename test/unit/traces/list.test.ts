@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { foldPairs } from '../../../api/telemetry/traces/list.ts';
+import { foldPairs } from '../../../api/telemetry/traces/pairs.ts';
 import { cursorOf, listQuery, positionOf } from '../../../api/telemetry/traces/schema.ts';
 import type { TraceRow } from '../../../api/telemetry/traces/store.ts';
-import { parseSearch } from '../../../api/telemetry/traces/search_text.ts';
+import { parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 
 const row = (trace_key: string, version: string, sign: number): TraceRow => ({
   trace_id: `t${trace_key}`,
@@ -97,7 +97,7 @@ describe('a cursor', () => {
 
 describe('the query of a list', () => {
   it('the query of a list has defaults', () => {
-    expect(listQuery.parse({})).toEqual({ limit: 50, offset: 0 });
+    expect(listQuery.parse({})).toEqual({ limit: 50, offset: 0, sort: 'started_at' });
   });
 
   it('the query of a list reads times with and without an offset, and days', () => {

@@ -1,0 +1,69 @@
+// Landing writes each field of a span into the column of its name, with the flags that hold.
+import { expect, it } from 'vitest';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { hasSpanFlag, SPAN_FLAGS, type SpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
+import { spanLine } from '../../../pipeline/landing/row_encoders.ts';
+import { SPANS } from '../../../sql/stores/landing_tables.ts';
+import { aSpan } from '../../support/spans.ts';
+
+function rowOf(span: Span, sampled = true): Record<string, unknown> {
+  const cells = JSON.parse(spanLine(span, { partition: 1, log_seq: 2, log_index: 3 }, 4, sampled)) as unknown[];
+  expect(cells).toHaveLength(SPANS.columns.length);
+  return Object.fromEntries(SPANS.columns.map((column, index) => [column, cells[index]]));
+}
+
+const flagsOf = (over: Partial<Span>, sampled = true): string[] => {
+  const flags = rowOf(aSpan(over), sampled)['flags'] as number;
+  return Object.keys(SPAN_FLAGS).filter((flag) => hasSpanFlag(flags, flag as SpanFlag));
+};
+
+it('writes every text and number of a span into the column of its name', () => {
+  const span = aSpan({
+    provider: 'a',
+    environment: 'b',
+    service: 'c',
+    release: 'd',
+    prompt_name: 'e',
+    prompt_version: 'f',
+    session_id: 'g',
+    first_token_ms: 71,
+    cache_write_tokens: 72,
+    reasoning_tokens: 73,
+    cached_input_tokens: 74,
+  });
+  const row = rowOf(span);
+  const simple = Object.entries(span).filter(([, value]) => typeof value === 'string' || typeof value === 'number');
+  const sameNamed = simple.filter(([name]) => name in row && name !== 'sandbox_seconds');
+  expect(sameNamed.length).toBeGreaterThan(25);
+  for (const [name, value] of sameNamed) expect([name, row[name]]).toEqual([name, value]);
+});
+
+it('stores one bit for each flag, within the column', () => {
+  const bits = Object.values(SPAN_FLAGS);
+  expect(new Set(bits).size).toBe(bits.length);
+  for (const bit of bits) expect([Math.log2(bit) % 1, bit < 2 ** 16]).toEqual([0, true]);
+});
+
+it.each<[string, Partial<Span>, boolean, string[]]>([
+  ['a stored call', {}, true, ['has_texts']],
+  ['a call whose texts sampling dropped', {}, false, ['texts_sampled_out']],
+  ['a step without texts', { prompt: '', response: '' }, false, []],
+  ['a judge call', { attributes: { judge_call: true } }, true, ['has_texts', 'judge_call']],
+  ['a replayed call', { attributes: { replay_of: 'trc_1' } }, true, ['has_texts', 'replay']],
+  ['a call of a dataset run', { attributes: { dataset_run: 'eval_1' } }, true, ['has_texts', 'dataset_run']],
+  [
+    'an estimated call without a price',
+    { attributes: { tokens_estimated: true, price_missing: true } },
+    true,
+    ['has_texts', 'usage_estimated', 'price_missing'],
+  ],
+  [
+    'a redacted and truncated call',
+    { redacted: ['email'], attributes: { prompt_truncated: true } },
+    true,
+    ['has_texts', 'prompt_truncated', 'redacted'],
+  ],
+  ['a step of a chain', { attributes: { times_estimated: true } }, true, ['has_texts', 'times_estimated']],
+])('marks %s', (_name, over, sampled, flags) => {
+  expect(flagsOf(over, sampled)).toEqual(['recorded', ...flags]);
+});
