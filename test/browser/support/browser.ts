@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { aPerson } from './person.ts';
 import { watchRequests } from './settled.ts';
 
 const WIDE = { width: 1440, height: 900 };
@@ -14,10 +15,12 @@ const ACTION_MS_MAX = 30_000;
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 let browser: Browser | null = null;
+let person: { name: string; value: string } | null = null;
 const contexts = new Set<BrowserContext>();
 const faults = new WeakMap<Page, string[]>();
 
 beforeAll(async () => {
+  person = await aPerson(inject('portal'));
   const { executable, env } = inject('chromium');
   browser = await chromium.launch({
     executablePath: executable,
@@ -41,7 +44,7 @@ export { settled } from './settled.ts';
 export interface PageOptions {
   /** Path and query within the portal, or within the organization if it begins with `~/`. */
   at?: string;
-  /** Default: the local person is logged in. */
+  /** Default: the person of the test file is logged in. */
   loggedIn?: boolean;
   context?: BrowserContextOptions;
 }
@@ -51,8 +54,8 @@ export const orgPath = (path: string): string => `/o/${inject('portal').org_id}$
 
 /** Opens a page in a browser profile of its own. */
 export async function openPage({ at = '/', loggedIn = true, context = {} }: PageOptions = {}): Promise<Page> {
-  if (browser === null) throw new Error('the browser is not running');
-  const { url, cookie } = inject('portal');
+  if (browser === null || person === null) throw new Error('the browser is not running');
+  const { url } = inject('portal');
   const profile = await browser.newContext({
     baseURL: url,
     viewport: WIDE,
@@ -62,7 +65,7 @@ export async function openPage({ at = '/', loggedIn = true, context = {} }: Page
   });
   contexts.add(profile);
   profile.setDefaultTimeout(ACTION_MS_MAX);
-  if (loggedIn) await profile.addCookies([{ ...cookie, url, httpOnly: true, sameSite: 'Strict' }]);
+  if (loggedIn) await profile.addCookies([{ ...person, url, httpOnly: true, sameSite: 'Strict' }]);
   const page = await profile.newPage();
   record(page, new URL(url).origin);
   await page.goto(at.startsWith('~/') ? orgPath(at.slice(1)) : at);
