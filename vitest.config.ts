@@ -21,7 +21,7 @@ export default defineConfig({
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
           globalSetup: ['test/browser/support/setup.ts'],
-          // A browser beside three test files on two cores may lose a request; a test that fails twice fails.
+          // Beside two other test files on two cores a read may take too long and be a 502. A test that fails twice fails.
           retry: 1,
           testTimeout: 120_000,
           hookTimeout: 120_000,
