@@ -88,7 +88,7 @@ export function createApp(deps: AppDeps): RequestListener {
     isOpen: (method, url) => ingestPathOf(url)?.format === 'app' || otlpPathOf(method, url) !== null,
   });
   return (req, res) => {
-    // What a person sees stays out of every cache, also the browser's own after the logout.
+    // Caches do not keep responses to a person; otherwise the browser would show them after the logout.
     if (isByCookie(req.headers)) res.setHeader('Cache-Control', 'no-store');
     if (cors(req, res)) {
       edge.observe('preflight', 'OPTIONS', res.statusCode, 0);

@@ -30,7 +30,7 @@ export interface SessionDeps {
   orgsOf: (user_id: string) => readonly { org_id: string; name: string; role: Role }[];
   /** Valid grants of the user in an organization, newest first. */
   grantsOf: (org_id: string, user_id: string) => readonly GrantRecord[];
-  /** What GET /v1/about answers. */
+  /** Response of GET /v1/about. */
   about: z.input<typeof about>;
   /** True if the cookie is sent over https only. */
   secure: boolean;

@@ -15,7 +15,7 @@ applyPreferences();
 followOtherTabs();
 listenForKeys();
 loadAhead();
-// Nobody who asks for the login page has a session yet.
+// The login page needs no session, so it does not ask for one.
 if (location.pathname !== '/login') prefetchSession();
 
 const root = document.getElementById('root') ?? document.body.appendChild(document.createElement('div'));

@@ -1,4 +1,4 @@
-// Refused ingest requests, as any API process lists them.
+// The list of refused ingest requests, which is the same at every API process.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { REFUSALS_ORG_MAX } from '../../../ops/exchange/refusals.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -32,7 +32,7 @@ type Body<O> = O extends { requestBody?: { content: { 'application/json': infer 
 /** Body of the success of a GET. */
 export type Answer<P extends GetPath> = Success<Operation<P, 'get'>>;
 
-/** What a request may carry beside its parameters. */
+/** Options of a request beside its parameters. */
 interface RequestExtras {
   signal?: AbortSignal;
   headers?: Record<string, string>;

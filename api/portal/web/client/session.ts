@@ -8,7 +8,7 @@ import { preload, queryClient } from './query_client.ts';
 export type Session = Answer<'/v1/session'>['data'];
 export type SessionOrg = Session['orgs'][number];
 
-/** What a screen knows about its organization. */
+/** The organization of a screen, and the rights of the person in it. */
 export interface Organization {
   org_id: string;
   name: string;
@@ -18,7 +18,7 @@ export interface Organization {
 
 const SESSION = {
   ...apiQuery(null, '/v1/session', {}),
-  // Somebody who is not logged in goes to the login page; the dialog is for a session that ends later.
+  // A person without a session is sent to the login page; the dialog is for a session that ends later.
   queryFn: ({ signal }: { signal: AbortSignal }) => get(null, '/v1/session', {}, { signal, throw401: true }),
   staleTime: 60_000,
 };

@@ -19,7 +19,7 @@ interface QueryFieldProps {
   input: RefObject<HTMLInputElement | null>;
 }
 
-/** What is typed, the suggestions for it, and what the keys do with both. */
+/** State of the field: the typed text, its suggestions, and the handlers of the keys. */
 function useFieldText({ state, onChange, values }: QueryFieldProps) {
   const search = state.filters.get('search')?.[0] ?? '';
   const [typed, setTyped] = useState<{ text: string; of: string } | null>(null);

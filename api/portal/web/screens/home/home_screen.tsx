@@ -1,4 +1,4 @@
-// What happened in the last 24 hours: tiles against the day before, incidents, traces over time, and the
+// Home shows the last 24 hours: tiles against the day before, incidents, traces over time, and the
 // newest failed traces. Every number leads to the traces behind it.
 import { type ReactElement, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';

@@ -1,4 +1,4 @@
-// What stands below the field: the line on how the words were found, the hits, or why there are none.
+// The part below the search field: the line on how the words were found, the hits, or why there are none.
 import { useQuery } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { get } from '../../client/api.ts';

@@ -7,7 +7,7 @@ import { Moment } from '../../ui/moment.tsx';
 import { ActivityCell } from './activity_cell.tsx';
 import styles from './sessions.module.css';
 
-/** What sessions and users have in common. */
+/** Figures of a session or a user. */
 export interface Group {
   id: string;
   traces: number;

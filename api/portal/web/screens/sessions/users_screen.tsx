@@ -10,7 +10,7 @@ export default function UsersScreen(): ReactElement {
       title="Users"
       path="users"
       by="user_id"
-      hint="A user is whoever your application serves: traces that carry the same user.id. Send it as an attribute of the root span."
+      hint="A user is a person who uses your application. Traces with the same user.id belong to one user. Send it as an attribute of the root span."
       read={async (org_id, query, signal) => {
         const { data, meta } = await get(org_id, '/v1/users', { query: query }, { signal });
         return { data: data.map(({ user_id, ...sums }) => ({ id: user_id, ...sums })), meta };

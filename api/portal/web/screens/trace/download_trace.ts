@@ -13,7 +13,7 @@ async function readExport(org_id: string, traceId: string): Promise<Blob> {
   throw errorOfAnswer(answer.status, body, answer.headers);
 }
 
-/** Saves the export; a failure is told in a message. */
+/** Saves the export as a file; a failed export shows a message. */
 export async function downloadTrace(org_id: string, traceId: string): Promise<void> {
   try {
     const link = document.createElement('a');

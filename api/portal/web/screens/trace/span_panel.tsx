@@ -26,7 +26,7 @@ import type { TabName } from './trace_url.ts';
 import { useSpanAhead } from './use_span_ahead.ts';
 import styles from './span_panel.module.css';
 
-/** What the flags of a span say about its figures and texts. */
+/** Flags that the panel shows, each with its label and its explanation. */
 const FLAG_WORDS: readonly [SpanFlag, string, string][] = [
   ['usage_estimated', 'tokens estimated', 'The client reported no token counts, so the service estimated them.'],
   ['price_missing', 'price missing', 'The model has no price, so the cost is 0.'],
