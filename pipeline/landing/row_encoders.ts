@@ -165,6 +165,12 @@ export function traceCells(trace: TraceState, partition: number, version: number
     picoToDecimal(trace.cost_pico_usd),
     trace.sampled,
     trace.forced_from,
+    trace.described,
+    trace.models,
+    trace.source_formats,
+    trace.departments,
+    trace.realms,
+    trace.prompts,
     partition,
     version,
   ]).slice(0, -1);

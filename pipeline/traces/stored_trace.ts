@@ -34,6 +34,12 @@ export function storedTrace(row: TraceRow): StoredTrace {
       cost_pico_usd: usdToPico(row.cost),
       sampled: row.sampled,
       forced_from: Number(row.forced_from),
+      described: row.described,
+      models: row.models,
+      source_formats: row.source_formats,
+      departments: row.departments,
+      realms: row.realms,
+      prompts: row.prompts,
     },
   };
 }

@@ -5,9 +5,9 @@
 import { createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
 import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { explained } from './errors.ts';
+import { explained, onceMoreIfStale } from './errors.ts';
 
-export { classifyStoreError, isTooLarge, StoreUnavailable } from './errors.ts';
+export { classifyStoreError, isExhausted, isTooLarge, StoreUnavailable } from './errors.ts';
 
 export interface ClickHouseOptions {
   /** http(s)://user:password@host:port/database */
@@ -38,6 +38,8 @@ export interface Read extends Statement {
   signal?: AbortSignal | undefined;
   /** Maximum bytes of the result; a larger one fails, see isTooLarge. */
   bytesMax?: number | undefined;
+  /** Maximum engine memory; READ_MEMORY_BYTES_MAX unless given. */
+  memoryBytesMax?: number | undefined;
 }
 
 const CONNECTIONS_MAX = 12;
@@ -122,15 +124,18 @@ export class ClickHouse {
   }
 
   /** Returns the rows of a SELECT as objects: UInt64 and Int64 as text, times in ISO 8601. */
-  async rows<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<T[]> {
+  async rows<T>(read: Read): Promise<T[]> {
+    const { name, sql, params, timeoutMs, signal } = read;
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const result = await this.#client.query({
-        query: sql,
-        ...bound(params),
-        format: 'JSONEachRow',
-        abort_signal,
-        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
-      });
+      const result = await onceMoreIfStale(() =>
+        this.#client.query({
+          query: sql,
+          ...bound(params),
+          format: 'JSONEachRow',
+          abort_signal,
+          clickhouse_settings: readSettings(read),
+        }),
+      );
       const found: T[] = [];
       for await (const rows of addAbortSignal(abort_signal, result.stream<T>()))
         for (const row of rows) found.push(row.json<T>());
@@ -142,18 +147,18 @@ export class ClickHouse {
    * Returns the rows and the totals of a SELECT … WITH TOTALS, as `rows` returns them; the totals are
    * null for a statement that has none.
    */
-  async rowsWithTotals<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<{
-    rows: T[];
-    totals: T | null;
-  }> {
+  async rowsWithTotals<T>(read: Read): Promise<{ rows: T[]; totals: T | null }> {
+    const { name, sql, params, timeoutMs, signal } = read;
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const result = await this.#client.query({
-        query: sql,
-        ...bound(params),
-        format: 'JSON',
-        abort_signal,
-        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
-      });
+      const result = await onceMoreIfStale(() =>
+        this.#client.query({
+          query: sql,
+          ...bound(params),
+          format: 'JSON',
+          abort_signal,
+          clickhouse_settings: readSettings(read),
+        }),
+      );
       // The client ignores the signal once an answer has begun.
       const stopped = Promise.withResolvers<never>();
       const stop = (): void => {
@@ -174,7 +179,8 @@ export class ClickHouse {
    * stops early cancels the statement. The read times out when the store sends nothing for
    * timeoutMs; the consumer's own time does not count.
    */
-  async *stream<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): AsyncGenerator<T[]> {
+  async *stream<T>(read: Read): AsyncGenerator<T[]> {
+    const { name, sql, params, timeoutMs, signal } = read;
     const began = performance.now();
     const silent = new AbortController();
     const stop = new AbortController();
@@ -185,13 +191,15 @@ export class ClickHouse {
       }, timeoutMs);
     let waiting = wait();
     try {
-      const result = await this.#client.query({
-        query: sql,
-        ...bound(params),
-        format: 'JSONEachRow',
-        abort_signal,
-        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
-      });
+      const result = await onceMoreIfStale(() =>
+        this.#client.query({
+          query: sql,
+          ...bound(params),
+          format: 'JSONEachRow',
+          abort_signal,
+          clickhouse_settings: readSettings(read),
+        }),
+      );
       // The client ignores the signal once an answer has begun, so the stream gets the signal too,
       // here and below.
       for await (const rows of addAbortSignal(abort_signal, result.stream<T>())) {
@@ -367,14 +375,14 @@ function bound(params: Record<string, unknown> | undefined): { query_params?: Re
   return params === undefined ? {} : { query_params: params };
 }
 
-function readSettings(name: string, timeoutMs: number, bytesMax: number | undefined): ClickHouseSettings {
+function readSettings({ name, timeoutMs, bytesMax, memoryBytesMax }: Read): ClickHouseSettings {
   return {
     log_comment: name,
     readonly: '2',
     // The engine cancels a read on disconnect only if the read is read-only.
     cancel_http_readonly_queries_on_client_close: 1,
     max_execution_time: Math.ceil(timeoutMs / 1000),
-    max_memory_usage: String(READ_MEMORY_BYTES_MAX),
+    max_memory_usage: String(memoryBytesMax ?? READ_MEMORY_BYTES_MAX),
     use_index_for_in_with_subqueries_max_values: String(INDEXED_SET_MAX),
     ...(bytesMax === undefined ? {} : { max_result_bytes: String(bytesMax), result_overflow_mode: 'throw' as const }),
   };

@@ -7,6 +7,9 @@ import { ClickHouseError } from '@clickhouse/client';
  */
 export class StoreUnavailable extends Error {}
 
+/** The store did not answer a statement within its timeout. */
+class ReadTimeout extends StoreUnavailable {}
+
 /**
  * Error codes that blame the data, independent of sender and time (src/Common/ErrorCodes.cpp): 6
  * CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates,
@@ -51,6 +54,18 @@ export function isTooLarge(error: unknown): boolean {
   return error instanceof ClickHouseError && error.code === '396';
 }
 
+/** 159 TIMEOUT_EXCEEDED, 202 TOO_MANY_SIMULTANEOUS_QUERIES, 241 MEMORY_LIMIT_EXCEEDED. */
+const EXHAUSTED_CODES = new Set(['159', '202', '241']);
+
+/**
+ * Returns true when the store had too little time, memory or room for a statement. A smaller read,
+ * or the same read later, may succeed.
+ */
+export function isExhausted(error: unknown): boolean {
+  if (error instanceof ReadTimeout) return true;
+  return error instanceof ClickHouseError && EXHAUSTED_CODES.has(error.code);
+}
+
 /**
  * Returns the error that a failed statement throws: the store's own errors and the caller's abort
  * pass unchanged.
@@ -62,7 +77,23 @@ export function explained(
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): unknown {
-  if (timeout.aborted) return new StoreUnavailable(`${name}: no answer within ${timeoutMs} ms`, { cause: error });
+  if (timeout.aborted) return new ReadTimeout(`${name}: no answer within ${timeoutMs} ms`, { cause: error });
   if (error instanceof ClickHouseError || signal?.aborted === true) return error;
   return new StoreUnavailable(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}
+
+const CLOSED_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
+
+/**
+ * Runs a read whose answer begins when `run` resolves, and runs it again if the connection closed
+ * before: the store closes idle connections, and may do so just as a read is sent on one. A read
+ * changes nothing, so it may arrive twice.
+ */
+export async function onceMoreIfStale<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && CLOSED_CODES.has(error.code)) return run();
+    throw error;
+  }
 }

@@ -20,6 +20,8 @@ export interface QueryOptions {
   signal?: AbortSignal | undefined;
   /** Maximum bytes of the result; a larger one fails, see isTooLarge. */
   bytesMax?: number | undefined;
+  /** Maximum engine memory, bytes. */
+  memoryBytesMax?: number | undefined;
 }
 
 /**

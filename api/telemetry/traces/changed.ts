@@ -2,9 +2,8 @@
 // for all that follow the traces of an organization, whatever their filters are.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { readJudgedBounds } from '../../../sql/stores/judging.ts';
-import type { TraceItem } from '../../http/trace_items.ts';
+import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import type { ListFilters } from './filters.ts';
-import { itemOf } from './list.ts';
 import { foldPairs } from './pairs.ts';
 import { readChangedRows } from './store.ts';
 
@@ -32,7 +31,7 @@ export async function readChangedTraces(
   const rows = await readChangedRows(clickhouse, { org_id, trace_keys, from_ms, to_ms, filters: bounded }, { signal });
   const matches = new Map(rows.map((row) => [`${row.trace_key} ${row.version}`, row.matched]));
   return foldPairs(rows, false).live.map((row) => ({
-    item: itemOf(row),
+    item: traceItemOf(row),
     matched: (matches.get(`${row.trace_key} ${row.version}`) ?? []).map((flag) => flag === 1),
   }));
 }

@@ -62,12 +62,15 @@ export const facet = z
     without: z.int().optional().describe('Traces without a value. Left out for fields of spans and scores'),
     other: z.int().optional().describe('Traces with another value than the 50. Left out if a trace may have several'),
     approximate: z.boolean().describe('Whether the counts are estimated from a part of the traces'),
-    partial: z.boolean().describe('Whether time ran out before the field was counted'),
+    partial: z.boolean().describe('Whether time or memory ran out before the field was counted'),
   })
   .meta({ id: 'TraceFacet' });
 export type Facet = z.infer<typeof facet>;
 
 export const facetsMeta = z.object({
-  total: z.int().describe('Traces that match all filters'),
-  partial: z.boolean().describe('Whether time ran out before a field was counted'),
+  total: z
+    .int()
+    .nullable()
+    .describe('Traces that match all filters; null if time or memory ran out before they were counted'),
+  partial: z.boolean().describe('Whether time or memory ran out before a field or the total was counted'),
 });

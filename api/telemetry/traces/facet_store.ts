@@ -54,16 +54,31 @@ export const readUntagged = defineQuery({
   row: z.object({ traces: count }),
 });
 
-/** Counts fields of spans; the flags say which. */
+const ofSpans = { by_model: flag, by_source_format: flag, by_department: flag, by_realm: flag };
+
+/** Counts fields of the spans of described traces; the flags say which. */
+export const readDescribedValues = defineQuery({
+  name: 'trace_facet_described',
+  file: 'traces/facet_described.sql',
+  params: z.object({ ...filterShape, ...ofSpans, rows }),
+  row: z.object({ field: z.string(), value: z.string(), traces: count }),
+});
+
+/** Counts the traces that only their spans describe. */
+export const readUndescribed = defineQuery({
+  name: 'trace_facet_undescribed',
+  file: 'traces/facet_undescribed.sql',
+  params: z.object(filterShape),
+  row: z.object({ traces: count }),
+});
+
+/** Counts fields of the spans of the other traces; the flags say which. */
 export const readSpanValues = defineQuery({
   name: 'trace_facet_spans',
   file: 'traces/facet_spans.sql',
   params: z.object({
     ...filterShape,
-    by_model: flag,
-    by_source_format: flag,
-    by_department: flag,
-    by_realm: flag,
+    ...ofSpans,
     share: z.int(),
     rows,
   }),

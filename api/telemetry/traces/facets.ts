@@ -2,30 +2,35 @@
 // commonest values of each field with their counts. Each field is counted under all filters but its
 // own, so that the other values of a filtered field can be chosen. Fields that are counted under
 // the same filters share one pass over the traces, and another over the spans. The reads run beside
-// each other within a bound of time; a field that is not counted by then is returned as partial.
+// each other within bounds of time and memory; a field that is not counted within them is returned
+// as partial.
 import type { z } from 'zod';
-import type { ClickHouse } from '../../../sql/client/client.ts';
+import { type ClickHouse, isExhausted } from '../../../sql/client/client.ts';
+import type { QueryOptions } from '../../../sql/client/query.ts';
 import type { Facet, FacetField, facetsMeta, FacetsQuery } from './facet_schema.ts';
 import {
+  readDescribedValues,
   readFacetValues,
   readScoreValues,
   readSpanValues,
   readSums,
+  readUndescribed,
   readUntagged,
   readVerdicts,
 } from './facet_store.ts';
 import { filtersOf, isGiven, type ListFilters } from './filters.ts';
+import { withoutNeedlessReads } from './undescribed.ts';
 import { readTotal } from './store.ts';
 
 /** Values of a field. */
 const VALUES_MAX = 50;
 /** Reads that run at a time. */
 const READS_AT_ONCE = 4;
-/** Time for all fields. */
-const FACETS_MS = 3000;
+/** Bounds of all fields together, and of each read. */
+const BOUNDS: FacetBounds = { ms: 3000, memoryBytesMax: 250_000_000 };
 /**
- * Fields of spans are counted in this many traces at most, and estimated from one in 2, 4, 8, … if
- * there are more.
+ * Traces that only their spans describe: fields of spans are counted in this many at most, and
+ * estimated from one in 2, 4, 8, … if there are more.
  */
 const COUNTED_TRACES_MAX = 40_000;
 
@@ -67,6 +72,13 @@ const EDGES: Partial<Record<FacetField, readonly number[]>> = {
   tokens: WHOLE_EDGES,
 };
 
+export interface FacetBounds {
+  /** Milliseconds for all fields. */
+  ms: number;
+  /** Engine memory for each read, bytes. */
+  memoryBytesMax: number;
+}
+
 /** One read and the fields that it counts. */
 interface FacetRead {
   fields: readonly FacetField[];
@@ -79,31 +91,38 @@ export async function countFacets(
   orgId: string,
   query: FacetsQuery,
   signal: AbortSignal,
+  bounds: FacetBounds = BOUNDS,
 ): Promise<{ data: Facet[]; meta: z.infer<typeof facetsMeta> }> {
-  const filters = filtersOf(orgId, query);
-  const total = readTotal(clickhouse, filters, { signal }).then(([counted]) => counted?.total ?? 0);
-  const timeout = AbortSignal.timeout(FACETS_MS);
-  const context = { clickhouse, filters, signal: AbortSignal.any([signal, timeout]) };
+  const timeout = AbortSignal.timeout(bounds.ms);
+  const options = { signal: AbortSignal.any([signal, timeout]), memoryBytesMax: bounds.memoryBytesMax };
   const found = new Map<FacetField, Partial<Facet>>();
-  const reads = inParallel(readsOf(context, query.fields), READS_AT_ONCE, async ({ fields, run }) => {
+  const within = async <T>(read: Promise<T>): Promise<T | null> => {
     try {
-      for (const [index, facet] of (await run()).entries()) found.set(fields[index] as FacetField, facet);
+      return await read;
     } catch (error) {
-      if (!timeout.aborted || signal.aborted) throw error;
+      if (!signal.aborted && (timeout.aborted || isExhausted(error))) return null;
+      throw error;
     }
+  };
+  const asked = filtersOf(orgId, query);
+  const filters = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
+  const context: Context = { clickhouse, filters, options };
+  const reads = inParallel(readsOf(context, query.fields), READS_AT_ONCE, async ({ fields, run }) => {
+    for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);
   });
-  const [all] = await Promise.all([total, reads]);
+  const [counted] = await Promise.all([within(readTotal(clickhouse, filters, options)), reads]);
+  const all = counted === null ? null : (counted[0]?.total ?? 0);
   const data = query.fields.map((field): Facet => {
     const facet = found.get(field) ?? { ...(field in EDGES ? { buckets: [] } : { values: [] }), partial: true };
     return { field, approximate: false, partial: false, ...facet };
   });
-  return { data, meta: { total: all, partial: data.some(({ partial }) => partial) } };
+  return { data, meta: { total: all, partial: all === null || data.some(({ partial }) => partial) } };
 }
 
 interface Context {
   clickhouse: ClickHouse;
   filters: ListFilters;
-  signal: AbortSignal;
+  options: QueryOptions;
 }
 
 /** Returns the reads that count the fields. */
@@ -134,16 +153,15 @@ function readsOf(context: Context, fields: readonly FacetField[]): FacetRead[] {
 }
 
 /** Counts one field by itself. */
-async function countOne({ clickhouse, filters, signal }: Context, field: FacetField): Promise<Partial<Facet>> {
-  if (field === 'verdict')
-    return { values: await readVerdicts(clickhouse, { ...filters, rows: VALUES_MAX }, { signal }) };
+async function countOne({ clickhouse, filters, options }: Context, field: FacetField): Promise<Partial<Facet>> {
+  if (field === 'verdict') return { values: await readVerdicts(clickhouse, { ...filters, rows: VALUES_MAX }, options) };
   if (field === 'score') {
-    const rows = await readScoreValues(clickhouse, { ...filters, rows: VALUES_MAX }, { signal });
+    const rows = await readScoreValues(clickhouse, { ...filters, rows: VALUES_MAX }, options);
     return { values: rows.map(({ name, value, traces }) => ({ value: `${name}:eq:${value}`, name, traces })) };
   }
   const [rows, [untagged]] = await Promise.all([
-    readFacetValues(clickhouse, { ...filters, [`by_${field}`]: true, rows: VALUES_MAX + 1 }, { signal }),
-    field === 'tags' ? readUntagged(clickhouse, filters, { signal }) : [],
+    readFacetValues(clickhouse, { ...filters, [`by_${field}`]: true, rows: VALUES_MAX + 1 }, options),
+    field === 'tags' ? readUntagged(clickhouse, filters, options) : [],
   ]);
   const { other, ...facet } = valuesOf(rows, rows[0]?.total ?? 0);
   return field === 'tags' ? { ...facet, without: untagged?.traces ?? 0 } : { ...facet, other };
@@ -162,15 +180,11 @@ function valuesOf(rows: readonly { value: string; traces: number }[], total: num
 const flagsOf = (fields: readonly FacetField[]) => Object.fromEntries(fields.map((field) => [`by_${field}`, true]));
 
 async function countSums(
-  { clickhouse, filters, signal }: Context,
+  { clickhouse, filters, options }: Context,
   fields: readonly SumField[],
 ): Promise<Partial<Facet>[]> {
   const edges = { whole_edges: WHOLE_EDGES, cost_edges: COST_EDGES };
-  const rows = await readSums(
-    clickhouse,
-    { ...filters, ...flagsOf(fields), ...edges, rows: VALUES_MAX + 1 },
-    { signal },
-  );
+  const rows = await readSums(clickhouse, { ...filters, ...flagsOf(fields), ...edges, rows: VALUES_MAX + 1 }, options);
   const columns = Object.values(SUMS);
   const total = rows.find((row) => columns.every((column) => (row[column] ?? null) === null))?.traces ?? 0;
   return fields.map((field) => {
@@ -194,24 +208,43 @@ async function countSums(
 }
 
 async function countSpanValues(
-  { clickhouse, filters, signal }: Context,
+  { clickhouse, filters, options }: Context,
   fields: readonly SpanField[],
 ): Promise<Partial<Facet>[]> {
-  const [counted] = await readTotal(clickhouse, filters, { signal });
+  const flags = flagsOf(fields);
+  const [described, undescribed] = await Promise.all([
+    readDescribedValues(clickhouse, { ...filters, ...flags, rows: VALUES_MAX }, options),
+    countUndescribed({ clickhouse, filters, options }, fields),
+  ]);
+  return fields.map((field) => {
+    const counts = new Map<string, number>();
+    for (const row of [...described, ...undescribed.rows])
+      if (row.field === field) counts.set(row.value, (counts.get(row.value) ?? 0) + row.traces);
+    const values = [...counts].map(([value, traces]) => ({ value, traces }));
+    const approximate = undescribed.share > 1 || (undescribed.rows.length > 0 && values.length > VALUES_MAX);
+    return { values: values.sort((a, b) => b.traces - a.traces).slice(0, VALUES_MAX), approximate };
+  });
+}
+
+/** Counts fields of spans among the traces that only their spans describe. */
+async function countUndescribed(
+  { clickhouse, filters, options }: Context,
+  fields: readonly SpanField[],
+): Promise<{ rows: { field: SpanField; value: string; traces: number }[]; share: number }> {
+  const [{ traces: total } = { traces: 0 }] = await readUndescribed(clickhouse, filters, options);
+  if (total === 0) return { rows: [], share: 1 };
   let share = 1;
-  while ((counted?.total ?? 0) / share > COUNTED_TRACES_MAX) share *= 2;
-  const rows = await readSpanValues(
-    clickhouse,
-    { ...filters, ...flagsOf(fields), share, rows: VALUES_MAX },
-    { signal },
-  );
-  return fields.map((field) => ({
-    values: rows.flatMap((row) => {
-      const value = row[OF_SPANS[field]] ?? null;
-      return value === null ? [] : [{ value, traces: row.traces }];
-    }),
-    approximate: share > 1,
-  }));
+  while (total / share > COUNTED_TRACES_MAX) share *= 2;
+  const rows = await readSpanValues(clickhouse, { ...filters, ...flagsOf(fields), share, rows: VALUES_MAX }, options);
+  return {
+    share,
+    rows: fields.flatMap((field) =>
+      rows.flatMap((row) => {
+        const value = row[OF_SPANS[field]] ?? null;
+        return value === null ? [] : [{ field, value, traces: row.traces }];
+      }),
+    ),
+  };
 }
 
 /** Runs a task for each item, a bounded number at a time. */

@@ -73,7 +73,7 @@ const textList = (max: number) =>
  * Returns the schema of a filter by several values, comma-separated, repeated, or both. A parameter
  * without a value is no filter.
  */
-const textsParam = ({ description, max = VALUES_MAX }: Values) =>
+export const textsParam = ({ description, max = VALUES_MAX }: Values) =>
   z.preprocess(split, textList(max)).optional().describe(description);
 
 /** Returns the schema of a filter by several of a closed set of values. */

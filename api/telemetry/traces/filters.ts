@@ -37,6 +37,8 @@ export const filterShape = {
   source_format: texts,
   department: texts,
   realm: texts,
+  /** Set if a filter asks the spans of traces that only their spans describe. */
+  undescribed: flag,
   /** Set if judge_id or verdict is. */
   judged: flag,
   judge_id: texts,
@@ -45,6 +47,10 @@ export const filterShape = {
   prompted: flag,
   prompt_name: texts,
   prompt_version: texts,
+  /** Elements of the column `prompts` that match prompt_name and prompt_version. */
+  prompt_labels: texts,
+  /** Set instead of prompt_labels if only prompt_version is given. */
+  any_prompt: flag,
   scores: conditions,
   scored: flag,
   unscored: flag,
@@ -78,6 +84,21 @@ function some<T>(values: readonly T[] | undefined): T[] | undefined {
 const conditionsOf = (given: readonly string[] | undefined) =>
   (given ?? []).map(parseScoreCondition).filter((condition) => condition !== null);
 
+/** Filters by values that the spans of a trace have. */
+const OF_SPANS = [
+  'model',
+  'source_format',
+  'department',
+  'realm',
+  'prompt_name',
+  'prompt_version',
+  'not_model',
+  'not_source_format',
+  'not_department',
+  'not_realm',
+  'not_prompt_name',
+] as const;
+
 /** Returns the conditions of an organization's traces for query parameters. */
 export function filtersOf(orgId: string, query: FilterQuery): ListFilters {
   const [judges, verdicts] = [some(query.judge_id), some(query.verdict)];
@@ -106,12 +127,15 @@ export function filtersOf(orgId: string, query: FilterQuery): ListFilters {
     source_format: some(query.source_format),
     department: some(query.department),
     realm: some(query.realm),
+    undescribed: OF_SPANS.some((name) => some(query[name]) !== undefined) ? true : undefined,
     judged: judges === undefined && verdicts === undefined ? undefined : true,
     judge_id: judges,
     verdict: verdicts,
     prompted: prompts === undefined && versions === undefined ? undefined : true,
     prompt_name: prompts,
     prompt_version: versions,
+    prompt_labels: versions === undefined ? prompts : prompts?.flatMap((name) => versions.map((v) => `${name}\n${v}`)),
+    any_prompt: prompts === undefined && versions !== undefined ? true : undefined,
     scores: conditionsOf(query.score),
     attributed: attributes.length === 0 ? undefined : true,
     attributes,

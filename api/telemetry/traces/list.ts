@@ -4,9 +4,10 @@
 import type { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { cursorPage } from '../../http/list_pages.ts';
-import type { TraceItem } from '../../http/trace_items.ts';
+import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered, type ListFilters } from './filters.ts';
+import { withoutNeedlessReads } from './undescribed.ts';
 import { type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
 import { rankTraces } from './ranked.ts';
@@ -42,7 +43,7 @@ export async function listTraces(
   query: ListQuery,
   signal: AbortSignal,
 ): Promise<TraceList> {
-  const filters = filtersOf(orgId, query);
+  const filters = await withoutNeedlessReads(deps.clickhouse, filtersOf(orgId, query), { signal });
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
   if (given !== null && (given.rank?.by ?? 'started_at') !== query.sort)
     throw new ApiError('invalid_request', 'cursor: must be a cursor that this list has returned for the same sort');
@@ -73,31 +74,10 @@ function answer(rows: readonly TraceRow[], total: number, before: number, query:
         ...(query.sort === 'started_at' ? {} : { rank: { by: query.sort, value: last.rank ?? 0 } }),
       }),
   });
-  return { data: page.data.map(itemOf), meta: page.meta };
+  return { data: page.data.map(traceItemOf), meta: page.meta };
 }
 
 const placeOf = (row: TraceRow): { ms: number; key: string } => ({ ms: row.started_ms, key: row.trace_key });
-const orNull = (text: string): string | null => (text === '' ? null : text);
-
-/** Returns a trace as lists show it. */
-export function itemOf(row: TraceRow): TraceItem {
-  return {
-    trace_id: row.trace_id,
-    root_span_name: orNull(row.root_span_name),
-    agent_id: orNull(row.agent_id),
-    outcome: row.outcome,
-    duration_ms: row.duration_ms,
-    input_tokens: row.input_tokens,
-    output_tokens: row.output_tokens,
-    cost_usd: row.cost_usd,
-    started_at: row.started_at,
-    ended_at: row.ended_at,
-    tags: row.tags,
-    span_count: row.spans,
-    session_id: orNull(row.session_id),
-    user_id: orNull(row.user_id),
-  };
-}
 
 /** Skips by the number of traces per hour, then within one hour. */
 async function listByOffset(

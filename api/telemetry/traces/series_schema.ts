@@ -1,12 +1,14 @@
 // Request and response shapes of the series of traces over time.
 import { z } from 'zod';
-import { filterParams } from './filter_params.ts';
+import { filterParams, textsParam } from './filter_params.ts';
 
 const BUCKETS_MAX = 400;
 const BUCKETS_DEFAULT = 100;
 const TOP_MAX = 20;
 const TOP_DEFAULT = 8;
-const GROUPS = ['outcome', 'agent_id', 'model', 'root_span_name'] as const;
+/** Values that may be named; `top` bounds the values that are found. */
+const NAMED_MAX = 50;
+const GROUPS = ['outcome', 'agent_id', 'model', 'root_span_name', 'session_id', 'user_id'] as const;
 
 const integerParam = ([min, max]: readonly [number, number], given: number, description: string) => {
   const error = `must be an integer between ${min} and ${max}`;
@@ -22,6 +24,11 @@ const integerParam = ([min, max]: readonly [number, number], given: number, desc
 export const seriesQuery = z.object({
   ...filterParams,
   group_by: z.enum(GROUPS).optional().describe('Splits the series by the values of a field'),
+  groups: textsParam({
+    description:
+      'Values of the field of `group_by` that get a series each, in this order, instead of those with the most traces. Traces with other values are left out',
+    max: NAMED_MAX,
+  }),
   buckets: integerParam(
     [2, BUCKETS_MAX],
     BUCKETS_DEFAULT,
@@ -61,7 +68,10 @@ export const series = z
       ),
     time_to_first_token: z
       .object({ p50_ms: millis('Median by bucket; null without calls that say it'), p95_ms: millis('95th percentile') })
-      .describe('Of the model calls of all the traces, by bucket of their start'),
+      .nullable()
+      .describe(
+        'Of the model calls of all the traces, by bucket of their start. null with `groups`, and if `partial` is true',
+      ),
   })
   .meta({ id: 'TraceSeries' });
 export type Series = z.infer<typeof series>;
@@ -70,6 +80,9 @@ export const seriesMeta = z.object({
   since: z.iso.datetime(),
   until: z.iso.datetime(),
   bucket_seconds: z.int(),
+  partial: z
+    .boolean()
+    .describe('Whether time or memory ran out before time_to_first_token was read, which is then null'),
   approximate: z
     .array(z.string())
     .describe('Fields that are estimates: percentiles to about 1 %, and numbers of traces with group_by=model'),

@@ -15,11 +15,14 @@ const grouped = {
   by_outcome: flag,
   by_agent_id: flag,
   by_root_span_name: flag,
+  by_session_id: flag,
+  by_user_id: flag,
   by_model: flag,
   /** Set if a filter other than the time is. */
   filtered: flag,
 };
-const bucketed = z.object({ ...grouped, step_ms: z.int(), top: z.array(z.string()) });
+/** With `named`, rows of values beyond `top` are left out. */
+const bucketed = z.object({ ...grouped, step_ms: z.int(), top: z.array(z.string()), named: flag });
 const point = z.object({
   bucket: count,
   grp: z.string(),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
+import { traceRow } from '../../http/trace_items.ts';
 import { filterShape } from './filters.ts';
 
 /** Int64 and UInt64 arrive as text; these values stay below 2^53. */
@@ -13,29 +14,17 @@ const uint64 = z.string().transform(BigInt);
 
 const listFilters = z.object(filterShape);
 
-const traceRow = z.object({
-  trace_id: z.string(),
-  trace_key: z.string(),
-  version: z.string(),
-  sign: z.int(),
-  started_ms: millis,
-  started_at: z.string(),
-  ended_at: z.string(),
-  duration_ms: count,
-  root_span_name: z.string(),
-  agent_id: z.string(),
-  outcome,
-  session_id: z.string(),
-  user_id: z.string(),
-  tags: z.array(z.string()),
-  spans: z.int(),
-  input_tokens: count,
-  output_tokens: count,
-  cost_usd: z.number(),
-  /** The number that a ranked list is sorted by. */
-  rank: z.number().optional(),
+/** `rank` is the number that a ranked list is sorted by. */
+const listRow = traceRow.extend({ rank: z.number().optional() });
+export type TraceRow = z.output<typeof listRow>;
+
+/** Returns a row if the asked time has a trace that only its spans describe. */
+export const readHasUndescribed = defineQuery({
+  name: 'trace_has_undescribed',
+  file: 'traces/has_undescribed.sql',
+  params: z.object({ org_id: z.string(), since_ms: z.int().optional(), until_ms: z.int().optional() }),
+  row: z.object({ found: z.int() }),
 });
-export type TraceRow = z.output<typeof traceRow>;
 
 export const readTotal = defineQuery({
   name: 'trace_total',
@@ -54,7 +43,7 @@ export const readPage = defineQuery({
     from_version: z.string().optional(),
     rows: z.int(),
   }),
-  row: traceRow,
+  row: listRow,
 });
 
 /** Rows of the given traces; `matched` has 1 for each of the filters that the row matches, else 0. */
@@ -68,7 +57,7 @@ export const readChangedRows = defineQuery({
     to_ms: z.int(),
     filters: z.array(z.object(filterShape)),
   }),
-  row: traceRow.extend({ matched: z.array(z.int()) }),
+  row: listRow.extend({ matched: z.array(z.int()) }),
 });
 
 export const readHours = defineQuery({
@@ -104,7 +93,7 @@ export const readRanked = defineQuery({
     from_version: z.string().optional(),
     rows: z.int(),
   }),
-  row: traceRow,
+  row: listRow,
 });
 
 export const readRankedPosition = defineQuery({

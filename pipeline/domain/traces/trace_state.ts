@@ -27,10 +27,23 @@ export interface TraceState {
   sampled: boolean;
   /** log_seq of the first message with an event that forces the trace to be kept; 0 for none. */
   forced_from: number;
+  /**
+   * True while the lists below hold the values of all spans. A trace that landed before the store
+   * had them, or that has too many values, is described by its spans alone, and its lists are empty.
+   */
+  described: boolean;
+  models: string[];
+  source_formats: string[];
+  departments: string[];
+  realms: string[];
+  /** Names of registered prompts, and each with its version after a line break. */
+  prompts: string[];
 }
 
 /** Maximum tags of a trace; further ones are stored on their spans only. */
 export const TRACE_TAGS_MAX = 200;
+/** Maximum values of each list that describes a trace. */
+export const TRACE_VALUES_MAX = 50;
 
 const SEVERITY: Record<TraceOutcome, number> = { success: 0, timeout: 1, error: 2 };
 
@@ -58,13 +71,19 @@ export function emptyTrace(first: Span): TraceState {
     cost_pico_usd: 0n,
     sampled: false,
     forced_from: 0,
+    described: true,
+    models: [],
+    source_formats: [],
+    departments: [],
+    realms: [],
+    prompts: [],
   };
 }
 
 /**
  * Adds a span in place. The root is the earliest span without a parent; agent_id is the root's,
  * else the first seen; the outcome is error if any span is error, else timeout if any is, else
- * success; tags are the union; tokens and cost are sums.
+ * success; tags and the lists that describe the trace are unions; tokens and cost are sums.
  */
 export function addSpan(trace: TraceState, span: Span, sampled: boolean): void {
   trace.started_at = Math.min(trace.started_at, span.started_at);
@@ -89,6 +108,31 @@ export function addSpan(trace: TraceState, span: Span, sampled: boolean): void {
   if (span.agent_id !== '' && (isRoot || trace.agent_id === '')) {
     trace.agent_id = span.agent_id;
   }
+  if (trace.described) describe(trace, span);
+}
+
+function describe(trace: TraceState, span: Span): void {
+  const { prompt_name: prompt } = span;
+  const fits = [
+    include(trace.models, span.model),
+    include(trace.source_formats, span.source_format),
+    include(trace.departments, span.department),
+    include(trace.realms, span.realm),
+    include(trace.prompts, prompt),
+    include(trace.prompts, prompt === '' ? '' : `${prompt}\n${span.prompt_version}`),
+    !prompt.includes('\n'),
+  ].every(Boolean);
+  if (fits) return;
+  trace.described = false;
+  Object.assign(trace, { models: [], source_formats: [], departments: [], realms: [], prompts: [] });
+}
+
+/** Adds a value to a list that does not have it. Returns false if the list has no room. */
+function include(list: string[], value: string): boolean {
+  if (value === '' || list.includes(value)) return true;
+  if (list.length >= TRACE_VALUES_MAX) return false;
+  list.push(value);
+  return true;
 }
 
 /** Returns the milliseconds from the first start to the last end. */

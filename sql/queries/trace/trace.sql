@@ -1,7 +1,6 @@
 -- Rows of one trace. Rows of pairs that are not merged yet appear side by side; the caller adds up
 -- sign by version.
-SELECT trace_id, version, sign, started_at, ended_at, toUnixTimestamp64Milli(started_at) AS started_ms, duration_ms, root_span_name, agent_id,
-  outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled
+SELECT /*include traces/columns.sql*/, sampled
 FROM traces
 WHERE org_id = {org_id:String}
   AND anchor BETWEEN fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')

@@ -1,5 +1,5 @@
--- Number of traces that have a span with each value of several fields, each field by itself, in one
--- pass over the spans. A row has the value of one field and null for the others. Of many traces
+-- Number of traces that only their spans describe and that have a span with each value of several
+-- fields, each field by itself, in one pass over the spans. A row has the value of one field and null for the others. Of many traces
 -- only one in `share` is counted, by its key, and stands for that many.
 SELECT uniqExact(trace_key) * {share:UInt32} AS traces
   /*if by_model*/, model/*end*/
@@ -7,10 +7,10 @@ SELECT uniqExact(trace_key) * {share:UInt32} AS traces
   /*if by_department*/, department/*end*/
   /*if by_realm*/, realm/*end*/
 FROM spans
-WHERE /*include traces/spans_within.sql*/ AND trace_key % {share:UInt32} = 0
+WHERE /*include traces/spans_undescribed.sql*/ AND trace_key % {share:UInt32} = 0
   AND trace_key IN (
     SELECT trace_key FROM traces
-    WHERE /*include traces/filters.sql*/ AND trace_key % {share:UInt32} = 0
+    WHERE /*include traces/filters.sql*/ AND NOT described AND trace_key % {share:UInt32} = 0
     GROUP BY trace_key
     HAVING sum(sign) > 0
   )

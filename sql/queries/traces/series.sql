@@ -12,7 +12,7 @@ FROM (
     sum(sign) AS n, sumIf(sign, outcome = 'error') AS n_errors, sumIf(sign, outcome = 'timeout') AS n_timeouts, sum(sign * cost_usd) AS cost,
     sum(sign * toInt64(input_tokens)) AS tokens_in, sum(sign * toInt64(output_tokens)) AS tokens_out, sum(sign * toInt64(duration_ms)) AS ms
   FROM traces
-  WHERE /*include traces/filters.sql*/
+  WHERE /*include traces/filters.sql*/ /*if named*/AND /*include traces/series_group.sql*/ IN {top:Array(String)}/*end*/
   GROUP BY bucket, grp, other, class
 )
 GROUP BY bucket, grp, other

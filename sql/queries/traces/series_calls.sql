@@ -8,6 +8,6 @@ SELECT intDiv(toUnixTimestamp64Milli(started_at), {step_ms:Int64}) AS bucket,
   toFloat64(sum(cost_usd)) AS cost_usd, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
   quantilesTDigest(0.5, 0.95, 0.99)(greatest(0, dateDiff('millisecond', started_at, ended_at))) AS quantiles
 FROM spans
-WHERE /*include traces/series_spans.sql*/ AND model != ''
+WHERE /*include traces/series_spans.sql*/ AND model != '' /*if named*/AND /*include traces/series_group.sql*/ IN {top:Array(String)}/*end*/
 GROUP BY bucket, grp, other
 ORDER BY bucket, other, grp

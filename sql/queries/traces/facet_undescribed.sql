@@ -1,0 +1,2 @@
+-- Number of traces that only their spans describe.
+SELECT sum(sign) AS traces FROM traces WHERE /*include traces/filters.sql*/ AND NOT described
