@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { parseAgentRecord } from './records/agent.ts';
 import { analystRecord } from './records/analyst.ts';
+import { annotationRecord } from './records/annotation.ts';
 import { keyRecord } from './records/api_key.ts';
 import { budgetRecord, budgetState } from './records/budget.ts';
 import { parseAnomalyConfig } from './records/cost_config.ts';
@@ -151,6 +152,11 @@ export const BUCKETS = {
   prompts: { tenancy: 'key', parse: parsePrompt },
   /** Saved views, by organization and id. */
   views: { tenancy: 'key', parse: json(viewRecord) },
+  /**
+   * Annotation queues and their items. Both share a bucket, so that every process sees a queue before its items and
+   * its deletion after it.
+   */
+  annotations: { tenancy: 'key', parse: json(annotationRecord), bytesMax: GIB / 4, whenFull: 'refuse' },
   /** Redaction rules that apply to each organization's telemetry before it is stored. */
   pii_policies: { tenancy: 'key', parse: parsePiiRecord },
   /** Retention periods of each organization. */

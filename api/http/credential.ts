@@ -68,3 +68,10 @@ export function may(credential: OrgCredential, permission: Permission): boolean 
   const { scopes, maker } = credential;
   return keyMay(scopes, permission) && (maker === undefined || roleMay(maker.role, permission));
 }
+
+/** Returns the caller as the author of what the request writes. */
+export function authorOf(credential: OrgCredential): { type: 'user' | 'api_key'; id: string } {
+  return credential.kind === 'api_key'
+    ? { type: 'api_key', id: credential.key_id }
+    : { type: 'user', id: credential.user_id };
+}

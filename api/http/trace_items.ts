@@ -1,4 +1,5 @@
-// Shapes of the items that several slices return: a trace of a list, a span of a tree, and a score.
+// Shapes of the items that several slices return: a trace of a list, a span of a tree, and a score; and
+// the rows of the store that a trace of a list is made from.
 import { z } from 'zod';
 import { outcome } from '../../schemas/formats/fields.ts';
 
@@ -19,6 +20,53 @@ export const traceItem = z.object({
   user_id: z.string().nullable(),
 });
 export type TraceItem = z.infer<typeof traceItem>;
+
+/** Int64 and UInt64 arrive as text; these values stay below 2^53. */
+const count = z.coerce.number().pipe(z.int());
+
+/** Columns of a row of the table traces, as sql/queries/traces/columns.sql reads them. */
+export const traceRow = z.object({
+  trace_id: z.string(),
+  trace_key: z.string(),
+  version: z.string(),
+  sign: z.int(),
+  started_ms: count,
+  started_at: z.string(),
+  ended_at: z.string(),
+  duration_ms: count,
+  root_span_name: z.string(),
+  agent_id: z.string(),
+  outcome,
+  session_id: z.string(),
+  user_id: z.string(),
+  tags: z.array(z.string()),
+  spans: z.int(),
+  input_tokens: count,
+  output_tokens: count,
+  cost_usd: z.number(),
+});
+
+const orNull = (text: string): string | null => (text === '' ? null : text);
+
+/** Returns a trace as lists show it. */
+export function traceItemOf(row: z.output<typeof traceRow>): TraceItem {
+  return {
+    trace_id: row.trace_id,
+    root_span_name: orNull(row.root_span_name),
+    agent_id: orNull(row.agent_id),
+    outcome: row.outcome,
+    duration_ms: row.duration_ms,
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cost_usd: row.cost_usd,
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    tags: row.tags,
+    span_count: row.spans,
+    session_id: orNull(row.session_id),
+    user_id: orNull(row.user_id),
+  };
+}
 
 export const traceParams = z.object({ trace_id: z.string() });
 

@@ -1,7 +1,8 @@
 // Declares the routes of the process itself, for operators and tools: health, readiness, metrics,
 // and the API reference with the documentation.
 import { z } from 'zod';
-import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
+import { registry } from '../../ops/platform/metrics.ts';
+import { joinExpositions } from '../../ops/platform/metrics_text.ts';
 import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
 import { sendText } from '../http/compress.ts';
 import { API_VERSION } from '../http/envelope.ts';

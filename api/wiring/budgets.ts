@@ -71,6 +71,7 @@ export function budgetSliceRoutes(
     budgets,
     clickhouse,
     now,
+    ruleOf: (org_id) => policies.get(org_id),
     periodOf,
     planOf: (org_id) => orgs.get(org_id)?.plan_name ?? '',
     inForce: (org_id) => limits.inForce(org_id, IN_FORCE_MS),

@@ -15,6 +15,7 @@ import { WrittenAnswers } from '../http/written_answers.ts';
 import { refusalRoutes } from '../intake/refusals/routes.ts';
 import type { BodyRecorder } from '../intake/ingest/store.ts';
 import type { Analysts } from '../telemetry/analysts/open.ts';
+import { openAnnotation } from './annotation.ts';
 import { openLive } from './live.ts';
 import { judgingRoutes } from './judging.ts';
 import { jobSliceRoutes, orgSliceRoutes } from './organizations.ts';
@@ -53,6 +54,7 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
   const written = new WrittenAnswers();
   const analysts = openAnalystSlice(parts, stores);
   const live = openLive(parts, stores);
+  const annotation = openAnnotation(parts, stores);
   const activity = new AgentActivity({ clickhouse, agents, onProblem });
   const deadLetters = await WebhookDeadLetters.open(log);
   const upstream = openUpstream({
@@ -79,6 +81,7 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
       }),
       budgetRoutes,
       viewRoutes({ views: stores.views, now }),
+      annotation.routes,
       orgSliceRoutes(parts, stores, { sealer, sessions }),
       webhookRoutes({ store: webhooks, deadLetters, sealer, log, clickhouse, development: isDevelopment(parts), now }),
       await jobSliceRoutes(parts, stores, sealer),
@@ -89,6 +92,7 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
     },
     close: () => {
       activity.close();
+      annotation.close();
       analysts.close();
     },
   };

@@ -7,6 +7,7 @@ import { ownBounds } from '../../pipeline/domain/patterns/bounds.ts';
 import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { AgentStore } from '../control/agents/store.ts';
 import { AnalystStore } from '../telemetry/analysts/store.ts';
+import { AnnotationStore } from '../control/annotation/store.ts';
 import { CostSettings } from '../telemetry/costs/settings.ts';
 import { DatasetStore } from '../control/datasets/store.ts';
 import { EvalStore } from '../control/evals/store.ts';
@@ -40,6 +41,7 @@ export interface Stores {
   incidents: OpenIncidents;
   retention: RetentionStore;
   views: ViewStore;
+  annotations: AnnotationStore;
   /** Long jobs. */
   jobs: JobRecords;
   /** Deletions of organizations. */
@@ -77,6 +79,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     datasets: DatasetStore.open(log, onProblem),
     retention: RetentionStore.open(log, onProblem),
     views: ViewStore.open(log, onProblem),
+    annotations: AnnotationStore.open(log, onProblem),
     jobs: JobRecords.open(log, onProblem),
   });
   const stores = { deletions, orgs, ...others };

@@ -1,9 +1,7 @@
 // Wires the slices that read telemetry: traces, sessions, spans, scores, sampling, costs,
 // incidents, the audit log, and the SQL of analysts.
 import type { Upstream } from '../../ops/platform/llm/upstream.ts';
-import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
-import { userScoreCodec } from '../../schemas/codec.ts';
-import { SCORES_SUBJECT } from '../../schemas/streams.ts';
+import { queueScore } from '../../ops/exchange/score_queue.ts';
 import { OrgSlots } from '../http/org_slots.ts';
 import type { Route } from '../http/route.ts';
 import type { WrittenAnswers } from '../http/written_answers.ts';
@@ -26,9 +24,6 @@ import { REPLAYS_ORG_MAX } from '../telemetry/traces/replay.ts';
 import { traceRoutes } from '../telemetry/traces/routes.ts';
 import type { WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
-
-/** Maximum time for the log to confirm a score; the request fails after it. */
-const SCORE_MS_MAX = 2000;
 
 export interface TelemetryDeps {
   written: WrittenAnswers;
@@ -66,8 +61,7 @@ export function telemetryRoutes(
     scoreRoutes({
       clickhouse,
       locate,
-      queue: (score) =>
-        publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
+      queue: (score) => queueScore(log, score),
       now,
     }),
     samplingRoutes({ settings: env, clickhouse, now }),

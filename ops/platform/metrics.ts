@@ -315,6 +315,11 @@ export const llmCallSeconds = histogram(
   { name: 'millrace_llm_call_seconds', help: 'Time of one attempt of a call to the model upstream', role: 'shared' },
   [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60],
 );
+export const liveStreams = gauge({
+  name: 'millrace_live_streams',
+  help: 'Open live streams: connections of GET /v1/live',
+  role: 'api',
+});
 export const gatewayCallsTotal = counter({
   name: 'millrace_gateway_calls_total',
   help: 'Model calls through the gateway, by outcome',
@@ -369,31 +374,4 @@ export function startMetrics(role: 'api' | 'pipeline', processLabel: string): vo
   }
   registry.setDefaultLabels({ process: processLabel });
   collectDefaultMetrics({ register: registry });
-}
-
-/**
- * Joins the expositions of several processes into one, with the samples of a family together under
- * one HELP and TYPE, as Prometheus requires.
- */
-export function joinExpositions(texts: readonly string[]): string {
-  const families = new Map<string, { head: string[]; samples: string[] }>();
-  for (const text of texts) {
-    let family: { head: string[]; samples: string[] } | undefined;
-    let known = false;
-    for (const line of text.split('\n')) {
-      if (line === '') continue;
-      if (line.startsWith('# HELP ') || line.startsWith('# TYPE ')) {
-        const name = line.split(' ')[2] ?? '';
-        if (line.startsWith('# HELP ')) {
-          known = families.has(name);
-          family = families.get(name) ?? { head: [], samples: [] };
-          families.set(name, family);
-        }
-        if (!known) family?.head.push(line);
-      } else if (!line.startsWith('#')) {
-        family?.samples.push(line);
-      }
-    }
-  }
-  return [...families.values()].flatMap(({ head, samples }) => [...head, ...samples]).join('\n') + '\n';
 }

@@ -64,6 +64,8 @@ export interface EraseDeps {
    */
   forget: (org_id: string, traceIds: readonly string[], what: Forgettable, signal: AbortSignal) => Promise<void>;
   emptyOpenSamples: (org_id: string, samples: readonly { cluster_id: string; sample: string }[]) => Promise<void>;
+  /** Deletes the items of annotation queues that have one of the traces, with scores that wait in them. */
+  deleteAnnotationItems: (org_id: string, traceIds: readonly string[]) => Promise<void>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
   /** Called between the steps; for tests. */
@@ -121,6 +123,7 @@ async function eraseValue(
 
   await deps.emptyOpenSamples(org_id, await store.samples(scope, SAMPLES_MAX));
   await store.emptySamples(scope, signal);
+  await eraseAnnotations(deps, scope);
   await store.erase(scope, null, signal);
   await reached('erased');
   const cold = await eraseCold(deps, scope, signal);
@@ -202,6 +205,16 @@ async function eraseCold(
     if (texts > 0) counts.rewritten += 1;
   }
   return counts;
+}
+
+async function eraseAnnotations({ store, deleteAnnotationItems }: EraseDeps, scope: Scope): Promise<void> {
+  for (let after = ''; ;) {
+    const page = await store.traces(scope, after, FORGET_AT_ONCE);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    await deleteAnnotationItems(scope.org_id, page);
+    after = last;
+  }
 }
 
 async function forgetAll(

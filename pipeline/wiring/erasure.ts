@@ -11,6 +11,7 @@ import { orgKey } from '../../schemas/records/org.ts';
 import { hashKeyContext, PII_KINDS } from '../../schemas/records/pii_policy.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { storedForms } from '../domain/pii/erasure_values.ts';
+import { deleteAnnotationItems } from '../erasure/annotations.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
 import { eraseDeadLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
@@ -94,6 +95,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
         forget: (org_id, trace_ids, what, signal) =>
           forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids], what }, signal),
         emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
+        deleteAnnotationItems: (org_id, trace_ids) => deleteAnnotationItems(log, org_id, trace_ids),
         sync,
         step,
       }),

@@ -1,19 +1,24 @@
 // Wiring of LLM judging: the upstream, what all callers of models share, and the judging of live
 // traces.
 import { openUpstream, type Upstream } from '../../ops/platform/llm/upstream.ts';
+import { answerPreviewCalls } from '../../ops/exchange/preview_calls.ts';
 import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
+import type { Runner } from '../domain/patterns/bounds.ts';
+import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { Cooldown } from '../judging/live_cooldown.ts';
 import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { JudgeVersions } from '../judging/llm_judge_versions.ts';
 import { LiveJudging, type LiveTimings } from '../judging/live_judging.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
 import { RecordedCalls } from '../judging/llm_recorded_calls.ts';
+import { JudgePreviews } from '../judging/previews.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
+import type { Prices } from '../settings/prices.ts';
 import { countPublished, type WorkerParts } from './parts.ts';
 
 /** Maximum model calls under way in this process, in total and for one organization. */
@@ -100,4 +105,19 @@ export function startJudging(
       judges: new LlmJudges({ calls, quotas, policyOf: policies.of, redactorOf: piiPolicies.of, now }),
     };
   }
+}
+
+/** Answers calls that judge stored traces by a draft. @returns a function that ends them */
+export function answerPreviews(
+  { log, clickhouse }: WorkerParts,
+  parts: { models: Pick<Models, 'judges'> | null; prices: Pick<Prices, 'of'>; patterns: Runner },
+): () => void {
+  const previews = new JudgePreviews({
+    clickhouse,
+    judges: parts.models?.judges ?? null,
+    runner: parts.patterns,
+    prices: createPriceBook(parts.prices.of),
+    now: () => Date.now(),
+  });
+  return answerPreviewCalls(log.nc, (call, signal) => previews.carryOut(call, signal));
 }

@@ -8,7 +8,7 @@ import { type ColdParts, startLongJobs } from './cold.ts';
 import type { DataPlane } from './data_plane.ts';
 import { openErasure } from './erasure.ts';
 import { startEvals } from './evals.ts';
-import { startJudging } from './judging.ts';
+import { answerPreviews, startJudging } from './judging.ts';
 import { openOrgDeletion } from './org_deletion.ts';
 import { countPublished } from './parts.ts';
 import type { Platform } from './platform.ts';
@@ -48,11 +48,13 @@ export async function startServices(parts: ServiceParts): Promise<Services> {
     patterns,
     isLeader,
   });
+  const stopPreviews = answerPreviews(platform, { models: judging.models, prices, patterns });
   const jobs = await startScheduledJobs(parts, incidents);
   const longJobs = await startAskedJobs(parts);
   return {
     overdue: () => jobs.overdue(),
     stop: async () => {
+      stopPreviews();
       await Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop()]);
     },
     close: longJobs.close,

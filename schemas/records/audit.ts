@@ -32,6 +32,7 @@ export const AUDIT_TARGETS = [
   'score',
   'analyst',
   'view',
+  'annotation_queue',
 ] as const;
 export const auditTarget = z.object({ type: z.enum(AUDIT_TARGETS), id: z.string() });
 export type AuditTarget = z.infer<typeof auditTarget>;

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 /** Largest limit. */
-const LIMIT_MAX = 1e15;
+export const LIMIT_MAX = 1e15;
 /** Maximum number of agents of one organization with a limit of their own. */
 export const AGENT_LIMITS_MAX = 2000;
 const THRESHOLDS_MAX = 50;

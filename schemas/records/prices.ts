@@ -35,6 +35,12 @@ const orgPrice = z.object({
     .describe(
       'First day (UTC) of the calls that this price applies to; without it, all days. Of several prices the latest applies',
     ),
+  until: z.iso
+    .date()
+    .optional()
+    .describe(
+      'First day (UTC) of the calls that this price no longer applies to; without it, it has no end. An earlier price of the organization applies then, or the built-in one',
+    ),
 });
 
 /** Body of requests and answers. */
@@ -42,7 +48,7 @@ export const prices = z
   .object({ prices: z.array(orgPrice).max(PRICES_MAX) })
   .superRefine(({ prices: list }, ctx) => {
     const seen = new Set<string>();
-    for (const [index, { model, from }] of list.entries()) {
+    for (const [index, { model, from, until }] of list.entries()) {
       const key = JSON.stringify([model.toLowerCase(), from ?? null]);
       if (seen.has(key))
         ctx.addIssue({
@@ -51,6 +57,8 @@ export const prices = z
           message: 'has another price from the same day on',
         });
       seen.add(key);
+      if (until !== undefined && until <= (from ?? FIRST_DAY))
+        ctx.addIssue({ code: 'custom', path: ['prices', index, 'until'], message: 'must be a day after from' });
     }
   })
   .meta({ id: 'Prices' });

@@ -260,6 +260,7 @@ const SCORES = `(
   SELECT org_id, started_at, '' AS agent_id, '' AS judge_id, name AS score_name, text AS verdict, 'user' AS given_by, number AS score
   FROM user_scores FINAL
   WHERE org_id = {org_id:String} AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
+    AND name != '' AND score_id NOT IN (SELECT score_id FROM user_scores WHERE org_id = {org_id:String} AND name = '')
 )`;
 
 const scores: Source = {

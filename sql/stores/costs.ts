@@ -103,11 +103,11 @@ export const readFirstDay = defineQuery({
   row: z.object({ first_day: z.int() }),
 });
 
-/** Use by day of receipt. */
+/** Use by day of receipt. With by_agent it is the use of the agent. */
 export const readDailyUse = defineQuery({
   name: 'daily_use',
   file: 'costs/daily_use.sql',
-  params: z.object(days),
+  params: z.object({ ...days, by_agent: flag, agent_id: z.string().optional() }),
   row: z.object({ on_day: z.int(), tokens: count, storage_bytes: count, sandbox_micros: count }),
 });
 

@@ -83,6 +83,9 @@ export const streamScores = defineQuery({
   timeoutMs: STREAM_TIMEOUT_MS,
 });
 
+/** Kinds of change of an item between two evals. */
+export const COMPARED_CHANGES = ['improved', 'regressed', 'unchanged', 'incomparable'] as const;
+
 /**
  * Two evals of a judge. With `by_trace` they are over stored traces, which ids identify; otherwise
  * over dataset items, which places identify.
@@ -93,12 +96,15 @@ const pair = {
   baseline: z.string(),
   candidate: z.string(),
   by_trace: z.literal(true).optional(),
+  changes: z.array(z.enum(COMPARED_CHANGES)).optional(),
+  baseline_verdicts: z.array(verdict).optional(),
+  candidate_verdicts: z.array(verdict).optional(),
 };
 
 export const readComparison = defineQuery({
   name: 'eval_compare',
   file: 'judge_scores/compare.sql',
-  params: z.object({ ...pair, rows: z.int(), skip: z.int() }),
+  params: z.object({ ...pair, by_delta: z.literal(true).optional(), rows: z.int(), skip: z.int() }),
   row: z.object({
     item_index: z.int(),
     baseline_trace_id: z.string(),
@@ -107,7 +113,10 @@ export const readComparison = defineQuery({
     candidate_score: z.number().nullable(),
     baseline_verdict: verdict.or(z.literal('')),
     candidate_verdict: verdict.or(z.literal('')),
+    baseline_reason: z.string(),
+    candidate_reason: z.string(),
     delta: z.number().nullable(),
+    change: z.enum(COMPARED_CHANGES),
   }),
   timeoutMs: COMPARE_TIMEOUT_MS,
 });
@@ -116,7 +125,15 @@ export const readComparisonTotals = defineQuery({
   name: 'eval_compare_totals',
   file: 'judge_scores/compare_totals.sql',
   params: z.object(pair),
-  row: z.object({ total: whole, improved: whole, regressed: whole, unchanged: whole, incomparable: whole }),
+  row: z.object({
+    total: whole,
+    improved: whole,
+    regressed: whole,
+    unchanged: whole,
+    incomparable: whole,
+    mean_delta: z.number().nullable(),
+    deviation: z.number().nullable(),
+  }),
   timeoutMs: COMPARE_TIMEOUT_MS,
 });
 

@@ -38,6 +38,12 @@ const traceRow = z.object({
   cost: z.string(),
   sampled: z.boolean(),
   forced_from: z.string(),
+  described: z.boolean(),
+  models: z.array(z.string()),
+  source_formats: z.array(z.string()),
+  departments: z.array(z.string()),
+  realms: z.array(z.string()),
+  prompts: z.array(z.string()),
   version: z.string(),
 });
 /** Row of a trace. Numbers of 64 bits are text; times are milliseconds since the epoch. */

@@ -1,4 +1,4 @@
--- FINAL leaves one row of a score that landed twice.
+-- FINAL leaves one row of a score that landed twice. A row without a name is the deletion of the score with its id.
 CREATE OR REPLACE VIEW analyst_feedback
 (
   org_id LowCardinality(String) COMMENT 'Org that the trace belongs to',
@@ -31,4 +31,5 @@ AS SELECT
   author_type,
   author_id,
   created_at
-FROM user_scores FINAL;
+FROM user_scores FINAL
+WHERE name != '' AND (org_id, score_id) NOT IN (SELECT org_id, score_id FROM user_scores WHERE name = '');

@@ -5,15 +5,32 @@ import { fromTo } from '../../http/changes.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type BudgetsDeps, putAgentBudget, putBudget, readAgentBudgets, readBudget } from './budgets.ts';
-import { agentBudget, agentBudgetBody, budget, putBudgetBody } from './schema.ts';
+import { type BudgetForecastDeps, forecastBudget } from './forecast.ts';
+import { previewBudget, type PreviewDeps } from './preview.ts';
+import {
+  agentBudget,
+  agentBudgetBody,
+  budget,
+  budgetForecast,
+  budgetPreview,
+  previewQuery,
+  putBudgetBody,
+} from './schema.ts';
 
 const TAG = 'Budgets';
 
 const LIMIT_RULES =
   'Reaching a soft limit sends a warning. Past a hard limit, ingest is rejected with 429 and a Retry-After that ends with the period, or with 402 once the overage budget of the organization is spent.';
 
-export function budgetRoutes(deps: BudgetsDeps): Route[] {
-  return [getBudgetRoute(deps), putBudgetRoute(deps), listAgentBudgetsRoute(deps), putAgentBudgetRoute(deps)];
+export function budgetRoutes(deps: BudgetsDeps & PreviewDeps): Route[] {
+  return [
+    getBudgetRoute(deps),
+    previewBudgetRoute(deps),
+    getBudgetForecastRoute(deps),
+    putBudgetRoute(deps),
+    listAgentBudgetsRoute(deps),
+    putAgentBudgetRoute(deps),
+  ];
 }
 
 function getBudgetRoute(deps: BudgetsDeps): Route {
@@ -28,6 +45,37 @@ function getBudgetRoute(deps: BudgetsDeps): Route {
     permission: 'costs:read',
     response: budget,
     handler: async ({ org_id }) => ({ data: await readBudget(deps, org_id) }),
+  });
+}
+
+function previewBudgetRoute(deps: BudgetsDeps & PreviewDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/budgets/preview',
+    operation_id: 'previewBudget',
+    summary: 'Preview a hard limit',
+    description:
+      'Returns the day from which a hard limit would have been reached in the current budget period and in each of the two periods before it, from the use on each day of receipt (UTC). Nothing is changed. With `agent_id`, the limit is one of the agent on `tokens`. Use beyond the limit is what ingest would have rejected at most: the use of agents with limits of their own counts too, although their own limits would have applied to them.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: previewQuery,
+    response: budgetPreview,
+    handler: async ({ org_id, query, signal }) => ({ data: await previewBudget(deps, org_id, query, signal) }),
+  });
+}
+
+function getBudgetForecastRoute(deps: BudgetForecastDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/budgets/forecast',
+    operation_id: 'getBudgetForecast',
+    summary: 'Forecast use against limits',
+    description:
+      'Returns the use of each resource since the start of the budget period by day, its forecast with the 95% prediction interval to the end of the period, and the days on which it reaches the limits. A least-squares line is fitted to the use on each day of receipt (UTC) of up to 90 whole days before today. `cost.forecast_breach` follows the same forecast.',
+    tag: TAG,
+    permission: 'costs:read',
+    response: budgetForecast,
+    handler: async ({ org_id, signal }) => ({ data: await forecastBudget(deps, org_id, signal) }),
   });
 }
 

@@ -1,6 +1,13 @@
 // Request and response shapes of budgets and their alerts.
 import { z } from 'zod';
-import { ALERT_CHANNELS, alertConfig, alertThreshold, limits } from '../../../schemas/records/budget.ts';
+import {
+  ALERT_CHANNELS,
+  alertConfig,
+  alertThreshold,
+  LIMIT_MAX,
+  limits,
+  RESOURCES,
+} from '../../../schemas/records/budget.ts';
 
 /** Maximum characters of an agent_id. An event with a longer one counts for no agent. */
 const AGENT_ID_LENGTH_MAX = 512;
@@ -53,6 +60,97 @@ export const agentBudget = z
   .object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource })
   .meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
+
+const LIMIT_ERROR = { error: `must be a whole number from 0 to ${LIMIT_MAX}` };
+/** A limit in a query string. */
+const limitParam = z
+  .string()
+  .regex(/^\d{1,16}$/, LIMIT_ERROR)
+  .transform(Number)
+  .pipe(z.int(LIMIT_ERROR).max(LIMIT_MAX, LIMIT_ERROR));
+
+export const previewQuery = z
+  .object({
+    resource: z.enum(RESOURCES).default('tokens'),
+    hard_limit: limitParam.meta({ type: 'integer', minimum: 0, maximum: LIMIT_MAX }),
+    agent_id: agentId.optional().describe('Preview a limit of this agent; only for tokens'),
+  })
+  .refine(({ resource, agent_id }) => agent_id === undefined || resource === 'tokens', {
+    path: ['agent_id'],
+    error: 'is accepted for the resource tokens only, as agents have limits on tokens only',
+  });
+export type PreviewQuery = z.output<typeof previewQuery>;
+
+export const budgetPreview = z
+  .object({
+    resource: z.enum(RESOURCES),
+    hard_limit: z.int(),
+    agent_id: z.string().nullable(),
+    periods: z
+      .array(
+        z.object({
+          period_start: z.iso.datetime(),
+          period_end: z.iso.datetime(),
+          used: z.number().describe('Use in the period, in the unit of the limit'),
+          reached_on: z.iso
+            .date()
+            .nullable()
+            .describe('Day (UTC) on which use would have reached the limit; null if it would not'),
+          beyond_limit: z.number().describe('Use beyond the limit'),
+        }),
+      )
+      .describe('The current period first, then the two before it'),
+  })
+  .meta({ id: 'BudgetPreview' });
+export type BudgetPreview = z.infer<typeof budgetPreview>;
+
+const reached = z
+  .object({
+    expected: z.iso.date().nullable().describe('Day (UTC) on which use reaches the limit; null if not in the period'),
+    earliest: z.iso.date().nullable().describe('The same at the upper end of the prediction interval'),
+  })
+  .nullable()
+  .describe('null without such a limit');
+
+export const budgetForecast = z
+  .object({
+    period_start: z.iso.datetime(),
+    period_end: z.iso.datetime(),
+    resources: z.array(
+      z.object({
+        resource: z.enum(RESOURCES),
+        used: z.number().describe('Use in the period so far, in the unit of the limits'),
+        ...limits.shape,
+        by_day: z
+          .array(z.object({ date: z.iso.date(), used: z.number() }))
+          .describe('Use since the start of the period at the end of each day (UTC) up to today'),
+        series: z
+          .array(
+            z.object({
+              date: z.iso.date(),
+              predicted: z.number(),
+              lower_ci: z.number().describe('Lower end of the 95% prediction interval, at least the use so far'),
+              upper_ci: z.number(),
+            }),
+          )
+          .describe('Expected use since the start of the period at the end of each remaining day, today first'),
+        soft_limit_reached: reached,
+        hard_limit_reached: reached,
+        r_squared: z
+          .number()
+          .nullable()
+          .describe('Share of the variance that the line explains; null with mean_fallback'),
+        mean_fallback: z
+          .boolean()
+          .describe(
+            'true with less than 14 days of data, or days that do not vary: each day is forecast as their mean',
+          ),
+        days_of_data: z.int().describe('Whole days before today that the forecast is computed from, at most 90'),
+      }),
+    ),
+  })
+  .meta({ id: 'BudgetForecast' });
+export type BudgetForecast = z.infer<typeof budgetForecast>;
 
 export const alertsBody = z
   .strictObject({

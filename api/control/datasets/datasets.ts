@@ -8,6 +8,7 @@ import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 import { ApiError } from '../../http/errors.ts';
 import { pageOf, type PageQuery } from '../../http/list_pages.ts';
+import type { OrgSlots } from '../../http/org_slots.ts';
 import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
 import {
   type CreateDatasetBody,
@@ -33,6 +34,8 @@ export const DATASETS_BYTES_MAX = 1024 * 1024 * 1024;
 const PART_BYTES_MAX = 768 * 1024;
 
 export interface DatasetsDeps {
+  /** Slots of the concurrent requests of each organization that make a version from another. */
+  versionSlots: Pick<OrgSlots, 'take'>;
   datasets: DatasetStore;
   /** Returns the prompt that `name@version` or `name` refers to, or null. */
   promptOf: (org_id: string, ref: string) => PromptRecord | null;
@@ -61,22 +64,47 @@ export interface DatasetsDeps {
   now: () => number;
 }
 
+/** An item as a request gives it. */
+export type GivenItem = CreateDatasetBody['items'][number];
+
+/** Returns an item with its missing fields empty. */
+export const itemOf = ({ input, expected, metadata }: GivenItem): DatasetItem => ({
+  input,
+  expected: expected ?? null,
+  metadata: metadata ?? {},
+});
+
 /** Serves POST /v1/datasets. @throws ApiError conflict, invalid_request, upstream_unavailable */
 export async function createDataset(
   deps: DatasetsDeps,
   org_id: string,
-  body: CreateDatasetBody,
+  { name, version, items }: CreateDatasetBody,
+): Promise<{ record: DatasetRecord; made: boolean }> {
+  const texts = items.map((item) => canonicalJson(itemOf(item)));
+  checkSizes('items', texts);
+  return storeVersion(deps, org_id, { name, version, texts });
+}
+
+/** @throws ApiError invalid_request that names the first item with too many bytes */
+export function checkSizes(field: string, texts: readonly string[]): void {
+  const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
+  if (large >= 0)
+    throw new ApiError('invalid_request', `${field}[${large}]: must have at most ${ITEM_BYTES_MAX} bytes`);
+}
+
+/**
+ * Stores a version of a dataset, unless it exists with the same items.
+ *
+ * @param texts the items in canonical JSON
+ * @returns made: false if the version existed
+ * @throws ApiError conflict, upstream_unavailable
+ */
+export async function storeVersion(
+  deps: DatasetsDeps,
+  org_id: string,
+  { name, version, texts }: { name: string; version: string; texts: readonly string[] },
 ): Promise<{ record: DatasetRecord; made: boolean }> {
   const { datasets, now } = deps;
-  const { name, version } = body;
-  const items = body.items.map(({ input, expected, metadata }): DatasetItem => ({
-    input,
-    expected: expected ?? null,
-    metadata: metadata ?? {},
-  }));
-  const texts = items.map((item) => canonicalJson(item));
-  const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
-  if (large >= 0) throw new ApiError('invalid_request', `items[${large}]: must have at most ${ITEM_BYTES_MAX} bytes`);
   const digest = createHash('sha256')
     .update(`[${texts.join(',')}]`)
     .digest('hex');
@@ -95,7 +123,7 @@ export async function createDataset(
     dataset_id,
     name,
     version,
-    item_count: items.length,
+    item_count: texts.length,
     digest,
     parts: parts.map(({ first }) => first),
     bytes,

@@ -1,4 +1,4 @@
-// Routes of datasets: create, list, get, delete and run.
+// Routes of datasets: create, also from another version, list, get, delete and run.
 import { z } from 'zod';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import { pageQuery } from '../../http/list_pages.ts';
@@ -22,7 +22,9 @@ import {
   deletedDataset,
   indexedItem,
   runBody,
+  versionBody,
 } from './schema.ts';
+import { createVersion } from './versions.ts';
 
 const TAG = 'Datasets';
 const ROOT = '/v1/datasets';
@@ -43,6 +45,7 @@ export function datasetRoutes<Item extends z.ZodType>(deps: DatasetsDeps, runs: 
     getDatasetRoute(deps),
     listDatasetItemsRoute(deps),
     createDatasetRoute(deps),
+    createDatasetVersionRoute(deps),
     runDatasetRoute(deps, runs),
     deleteDatasetRoute(deps),
   ];
@@ -130,6 +133,35 @@ function createDatasetRoute(deps: DatasetsDeps): Route {
       const { record, made } = await createDataset(deps, org_id, body);
       audit.target(record.dataset_id);
       if (made) audit.changes({ name: record.name, version: record.version, item_count: record.item_count });
+      else audit.nothing();
+      return { data: infoOf(record) };
+    },
+  });
+}
+
+function createDatasetVersionRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: `${ONE}/versions`,
+    operation_id: 'createDatasetVersion',
+    summary: 'Create a dataset version from another',
+    description:
+      'Copies the items of a version into a new version of the same name, with some items added, removed or replaced. The new version exists with all of its items or not at all. If the version exists with the same items, it is returned; with other items, the request fails with 409 `conflict`, also when another request has just made it. Without `version`, a request that is sent again makes another version, so send an `Idempotency-Key`. A version has at most 10,000 items with at most 32 MiB in all.',
+    tag: TAG,
+    permission: 'datasets:write',
+    audit: { action: 'dataset.create_version', target: 'dataset' },
+    params: datasetParams,
+    body: versionBody,
+    example: { add: [{ input: { question: 'May I return a lamp?' }, expected: { answer: 'Within 30 days' } }] },
+    status: 201,
+    response: datasetInfo,
+    errors: ['dataset_not_found', 'conflict', 'rate_limited', 'upstream_unavailable'],
+    handler: async ({ org_id, params, body, audit }) => {
+      const { record, made, base } = await createVersion(deps, org_id, params.dataset_id, body);
+      audit.target(record.dataset_id);
+      const { name, version, item_count } = record;
+      const [added, removed, replaced] = [body.add.length, body.remove.length, body.replace.length];
+      if (made) audit.changes({ name, version, item_count, from_version: base.version, added, removed, replaced });
       else audit.nothing();
       return { data: infoOf(record) };
     },

@@ -5,7 +5,7 @@ import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
 /** Maximum items of one dataset. The body size limit bounds them too. */
-const ITEMS_MAX = 10_000;
+export const ITEMS_MAX = 10_000;
 /** Maximum bytes of one item as JSON. */
 export const ITEM_BYTES_MAX = 512 * 1024;
 
@@ -28,6 +28,26 @@ export const createDatasetBody = z.strictObject({
   items: z.array(item).min(1).max(ITEMS_MAX),
 });
 export type CreateDatasetBody = z.output<typeof createDatasetBody>;
+
+export const versionBody = z.strictObject({
+  version: newVersion
+    .nullish()
+    .describe(
+      'Name of the new version. Defaults to the whole number after the highest one among the versions of the dataset',
+    ),
+  add: z.array(item).max(ITEMS_MAX).default([]).describe('Items that go after the last one'),
+  remove: z
+    .array(z.int().min(0))
+    .max(ITEMS_MAX)
+    .default([])
+    .describe('`item_index` of items that the new version leaves out'),
+  replace: z
+    .array(item.extend({ item_index: z.int().min(0) }))
+    .max(ITEMS_MAX)
+    .default([])
+    .describe('Items that take the place of the ones with their `item_index`'),
+});
+export type VersionBody = z.output<typeof versionBody>;
 
 export const datasetInfo = z
   .object({

@@ -72,7 +72,7 @@ interface EvalPlan {
  * Returns the judge of a plan. @throws ApiError judge_not_found, upstream_unavailable,
  * judge_quota_exceeded
  */
-async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Promise<JudgeRecord> {
+export async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Promise<JudgeRecord> {
   const judge = deps.judgeOf(org_id, judge_id);
   if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the organization has no judge with this id.');
   if (judge.kind === 'llm') {
@@ -114,11 +114,23 @@ export async function createEval(
   signal: AbortSignal,
 ): Promise<EvalRecord> {
   const judge = await judgeFor(deps, org_id, body.judge_id);
-  const trace_ids =
-    body.trace_ids == null
-      ? await sampled(deps, org_id, body.sample ?? { limit: 1 }, signal)
-      : await awaitLanding(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), TRACE_NOT_YET, signal);
+  const trace_ids = await tracesOf(deps, org_id, body, signal);
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
+}
+
+/**
+ * Returns the traces that an eval judges, in the order of their time.
+ *
+ * @throws ApiError trace_not_found, cross_org_access
+ */
+export function tracesOf(
+  deps: EvalsDeps,
+  org_id: string,
+  { trace_ids, sample }: Pick<CreateEvalBody, 'trace_ids' | 'sample'>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (trace_ids == null) return sampled(deps, org_id, sample ?? { limit: 1 }, signal);
+  return awaitLanding(() => byTime(deps, org_id, [...new Set(trace_ids)], signal), TRACE_NOT_YET, signal);
 }
 
 /**

@@ -3,10 +3,13 @@ import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type ResourceName, type Route, STREAMED } from '../../http/route.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
+import { type EstimateDeps, estimateEval } from './estimate.ts';
 import { answered, cancelEval, createEval, type EvalsDeps, findEval, listEvals } from './evals.ts';
 import {
   compareQuery,
   createEvalBody,
+  estimateEvalBody,
+  evalEstimate,
   evalComparison,
   evalItem,
   evalItemOf,
@@ -19,9 +22,10 @@ import { compareEvals, writeScoreLines } from './scores.ts';
 
 const TAG = 'Evals';
 
-export function evalRoutes(deps: EvalsDeps): Route[] {
+export function evalRoutes(deps: EstimateDeps): Route[] {
   return [
     createEvalRoute(deps),
+    estimateEvalRoute(deps),
     listEvalsRoute(deps),
     compareEvalsRoute(deps),
     getEvalRoute(deps),
@@ -63,6 +67,26 @@ function createEvalRoute(deps: EvalsDeps): Route {
   });
 }
 
+function estimateEvalRoute(deps: EstimateDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/evals/estimate',
+    operation_id: 'estimateEval',
+    summary: 'Estimate an eval',
+    description:
+      'Says how many traces an eval would judge, how many model calls it would make, and what they would cost, by the texts of up to 20 of the traces. Starts nothing.',
+    tag: TAG,
+    permission: 'judges:run',
+    resource: { type: 'judge', body: 'judge_id' },
+    audit: null,
+    body: estimateEvalBody,
+    example: { judge_id: 'judge_0123456789abcdef', sample: { limit: 500 } },
+    response: evalEstimate,
+    errors: ['judge_not_found', 'trace_not_found', 'cross_org_access', 'judge_quota_exceeded', 'upstream_unavailable'],
+    handler: async ({ org_id, body, signal }) => ({ data: await estimateEval(deps, org_id, body, signal) }),
+  });
+}
+
 function listEvalsRoute(deps: EvalsDeps): Route {
   return defineRoute({
     method: 'get',
@@ -86,7 +110,7 @@ function compareEvalsRoute(deps: EvalsDeps): Route {
     operation_id: 'compareEvals',
     summary: 'Compare two evals',
     description:
-      'Compares two evals of the same judge item by item: two runs of a dataset by item, two evals over stored traces by trace. The counts cover all items; `items` is one page of them, in the order of the dataset or of the trace ids.',
+      'Compares two evals of the same judge item by item: two runs of a dataset by item, two evals over stored traces by trace. The counts and `difference`, the mean difference of the scores with its 95 % confidence interval, cover all items. `items` is one page of those that the filters keep; `meta.total` counts them.',
     tag: TAG,
     permission: 'judges:read',
     query: compareQuery,

@@ -1,6 +1,7 @@
 // Request and response shapes of evals.
 import { z } from 'zod';
 import { EVAL_STATUSES, type EvalRecord, evalStats } from '../../../schemas/records/eval.ts';
+import { COMPARED_CHANGES } from '../../../sql/stores/judge_scores.ts';
 import { doneOf } from '../../../pipeline/domain/evals/chunks.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
@@ -14,33 +15,40 @@ const sample = z.strictObject({
   since: timeParam.nullish().describe('Only traces that started at or after this time'),
 });
 
+const subject = {
+  judge_id: z.string().min(1).max(ID_CHARS_MAX),
+  trace_ids: z
+    .array(z.string().min(1).max(ID_CHARS_MAX))
+    .min(1)
+    .max(EVAL_TRACES_MAX)
+    .nullish()
+    .describe('Traces to judge. A trace that is named twice is judged once'),
+  sample: sample
+    .nullish()
+    .describe(
+      'Judges a sample in place of trace_ids, spread evenly over the traces. The same sample of the same traces selects the same traces',
+    ),
+};
+
+type Subject = { trace_ids?: unknown; sample?: unknown };
+const NEITHER = { path: ['trace_ids'], error: 'is missing: give trace_ids or sample' };
+const BOTH = { path: ['sample'], error: 'cannot be given together with trace_ids' };
+const hasOne = ({ trace_ids, sample: some }: Subject): boolean => (trace_ids ?? some ?? null) !== null;
+const hasNotBoth = ({ trace_ids, sample: some }: Subject): boolean =>
+  (trace_ids ?? null) === null || (some ?? null) === null;
+
 export const createEvalBody = z
   .strictObject({
-    judge_id: z.string().min(1).max(ID_CHARS_MAX),
-    trace_ids: z
-      .array(z.string().min(1).max(ID_CHARS_MAX))
-      .min(1)
-      .max(EVAL_TRACES_MAX)
-      .nullish()
-      .describe('Traces to judge. A trace that is named twice is judged once'),
-    sample: sample
-      .nullish()
-      .describe(
-        'Judges a sample in place of trace_ids, spread evenly over the traces. The same sample of the same traces selects the same traces',
-      ),
+    ...subject,
     async: z
       .boolean()
       .nullish()
       .describe('true returns at once. false (default) waits up to 60 seconds and returns the eval as it then is'),
   })
-  .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) !== null || (some ?? null) !== null, {
-    path: ['trace_ids'],
-    error: 'is missing: give trace_ids or sample',
-  })
-  .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) === null || (some ?? null) === null, {
-    path: ['sample'],
-    error: 'cannot be given together with trace_ids',
-  });
+  .refine(hasOne, NEITHER)
+  .refine(hasNotBoth, BOTH);
+export const estimateEvalBody = z.strictObject(subject).refine(hasOne, NEITHER).refine(hasNotBoth, BOTH);
+export type EstimateEvalBody = z.output<typeof estimateEvalBody>;
 export type CreateEvalBody = z.output<typeof createEvalBody>;
 
 const status = z.enum(EVAL_STATUSES);
@@ -106,6 +114,19 @@ function datasetOf({
   return { dataset_id, prompt_version, model };
 }
 
+export const evalEstimate = z
+  .object({
+    judge_id: z.string(),
+    judge_version: z.int(),
+    queued_traces: z.int().describe('Number of traces that the eval would judge'),
+    calls: z.int().describe('Model calls that it would make at least. 0 for a deterministic judge'),
+    input_tokens: z.int().describe('Estimate from up to 20 of the traces, as are output_tokens and cost_usd'),
+    output_tokens: z.int(),
+    cost_usd: z.number().nullable().describe('null if no price of the model is known'),
+  })
+  .meta({ id: 'EvalEstimate' });
+export type EvalEstimate = z.infer<typeof evalEstimate>;
+
 export const evalParams = z.object({ eval_id: z.string() });
 
 export const evalsQuery = z
@@ -118,18 +139,20 @@ export const evalsQuery = z
   .strip();
 export type EvalsQuery = z.output<typeof evalsQuery>;
 
-const verdict = z.enum(['pass', 'warn', 'fail', 'error']);
+const VERDICTS = ['pass', 'warn', 'fail', 'error'] as const;
+const verdict = z.enum(VERDICTS);
 
-export const scoresQuery = z
-  .object({
-    verdict: z
-      .union([z.string(), z.array(z.string())])
-      .transform((given) => [given].flat().flatMap((text) => text.split(',')))
-      .pipe(z.array(verdict).min(1))
-      .optional()
-      .meta({ description: 'Scores with these verdicts only. Repeated or comma-separated' }),
-  })
-  .strip();
+const REPEATED = 'Repeated or comma-separated';
+
+const listOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+  z
+    .union([z.string(), z.array(z.string())])
+    .transform((given) => [given].flat().flatMap((text) => text.split(',')))
+    .pipe(z.array(z.enum(values)).min(1))
+    .optional()
+    .meta({ description: `${description}. ${REPEATED}` });
+
+export const scoresQuery = z.object({ verdict: listOf(VERDICTS, 'Scores with these verdicts only') }).strip();
 export type ScoresQuery = z.output<typeof scoresQuery>;
 
 /** One line of the score stream. */
@@ -153,6 +176,15 @@ export const compareQuery = z
     ...offsetQuery,
     baseline: z.string().min(1).describe('eval_id'),
     candidate: z.string().min(1).describe('eval_id of an eval of the same judge'),
+    sort: z
+      .enum(['item', 'delta'])
+      .default('item')
+      .describe(
+        'item: in the order of the dataset or of the trace ids. delta: largest change of the score first, up or down; items without a delta last',
+      ),
+    change: listOf(COMPARED_CHANGES, 'Items that changed in this way only'),
+    baseline_verdict: listOf(VERDICTS, 'Items with these verdicts in the baseline only'),
+    candidate_verdict: listOf(VERDICTS, 'Items with these verdicts in the candidate only'),
   })
   .strip();
 export type CompareQuery = z.output<typeof compareQuery>;
@@ -179,8 +211,24 @@ const comparedItem = z.object({
   delta: z.number().nullable().describe('candidate_score minus baseline_score; null if one of them is missing'),
   baseline_verdict: verdict.nullable(),
   candidate_verdict: verdict.nullable(),
+  baseline_reason: z.string().nullable(),
+  candidate_reason: z.string().nullable(),
+  change: z.enum(COMPARED_CHANGES).describe('How the score changed from the baseline to the candidate'),
 });
 export type ComparedItem = z.infer<typeof comparedItem>;
+
+const meanDifference = z.object({
+  pairs: z.int().describe('Items with a score in both evals'),
+  mean: z.number().describe('Mean of candidate_score minus baseline_score over the pairs'),
+  half_width: z.number().nullable().describe('Half the width of the interval; null for fewer than two pairs'),
+  low: z.number().nullable().describe('Lower end of the 95 % confidence interval of the mean (paired t test)'),
+  high: z.number().nullable().describe('Upper end of the interval'),
+  is_beyond_chance: z
+    .boolean()
+    .describe(
+      'Whether the interval excludes 0. If every pair differs by the same amount, the two-sided sign test decides at the same level',
+    ),
+});
 
 export const evalComparison = z
   .object({
@@ -190,7 +238,8 @@ export const evalComparison = z
     regressed: z.int().describe('Items whose score is lower in the candidate'),
     unchanged: z.int(),
     incomparable: z.int().describe('Items without a score in one of the two evals'),
-    items: z.array(comparedItem).describe('One page'),
+    difference: meanDifference.nullable().describe('null if no item has a score in both evals'),
+    items: z.array(comparedItem).describe('One page of the items that the filters keep'),
   })
   .meta({ id: 'EvalComparison' });
 export type EvalComparison = z.infer<typeof evalComparison>;

@@ -3,6 +3,7 @@
 // fails in the middle, the response breaks off.
 import type { ServerResponse } from 'node:http';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import { meanDifference } from '../../../pipeline/domain/evals/mean_difference.ts';
 import { isSameSubject } from '../../../pipeline/domain/evals/regression.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { readComparison, readComparisonTotals, streamScores } from '../../../sql/stores/judge_scores.ts';
@@ -61,6 +62,16 @@ export async function writeScoreLines(
   res.end();
 }
 
+const NOTHING_COMPARED = {
+  total: 0,
+  improved: 0,
+  regressed: 0,
+  unchanged: 0,
+  incomparable: 0,
+  mean_delta: null,
+  deviation: null,
+};
+
 /** Serves GET /v1/evals/compare. @throws ApiError eval_not_found, invalid_request */
 export async function compareEvals(
   deps: EvalsDeps,
@@ -89,20 +100,32 @@ export async function compareEvals(
     baseline: baseline.eval_id,
     candidate: candidate.eval_id,
     ...(isRun ? {} : { by_trace: true as const }),
+    ...filtersOf(query),
   };
+  const page = { rows: limit, skip: offset, ...(query.sort === 'delta' ? { by_delta: true as const } : {}) };
   const [[totals], rows] = await Promise.all([
     readComparisonTotals(deps.clickhouse, pair, { signal }),
-    readComparison(deps.clickhouse, { ...pair, rows: limit, skip: offset }, { signal }),
+    readComparison(deps.clickhouse, { ...pair, ...page }, { signal }),
   ]);
-  const { total, ...counts } = totals ?? { total: 0, improved: 0, regressed: 0, unchanged: 0, incomparable: 0 };
+  const { total, mean_delta: mean, deviation, ...counts } = totals ?? NOTHING_COMPARED;
+  const pairs = counts.improved + counts.regressed + counts.unchanged;
   return {
     data: {
       baseline: sideOf(baseline),
       candidate: sideOf(candidate),
       ...counts,
+      difference: meanDifference({ pairs, mean, deviation }),
       items: rows.map((row) => comparedItemOf(row, isRun)),
     },
     meta: pageMetaOf(total, limit, offset),
+  };
+}
+
+function filtersOf({ change, baseline_verdict, candidate_verdict }: CompareQuery) {
+  return {
+    ...(change === undefined ? {} : { changes: change }),
+    ...(baseline_verdict === undefined ? {} : { baseline_verdicts: baseline_verdict }),
+    ...(candidate_verdict === undefined ? {} : { candidate_verdicts: candidate_verdict }),
   };
 }
 
@@ -128,5 +151,8 @@ function comparedItemOf(row: Awaited<ReturnType<typeof readComparison>>[number],
     delta: row.delta,
     baseline_verdict: orNull(row.baseline_verdict),
     candidate_verdict: orNull(row.candidate_verdict),
+    baseline_reason: row.baseline_verdict === '' ? null : row.baseline_reason,
+    candidate_reason: row.candidate_verdict === '' ? null : row.candidate_reason,
+    change: row.change,
   };
 }

@@ -5,7 +5,8 @@ import { compileRule, PARAMETER_OF, READS_FIELDS, RuleError } from '../../../pip
 import type { JudgeRecord, JudgeRubric, JudgeRule } from '../../../schemas/records/judge.ts';
 import { fromTo } from '../../http/changes.ts';
 import { ApiError, describeIssues } from '../../http/errors.ts';
-import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
+import { type CursorMeta, cursorPage, type PageQuery } from '../../http/list_pages.ts';
+import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
 import {
   type CreateBody,
   cursorOf,
@@ -16,7 +17,7 @@ import {
   type RuleBody,
   rubricShape,
 } from './schema.ts';
-import { type JudgeStore, newestFirst } from './store.ts';
+import { type JudgeStore, newestFirst, OLD_VERSIONS_MAX } from './store.ts';
 
 /**
  * Maximum judges of one organization, and of enabled ones: each enabled judge looks at every
@@ -57,15 +58,18 @@ export function getJudge({ judges }: JudgesDeps, org_id: string, judge_id: strin
 }
 
 /**
- * @throws ApiError invalid_request for a rule that cannot run or thresholds off the scale;
- * invalid_rubric; conflict when the organization has the maximum number of judges or bytes
+ * Returns the first version of a judge, checked as any that is stored.
+ *
+ * @param of.now milliseconds since the epoch
+ * @throws ApiError invalid_request for a rule that cannot run, thresholds off the scale or too many
+ * bytes; invalid_rubric
  */
-export async function createJudge(deps: JudgesDeps, org_id: string, body: CreateBody): Promise<JudgeRecord> {
-  const at = new Date(deps.now()).toISOString();
+export function draftOf(body: CreateBody, of: { org_id: string; judge_id: string; now: number }): JudgeRecord {
+  const at = new Date(of.now).toISOString();
   const { name, threshold, scope, enabled } = body;
   const record: JudgeRecord = {
-    org_id,
-    judge_id: `judge_${randomBytes(8).toString('hex')}`,
+    org_id: of.org_id,
+    judge_id: of.judge_id,
     version: 1,
     name,
     kind: body.kind,
@@ -81,6 +85,17 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
     updated_at: at,
   };
   checkThreshold(record);
+  checkBytes([], record);
+  return record;
+}
+
+/**
+ * @throws ApiError invalid_request for a rule that cannot run or thresholds off the scale;
+ * invalid_rubric; conflict when the organization has the maximum number of judges or bytes
+ */
+export async function createJudge(deps: JudgesDeps, org_id: string, body: CreateBody): Promise<JudgeRecord> {
+  const judge_id = `judge_${randomBytes(8).toString('hex')}`;
+  const record = draftOf(body, { org_id, judge_id, now: deps.now() });
   const own = deps.judges.list(org_id);
   if (own.length >= JUDGES_ORG_MAX)
     throw new ApiError('conflict', `The organization has ${JUDGES_ORG_MAX} judges, the most that it can have.`);
@@ -149,6 +164,20 @@ export function listJudges(
     cursorAfter: (last, before) => cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before }),
   });
   return { data: page.data.map(itemOf), meta: page.meta };
+}
+
+/** Serves GET /v1/judges/{judge_id}/versions. @throws ApiError judge_not_found */
+export async function listVersions(
+  deps: JudgesDeps,
+  org_id: string,
+  judge_id: string,
+  { limit, offset }: PageQuery,
+): Promise<{ data: JudgeItem[]; meta: PageMeta }> {
+  const newest = getJudge(deps, org_id, judge_id);
+  const total = Math.min(newest.version, OLD_VERSIONS_MAX + 1);
+  const versions = Array.from({ length: total }, (_, older) => newest.version - older).slice(offset, offset + limit);
+  const records = await deps.judges.versions(newest, versions);
+  return { data: records.map(itemOf), meta: pageMetaOf(total, limit, offset) };
 }
 
 /** Returns the fields that a patch sets, checked against the kind of the judge. */

@@ -1,8 +1,12 @@
-// Routes of judges: create, list, get, update, disable.
+// Routes of judges: create, preview, list, get, update, disable.
 import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { changeJudge, createJudge, getJudge, itemOf, type JudgesDeps, listJudges } from './judges.ts';
+import { type PreviewDeps, previewJudge } from './preview.ts';
+import { previewAnswer, previewBody } from './preview_schema.ts';
+import { judgeScoreRoutes } from './score_routes.ts';
+import type { JudgeScoresDeps } from './scores.ts';
 import { createBody, createdJudge, deletedJudge, judgeItem, judgeParams, listQuery, patchBody } from './schema.ts';
 
 const TAG = 'Judges';
@@ -10,10 +14,14 @@ const ROOT = '/v1/judges';
 const ONE = `${ROOT}/:judge_id`;
 const resource = { type: 'judge', param: 'judge_id' } as const;
 
-export function judgeRoutes(deps: JudgesDeps): Route[] {
+export type JudgeRoutesDeps = JudgeScoresDeps & PreviewDeps;
+
+export function judgeRoutes(deps: JudgeRoutesDeps): Route[] {
   return [
     createJudgeRoute(deps),
+    previewJudgeRoute(deps),
     listJudgesRoute(deps),
+    ...judgeScoreRoutes(deps),
     getJudgeRoute(deps),
     changeJudgeRoute(deps),
     deleteJudgeRoute(deps),
@@ -49,6 +57,33 @@ function createJudgeRoute(deps: JudgesDeps): Route {
       audit.changes({ name, kind, enabled, version });
       return { data: { judge_id, version, created_at } };
     },
+  });
+}
+
+function previewJudgeRoute(deps: PreviewDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: `${ROOT}/preview`,
+    operation_id: 'previewJudge',
+    summary: 'Preview a judge',
+    description:
+      'Judges up to 20 stored traces by a draft of a judge, with the code that judges live traffic. No judge and no score is stored, and no event is sent. A draft of kind `llm` calls its model: the calls count in `judge_quota_calls`, are recorded as spans with their cost, and take up to 110 seconds. With `dry` true nothing is judged: the response says how many calls the preview would make and what they would cost, by an estimate of the tokens.',
+    tag: TAG,
+    permission: 'judges:write',
+    audit: null,
+    body: previewBody,
+    example: {
+      draft: {
+        name: 'No apologies',
+        kind: 'deterministic',
+        rule: { type: 'not_contains', value: 'I am sorry', fields: ['response'] },
+        threshold: { pass: 1 },
+      },
+      trace_ids: ['trc_0123456789abcdef'],
+    },
+    response: previewAnswer,
+    errors: ['invalid_rubric', 'judge_quota_exceeded', 'upstream_unavailable'],
+    handler: async ({ org_id, body, signal }) => ({ data: await previewJudge(deps, org_id, body, signal) }),
   });
 }
 

@@ -8,7 +8,7 @@ import { Turns } from '../../../ops/platform/turns.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 
 /** Maximum attempts of a change against concurrent changes of the same judge. */
@@ -18,6 +18,9 @@ const CHANGE_TRIES_MAX = 8;
  * gone uses the newest.
  */
 export const OLD_VERSIONS_MAX = 50;
+
+/** Older versions that are read concurrently. */
+const READS_AT_ONCE = 8;
 
 export class JudgeStore {
   readonly #bucket: WatchedBucket<JudgeRecord>;
@@ -52,6 +55,24 @@ export class JudgeStore {
   /** Returns an organization's judges, newest first. */
   list(org_id: string): JudgeRecord[] {
     return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
+  }
+
+  /**
+   * Resolves with the asked versions of a judge, in their order. Those that are no longer kept are
+   * left out.
+   * @throws Error when NATS does not answer
+   */
+  async versions(newest: JudgeRecord, asked: readonly number[]): Promise<JudgeRecord[]> {
+    const found: JudgeRecord[] = [];
+    for (let at = 0; at < asked.length; at += READS_AT_ONCE) {
+      const some = asked.slice(at, at + READS_AT_ONCE).map(async (version) => {
+        if (version === newest.version) return newest;
+        const entry = await this.#versions.get(judgeVersionKey(newest.org_id, newest.judge_id, version));
+        return entry?.operation === 'PUT' ? parseJudge(entry.string()) : null;
+      });
+      found.push(...(await Promise.all(some)).filter((record) => record !== null));
+    }
+    return found;
   }
 
   async create(record: JudgeRecord): Promise<void> {

@@ -1,14 +1,35 @@
-// Routes of the prompt registry: create, list, get, delete.
+// Routes of the prompt registry: create, list, get, usage, delete.
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { createPrompt, deletePrompt, getPrompt, itemOf, listPrompts, type PromptsDeps } from './prompts.ts';
-import { createBody, deletedPrompt, listQuery, onePrompt, promptItem, promptParams, promptQuery } from './schema.ts';
+import {
+  callsQuery,
+  createBody,
+  deletedPrompt,
+  listQuery,
+  onePrompt,
+  promptCall,
+  promptItem,
+  promptParams,
+  promptQuery,
+  promptUsage,
+  usageMeta,
+  usageQuery,
+} from './schema.ts';
+import { listCalls, showUsage, type UsageDeps } from './usage.ts';
 
 const TAG = 'Prompts';
 
-export function promptRoutes(deps: PromptsDeps): Route[] {
-  return [createPromptRoute(deps), listPromptsRoute(deps), getPromptRoute(deps), deletePromptRoute(deps)];
+export function promptRoutes(deps: PromptsDeps & UsageDeps): Route[] {
+  return [
+    createPromptRoute(deps),
+    listPromptsRoute(deps),
+    getPromptRoute(deps),
+    getPromptUsageRoute(deps),
+    listPromptCallsRoute(deps),
+    deletePromptRoute(deps),
+  ];
 }
 
 function createPromptRoute(deps: PromptsDeps): Route {
@@ -75,6 +96,43 @@ function getPromptRoute(deps: PromptsDeps): Route {
     response: onePrompt,
     errors: ['prompt_not_found'],
     handler: ({ org_id, params, query }) => ({ data: getPrompt(deps, org_id, params.name, query.version) }),
+  });
+}
+
+function getPromptUsageRoute(deps: UsageDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/prompts/:name/usage',
+    operation_id: 'getPromptUsage',
+    summary: 'Get the usage of a prompt',
+    description:
+      'Returns the calls, cost, duration, errors and scores of a prompt by version. A call belongs to the prompt and the version that its attributes `prompt_name` and `prompt_version` name, or that X-Service-Prompt-Name and X-Service-Prompt-Version named at the gateway; the prompt does not have to exist in the registry. The score of a trace counts for each version that the trace called.',
+    tag: TAG,
+    permission: 'traces:read',
+    params: promptParams,
+    query: usageQuery,
+    response: promptUsage,
+    meta: usageMeta,
+    handler: ({ org_id, params, query, signal }) => showUsage(deps, { org_id, ...params, ...query }, signal),
+  });
+}
+
+function listPromptCallsRoute(deps: UsageDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/prompts/:name/calls',
+    operation_id: 'listPromptCalls',
+    summary: 'List calls of a prompt',
+    description:
+      'Returns the newest model calls that named the prompt, with the values of its variables: real inputs for another version. `GET /v1/traces?prompt_name=` lists all traces of the prompt.',
+    tag: TAG,
+    permission: 'traces:read',
+    params: promptParams,
+    query: callsQuery,
+    response: z.array(promptCall),
+    handler: async ({ org_id, params, query, signal }) => ({
+      data: await listCalls(deps, { org_id, ...params, ...query }, signal),
+    }),
   });
 }
 

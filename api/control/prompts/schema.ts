@@ -1,6 +1,7 @@
 // Request and response shapes of the prompt registry.
 import { z } from 'zod';
 import { promptModel, promptName, promptTemplate, promptVersion } from '../../../schemas/records/prompt.ts';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
@@ -48,3 +49,93 @@ export const onePrompt = promptItem.extend({
 });
 
 export const deletedPrompt = z.object({ name: z.string(), deleted: z.literal(true) });
+
+const DAYS_MAX = 90;
+const CALLS_MAX = 50;
+const whole = (max: number, fallback: number) => {
+  const error = { error: `must be an integer between 1 and ${max}` };
+  return z
+    .string()
+    .regex(/^\d{1,4}$/, error)
+    .transform(Number)
+    .pipe(z.int().min(1, error).max(max, error))
+    .default(fallback)
+    .meta({ type: 'integer', minimum: 1, maximum: max, default: fallback });
+};
+const daysParam = (fallback: number) =>
+  whole(DAYS_MAX, fallback).describe('Length of the time, in days of 24 hours up to now');
+
+export const usageQuery = z.object({ days: daysParam(7) });
+export const callsQuery = z.object({
+  days: daysParam(30),
+  limit: whole(CALLS_MAX, 10).describe('Maximum number of calls'),
+  version: z.string().min(1).max(512).optional().describe('Calls of this version only'),
+});
+export type CallsQuery = z.output<typeof callsQuery>;
+
+export const promptCall = z
+  .object({
+    trace_id: z.string(),
+    span_id: z.string(),
+    version: z.string().nullable().describe('null for a call that named no version'),
+    model: z.string(),
+    outcome,
+    started_at: z.iso.datetime(),
+    duration_ms: z.int().min(0),
+    cost_usd: z.number(),
+    variables: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('Values of the variables; null where the call sent none, more than 64 KiB, or sampling dropped them'),
+  })
+  .meta({ id: 'PromptCall' });
+export type PromptCall = z.infer<typeof promptCall>;
+
+const usageScore = z.object({
+  name: z.string().describe('Name of the score, or of the judge'),
+  source: z.enum(['user', 'judge']),
+  judge_id: z.string().nullable().describe('null for source user'),
+  count: z.int().min(1).describe('Traces and spans that were scored'),
+  mean: z.number().nullable().describe('Mean of the numbers; a boolean counts 1 or 0; null for categories'),
+  passed: z.int().min(0).describe('Verdicts of a judge'),
+  warned: z.int().min(0),
+  failed: z.int().min(0),
+});
+
+const usageFigures = {
+  calls: z.int().min(0).describe('Model calls'),
+  failed_calls: z.int().min(0).describe('Calls whose outcome is error or timeout'),
+  error_rate: z.number().min(0).max(1).describe('failed_calls divided by calls'),
+  cost_usd: z.number(),
+  input_tokens: z.int().min(0),
+  output_tokens: z.int().min(0),
+  p50_duration_ms: z.number().nullable().describe('Median duration of a call; null without calls'),
+  p95_duration_ms: z.number().nullable(),
+  first_seen: z.iso.datetime().nullable().describe('Start of the first call'),
+  last_seen: z.iso.datetime().nullable().describe('Start of the last call'),
+  scores: z.array(usageScore).describe('The most frequent scores of the calls and of their traces'),
+};
+
+export const promptUsage = z
+  .object({
+    name: z.string(),
+    since: z.iso.datetime(),
+    until: z.iso.datetime(),
+    ...usageFigures,
+    versions: z
+      .array(
+        z.object({
+          version: z.string().nullable().describe('null for calls that name the prompt without a version'),
+          ...usageFigures,
+        }),
+      )
+      .describe('Versions with calls in this time, the last used first'),
+  })
+  .meta({ id: 'PromptUsage' });
+export type PromptUsage = z.infer<typeof promptUsage>;
+export type UsageFigures = Omit<PromptUsage, 'name' | 'since' | 'until' | 'versions'>;
+
+export const usageMeta = z.object({
+  total: z.int().min(0).describe('Number of versions with calls'),
+  truncated: z.boolean().describe('Whether `versions` leaves some out'),
+});

@@ -22,6 +22,8 @@ export interface CallLabels {
   session_id: string | null;
   user_id: string | null;
   tags: readonly string[];
+  /** Attributes that name the prompt of the registry behind the call: prompt_name, prompt_version, prompt_variables. */
+  prompt: Readonly<Record<string, unknown>>;
 }
 
 export interface GatewayCall {
@@ -44,6 +46,8 @@ const ID = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/;
 const LABEL_LENGTH_MAX = 512;
 const TAGS_MAX = 64;
 const TAG_LENGTH_MAX = 256;
+/** All headers of a request together have at most 16 KiB. */
+const VARIABLES_LENGTH_MAX = 8192;
 
 /**
  * Reads the labels, and generates ids that are missing.
@@ -59,7 +63,32 @@ export function labelsOf(headers: IncomingHttpHeaders): CallLabels {
     session_id: labelIn(headers, 'X-Service-Session-Id'),
     user_id: labelIn(headers, 'X-Service-User-Id'),
     tags: tagsIn(headers),
+    prompt: promptIn(headers),
   };
+}
+
+function promptIn(headers: IncomingHttpHeaders): Record<string, unknown> {
+  const given = {
+    prompt_name: labelIn(headers, 'X-Service-Prompt-Name'),
+    prompt_version: labelIn(headers, 'X-Service-Prompt-Version'),
+    prompt_variables: variablesIn(headers),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+}
+
+function variablesIn(headers: IncomingHttpHeaders): Fields | null {
+  const name = 'X-Service-Prompt-Variables';
+  const text = textIn(headers, name);
+  if (text === null) return null;
+  const wrong = `${name}: must be a JSON object of at most ${VARIABLES_LENGTH_MAX} characters`;
+  if (text.length > VARIABLES_LENGTH_MAX) throw new ApiError('invalid_request', wrong);
+  try {
+    const variables = parseJson(Buffer.from(text));
+    if (isFields(variables)) return variables;
+  } catch (error) {
+    if (!(error instanceof MalformedBody)) throw error;
+  }
+  throw new ApiError('invalid_request', wrong);
 }
 
 function textIn(headers: IncomingHttpHeaders, name: string): string | null {

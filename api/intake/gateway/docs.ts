@@ -46,7 +46,7 @@ const model = z.looseObject({ id: z.string() });
 const PASSED =
   "Passes the request through byte for byte, unknown fields included, and returns the upstream's answer unchanged, errors included. Only listed headers pass: to the upstream Accept, Content-Type, User-Agent, OpenAI-*, X-Stainless-*, X-Client-Request-Id, HTTP-Referer, X-Title, traceparent and tracestate; back the content headers, OpenAI-*, x-ratelimit-*, Retry-After and x-should-retry. No credential of the caller reaches the upstream. Responds with 429 and Retry-After while the organization has too many calls in progress.";
 const RECORDED =
-  'Every call becomes a span. X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) label it, and the response names it in X-Service-Trace-Id and X-Service-Span-Id. Hard budgets reserve an estimate before the call and settle the actual use after it.';
+  'Every call becomes a span. X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) label it, X-Service-Prompt-Name, X-Service-Prompt-Version and X-Service-Prompt-Variables (a JSON object) name the prompt of the registry behind it, and the response names it in X-Service-Trace-Id and X-Service-Span-Id. Pages of this service call with the session cookie and X-Org-Id. Hard budgets reserve an estimate before the call and settle the actual use after it.';
 const OWN_ERRORS: readonly ErrorCode[] = ['method_not_allowed', 'upstream_not_configured'];
 const question = [{ role: 'user', content: 'What is the capital of France?' }];
 

@@ -84,7 +84,7 @@ function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | 
 
 function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<string, unknown> {
   const { operation, labels, outcome, started_at, ended_at } = call;
-  const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags } = labels;
+  const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags, prompt } = labels;
   return {
     ...(operation === 'chat' ? {} : { operation }),
     request,
@@ -101,6 +101,7 @@ function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<str
       ...(agent_id === null ? {} : { agent_id }),
       ...(session_id === null ? {} : { session_id }),
       ...(user_id === null ? {} : { user_id }),
+      ...prompt,
       ...call.attributes,
     },
   };

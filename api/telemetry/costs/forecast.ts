@@ -30,5 +30,6 @@ export async function readForecast(
     }),
     model: { type: 'ols', r_squared: trained.r_squared },
     mean_fallback: trained.mean_fallback,
+    days_of_data: trained.days,
   };
 }

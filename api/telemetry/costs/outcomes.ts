@@ -5,21 +5,30 @@ import { evaluate, type Formula, parseFormula } from '../../../pipeline/domain/s
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { addOutcomes, NO_OUTCOMES, type Outcomes } from '../../../pipeline/domain/pricing/outcomes.ts';
 import { readOutcomes } from '../../../sql/stores/costs.ts';
+import { ApiError } from '../../http/errors.ts';
 import { type CostDeps, labelOf } from './costs.ts';
-import type { OutcomeRollup } from './schema.ts';
+import type { OutcomeRollup, OutcomesQuery } from './schema.ts';
 
 interface Department {
   cost_pico_usd: bigint;
   outcomes: Outcomes;
 }
 
-/** Returns the departments sorted by name; costs without a department are in none of them. */
+/**
+ * Returns the departments sorted by name; costs without a department are in none of them.
+ *
+ * @throws ApiError invalid_request if the formula of the query cannot be read
+ */
 export async function readRollup(
   { clickhouse, agentMetadata, policyOf, now }: Omit<CostDeps, 'settings'>,
   org_id: string,
-  days: number,
+  { days, value_of_outcomes }: OutcomesQuery,
   signal: AbortSignal,
 ): Promise<OutcomeRollup> {
+  const text = value_of_outcomes ?? policyOf(org_id).value_of_outcomes;
+  const parsed = text === null ? null : parseFormula(text);
+  if (value_of_outcomes !== undefined && parsed?.ok === false)
+    throw new ApiError('invalid_request', `value_of_outcomes: ${parsed.message}`);
   const until = dayOf(now()) + 1;
   const rows = await readOutcomes(clickhouse, { org_id, from: until - days, until }, { signal });
   const departments = new Map<string, Department>();
@@ -32,8 +41,6 @@ export async function readRollup(
       outcomes: addOutcomes(known.outcomes, sumsOf(row)),
     });
   }
-  const text = policyOf(org_id).value_of_outcomes;
-  const parsed = text === null ? null : parseFormula(text);
   const formula = parsed?.ok === true ? parsed.formula : null;
   return {
     departments: [...departments]

@@ -11,12 +11,16 @@ import { orgParams } from '../../http/common_params.ts';
 import { pageOf, pageQuery } from '../../http/list_pages.ts';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import { getBuiltInPricesRoute } from './built_in_prices.ts';
+import { previewAnomalies } from './anomaly_preview.ts';
 import type { CostDeps } from './costs.ts';
 import { readForecast } from './forecast.ts';
 import { readRollup } from './outcomes.ts';
 import {
   anomaly,
   type AnomalyItem,
+  anomalyPreview,
+  anomalyPreviewQuery,
   forecast,
   forecastQuery,
   outcomes,
@@ -43,8 +47,10 @@ export function costRoutes(deps: CostDeps): Route[] {
     getCostForecastRoute(deps),
     getOrgCostForecastRoute(deps),
     listAnomaliesRoute(deps),
+    previewAnomaliesRoute(deps),
     getCostOutcomesRoute(deps),
     getPricesRoute(deps),
+    getBuiltInPricesRoute(deps),
     setPricesRoute(deps),
     getAnomalyConfigRoute(deps),
     changeAnomalyConfigRoute(deps),
@@ -152,6 +158,22 @@ function listAnomaliesRoute(deps: CostDeps): Route {
   });
 }
 
+function previewAnomaliesRoute(deps: CostDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/cost/anomalies/preview',
+    operation_id: 'previewAnomalies',
+    summary: 'Preview the cost-anomaly threshold',
+    description:
+      'Returns the days that a threshold and a look-back would have marked, from the costs as they are now. Nothing is changed. `PUT /orgs/{org_id}/cost/anomaly-config` sets both.',
+    tag: TAG,
+    permission: 'costs:read',
+    query: anomalyPreviewQuery,
+    response: anomalyPreview,
+    handler: async ({ org_id, query, signal }) => ({ data: await previewAnomalies(deps, org_id, query, signal) }),
+  });
+}
+
 function getCostOutcomesRoute(deps: CostDeps): Route {
   return defineRoute({
     method: 'get',
@@ -159,12 +181,12 @@ function getCostOutcomesRoute(deps: CostDeps): Route {
     operation_id: 'getCostOutcomes',
     summary: 'Get costs and outcomes by department',
     description:
-      'Returns what each department spent and achieved. Outcomes are the sums of `attributes.outcomes` of events with `attributes.department`, or of an agent whose metadata names a department. Their value is the formula `value_of_outcomes` of the policy.',
+      'Returns what each department spent and achieved. Outcomes are the sums of `attributes.outcomes` of events with `attributes.department`, or of an agent whose metadata names a department. Their value is the formula `value_of_outcomes` of the policy, or the one of the query, which is not stored.',
     tag: TAG,
     permission: 'costs:read',
     query: outcomesQuery,
     response: outcomes,
-    handler: async ({ org_id, query, signal }) => ({ data: await readRollup(deps, org_id, query.days, signal) }),
+    handler: async ({ org_id, query, signal }) => ({ data: await readRollup(deps, org_id, query, signal) }),
   });
 }
 

@@ -1,5 +1,7 @@
 // Request and response shapes of costs. Amounts are in USD, days in UTC.
 import { z } from 'zod';
+import { anomalyConfig } from '../../../schemas/records/cost_config.ts';
+import { VALUE_OF_OUTCOMES_CHARS_MAX } from '../../../schemas/records/policy.ts';
 import { listParam } from '../../http/route.ts';
 
 const DAYS_MAX = 365;
@@ -154,6 +156,7 @@ export const forecast = z
     mean_fallback: z
       .boolean()
       .describe('true with less than 14 days of data, or days that do not vary: each day is forecast as their mean'),
+    days_of_data: z.int().describe('Whole days before today that the forecast is computed from, at most 90'),
   })
   .meta({ id: 'Forecast' });
 export type ForecastAnswer = z.infer<typeof forecast>;
@@ -178,7 +181,42 @@ export const anomaly = z
   .meta({ id: 'Anomaly' });
 export type AnomalyItem = z.infer<typeof anomaly>;
 
-export const outcomesQuery = z.object({ days: daysParam(DAYS_MAX, 'Number of days up to and including today') });
+const numberParam = (field: z.ZodType<number, number>, error: string) =>
+  z
+    .string()
+    .regex(/^\d{1,3}(\.\d{1,6})?$/, { error })
+    .transform(Number)
+    .pipe(field);
+export const anomalyPreviewQuery = z.object({
+  z_threshold: numberParam(anomalyConfig.shape.z_threshold, 'must be a number above 0 and at most 99')
+    .optional()
+    .meta({ type: 'number', description: 'The threshold of the organization unless given' }),
+  lookback_days: numberParam(anomalyConfig.shape.lookback_days, 'must be an integer between 7 and 365')
+    .optional()
+    .meta({ type: 'integer', description: 'The look-back of the organization unless given' }),
+  days: daysParam(DAYS_MAX, 'Number of days up to and including today. Today itself is not examined'),
+});
+export type AnomalyPreviewQuery = z.output<typeof anomalyPreviewQuery>;
+
+export const anomalyPreview = z
+  .object({
+    ...anomalyConfig.shape,
+    days: z.array(anomaly.pick({ date: true, z: true, expected_usd: true, actual_usd: true })).describe('Oldest first'),
+  })
+  .meta({ id: 'AnomalyPreview' });
+export type AnomalyPreview = z.infer<typeof anomalyPreview>;
+
+export const outcomesQuery = z.object({
+  days: daysParam(DAYS_MAX, 'Number of days up to and including today'),
+  value_of_outcomes: z
+    .string()
+    .trim()
+    .min(1)
+    .max(VALUE_OF_OUTCOMES_CHARS_MAX)
+    .optional()
+    .describe('Formula to compute the ROI with instead of that of the policy, such as tickets * 12.5 + leads * 40'),
+});
+export type OutcomesQuery = z.output<typeof outcomesQuery>;
 
 export const outcomes = z
   .object({

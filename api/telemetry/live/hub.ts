@@ -3,6 +3,7 @@
 // nothing is done. Streams end when the process drains, when they are old, and when the caller loses
 // a permission.
 import type { ServerResponse } from 'node:http';
+import { liveStreams } from '../../../ops/platform/metrics.ts';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { ApiError } from '../../http/errors.ts';
 import { Channel, type ChangedTrace, type LiveMessage } from './channel.ts';
@@ -91,12 +92,14 @@ export class LiveHub<Filter> {
     }
     this.#channels.set(spec.org_id, channel);
     channel.listeners.add(listener);
+    liveStreams.inc();
     for (const source of sources) this.#follow(source);
     this.#beat ??= setInterval(() => {
       this.#beatAll();
     }, BEAT_MS).unref();
     res.once('close', () => {
       channel.listeners.delete(listener);
+      liveStreams.dec();
       if (channel.listeners.size === 0 && this.#channels.get(spec.org_id) === channel) {
         channel.close();
         this.#channels.delete(spec.org_id);

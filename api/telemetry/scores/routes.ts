@@ -1,15 +1,17 @@
-// Routes of scores: create a score of a trace or span, and list the scores of a trace.
+// Routes of scores: create a score of a trace or span, list scores, delete one.
 import { z } from 'zod';
-import { pageMeta } from '../../http/pagination.ts';
+import { authorOf } from '../../http/credential.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { scoreItem } from '../../http/trace_items.ts';
-import { scoreBody, scoresQuery } from './schema.ts';
-import { giveScore, listScores, type ScoresDeps } from './scores.ts';
+import { listScores } from './across.ts';
+import { deleteScore } from './delete.ts';
+import { deletedScore, scoreBody, scoreParams, scoresMeta, scoresQuery } from './schema.ts';
+import { giveScore, type ScoresDeps } from './scores.ts';
 
 const TAG = 'Evaluations';
 
 export function scoreRoutes(deps: ScoresDeps): Route[] {
-  return [giveScoreRoute(deps), listScoresRoute(deps)];
+  return [giveScoreRoute(deps), listScoresRoute(deps), deleteScoreRoute(deps)];
 }
 
 function giveScoreRoute(deps: ScoresDeps): Route {
@@ -29,11 +31,7 @@ function giveScoreRoute(deps: ScoresDeps): Route {
     response: scoreItem,
     errors: ['trace_not_found', 'cross_org_access', 'upstream_unavailable'],
     handler: async ({ org_id, body, credential, audit, signal }) => {
-      const author =
-        credential.kind === 'api_key'
-          ? { type: 'api_key' as const, id: credential.key_id }
-          : { type: 'user' as const, id: credential.user_id };
-      const score = await giveScore(deps, org_id, body, author, signal);
+      const score = await giveScore(deps, org_id, body, authorOf(credential), signal);
       if (score.score_id !== null) audit.target(score.score_id);
       audit.changes({ trace_id: score.trace_id, span_id: score.span_id });
       return { data: score };
@@ -46,15 +44,39 @@ function listScoresRoute(deps: ScoresDeps): Route {
     method: 'get',
     path: '/v1/scores',
     operation_id: 'listScores',
-    summary: 'List the scores of a trace',
-    description: 'Returns the scores of people, applications and judges, newest first.',
+    summary: 'List scores',
+    description:
+      'Returns the scores of people, applications and judges, newest first: those of one trace, of some, or of all. A list of all traces covers the 30 days before `until`, unless `since` says otherwise.',
     tag: TAG,
     permission: 'traces:read',
     resource: { type: 'trace', query: 'trace_id' },
     query: scoresQuery,
     response: z.array(scoreItem),
-    meta: pageMeta,
+    meta: scoresMeta,
     errors: ['trace_not_found', 'cross_org_access'],
     handler: ({ org_id, query, signal }) => listScores(deps, org_id, query, signal),
+  });
+}
+
+function deleteScoreRoute(deps: ScoresDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/v1/scores/:score_id',
+    operation_id: 'deleteScore',
+    summary: 'Delete a score',
+    description:
+      'Deletes a score of a person or an application everywhere: in the trace, lists, filters, analytics and the views of analysts. The score of another author needs `judges:write`. Scores of judges cannot be deleted. Deleting a deleted score succeeds.',
+    tag: TAG,
+    permission: 'ingest:write',
+    audit: { action: 'score.delete', target: 'score', param: 'score_id' },
+    params: scoreParams,
+    response: deletedScore,
+    errors: ['not_found', 'upstream_unavailable'],
+    handler: async ({ credential, params: { score_id }, audit, signal }) => {
+      const { changed, trace_id, name } = await deleteScore(deps, credential, score_id, signal);
+      if (changed) audit.changes({ trace_id, name });
+      else audit.nothing();
+      return { data: { score_id, deleted: true as const } };
+    },
   });
 }

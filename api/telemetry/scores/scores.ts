@@ -1,14 +1,14 @@
-// Stores and lists scores that people and applications give to traces and spans. A score that was
+// Stores scores that people and applications give to traces and spans. A score that was
 // answered 201 is stored in the log, even if this process dies, and can be read a moment later.
 import { randomUUID } from 'node:crypto';
 import type { UserScore } from '../../../schemas/codec.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { ApiError, type ErrorCode } from '../../http/errors.ts';
 import { awaitLanding, TRACE_NOT_YET } from '../../http/landed.ts';
-import { pageMetaOf, type PageMeta } from '../../http/pagination.ts';
+import { scoreColumns, scoreValueOf } from '../../http/score_values.ts';
 import type { ScoreItem } from '../../http/trace_items.ts';
-import type { ScoreBody, ScoresQuery } from './schema.ts';
-import { readScores, readScoreTotals, readSpan, type ScoreRow } from './store.ts';
+import type { ScoreBody } from './schema.ts';
+import { readScores, readSpan, type ScoreRow } from './store.ts';
 
 /** The time range of a trace, milliseconds since the epoch. */
 export interface TracePlace {
@@ -44,7 +44,7 @@ export async function giveScore(
   signal: AbortSignal,
 ): Promise<ScoreItem> {
   const place = await awaitLanding(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
-  const { data_type, number, text } = parts(body.value);
+  const { data_type, number, text } = scoreColumns(body.value);
   const score: UserScore = {
     score_id: `score_${randomUUID().replaceAll('-', '')}`,
     org_id,
@@ -82,44 +82,24 @@ export async function giveScore(
   };
 }
 
-/** Serves GET /v1/scores. @throws ApiError trace_not_found, cross_org_access */
-export async function listScores(
-  { clickhouse, locate }: ScoresDeps,
-  org_id: string,
-  { trace_id, source, limit, offset }: ScoresQuery,
-  signal: AbortSignal,
-): Promise<{ data: ScoreItem[]; meta: PageMeta }> {
-  await locate(org_id, trace_id, signal);
-  const only = {
-    ...(source === 'user' ? { user_only: true as const } : {}),
-    ...(source === 'judge' ? { judge_only: true as const } : {}),
-  };
-  const [[totals], rows] = await Promise.all([
-    readScoreTotals(clickhouse, { org_id, trace_id }, { signal }),
-    readScores(clickhouse, { org_id, trace_id, ...only, rows: limit, skip: offset }, { signal }),
-  ]);
-  const { of_users = 0, of_judges = 0 } = totals ?? {};
-  const total = (source === 'judge' ? 0 : of_users) + (source === 'user' ? 0 : of_judges);
-  return { data: rows.map((row) => itemOf(row, trace_id)), meta: pageMetaOf(total, limit, offset) };
-}
-
 /** Returns the newest scores of a trace that is known to exist, at most `rows`. */
 export async function newestScores(
   clickhouse: ClickHouse,
   { org_id, trace_id, rows }: { org_id: string; trace_id: string; rows: number },
   signal: AbortSignal,
 ): Promise<ScoreItem[]> {
-  const found = await readScores(clickhouse, { org_id, trace_id, rows, skip: 0 }, { signal });
+  const found = await readScores(clickhouse, { org_id, trace_id, rows }, { signal });
   return found.map((row) => itemOf(row, trace_id));
 }
 
-function itemOf(row: ScoreRow, trace_id: string): ScoreItem {
+/** Returns the score as responses show it. */
+export function itemOf(row: ScoreRow, trace_id: string): ScoreItem {
   return {
     score_id: row.score_id === '' ? null : row.score_id,
     trace_id,
     span_id: row.span_id === '' ? null : row.span_id,
     name: row.name,
-    value: valueOf(row),
+    value: scoreValueOf(row),
     data_type: row.data_type,
     comment: row.comment === '' ? null : row.comment,
     source: row.source,
@@ -146,16 +126,4 @@ async function findScored(
   );
   if (found.length === 0) throw new ApiError('invalid_request', 'span_id: the trace has no span with this id');
   return place;
-}
-
-/** Returns the type of a value, and the columns in which it is stored. */
-function parts(value: ScoreBody['value']): Pick<UserScore, 'data_type' | 'number' | 'text'> {
-  if (typeof value === 'boolean') return { data_type: 'boolean', number: value ? 1 : 0, text: '' };
-  if (typeof value === 'number') return { data_type: 'numeric', number: value, text: '' };
-  return { data_type: 'categorical', number: null, text: value };
-}
-
-function valueOf({ data_type, number, text }: Pick<UserScore, 'data_type' | 'number' | 'text'>): ScoreItem['value'] {
-  if (data_type === 'categorical') return text;
-  return data_type === 'boolean' ? number === 1 : number;
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { SPAN_FLAGS, type SpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
+import { traceRow } from '../../http/trace_items.ts';
 
 /** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
@@ -61,33 +62,14 @@ export const readUnflagged = defineQuery({
   row: z.object({ span_id: z.string(), started_ms: count, first_token: z.int(), bits: count }),
 });
 
-const traceRow = z.object({
-  trace_id: z.string(),
-  version: z.string(),
-  sign: z.int(),
-  started_ms: count,
-  started_at: z.string(),
-  ended_at: z.string(),
-  duration_ms: count,
-  root_span_name: z.string(),
-  agent_id: z.string(),
-  outcome,
-  session_id: z.string(),
-  user_id: z.string(),
-  tags: z.array(z.string()),
-  spans: z.int(),
-  input_tokens: count,
-  output_tokens: count,
-  cost_usd: z.number(),
-  sampled: z.boolean(),
-});
-export type TraceRow = z.output<typeof traceRow>;
+const sampledTraceRow = traceRow.extend({ sampled: z.boolean() });
+export type TraceRow = z.output<typeof sampledTraceRow>;
 
 export const readTraceRows = defineQuery({
   name: 'trace_row',
   file: 'trace/trace.sql',
   params: traceRange,
-  row: traceRow,
+  row: sampledTraceRow,
 });
 
 export const readModels = defineQuery({

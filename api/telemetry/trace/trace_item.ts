@@ -1,11 +1,9 @@
 // Returns one trace as the list of traces has it.
 import type { ClickHouse } from '../../../sql/client/client.ts';
-import type { TraceItem } from '../../http/trace_items.ts';
+import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { isComplete } from './complete.ts';
 import { traceNotFound, type TraceDeps } from './deps.ts';
 import { readModels, readTraceRows, type TraceRange, type TraceRow } from './store.ts';
-
-const orNull = (text: string): string | null => (text === '' ? null : text);
 
 /** Returns the item of a trace, and whether it was stored in full; null while its row has not landed. */
 export async function readTraceItem(
@@ -14,7 +12,7 @@ export async function readTraceItem(
   signal: AbortSignal,
 ): Promise<{ item: TraceItem; sampled: boolean } | null> {
   const row = newestOf(await readTraceRows(clickhouse, range, { signal }));
-  return row === null ? null : { item: itemOf(row), sampled: row.sampled };
+  return row === null ? null : { item: traceItemOf(row), sampled: row.sampled };
 }
 
 /** Serves GET /v1/traces/{trace_id}. */
@@ -41,23 +39,4 @@ function newestOf(rows: readonly TraceRow[]): TraceRow | null {
   const signs = new Map<string, number>();
   for (const { version, sign } of rows) signs.set(version, (signs.get(version) ?? 0) + sign);
   return rows.find(({ version }) => (signs.get(version) ?? 0) > 0) ?? null;
-}
-
-function itemOf(row: TraceRow): TraceItem {
-  return {
-    trace_id: row.trace_id,
-    root_span_name: orNull(row.root_span_name),
-    agent_id: orNull(row.agent_id),
-    outcome: row.outcome,
-    duration_ms: row.duration_ms,
-    input_tokens: row.input_tokens,
-    output_tokens: row.output_tokens,
-    cost_usd: row.cost_usd,
-    started_at: row.started_at,
-    ended_at: row.ended_at,
-    tags: row.tags,
-    span_count: row.spans,
-    session_id: orNull(row.session_id),
-    user_id: orNull(row.user_id),
-  };
 }

@@ -51,6 +51,24 @@ export function percentageOf(amount: number, { soft_limit, hard_limit }: Limits)
   return limit === 0 ? 100 : (amount * 100) / limit;
 }
 
+/**
+ * Sums the use of consecutive parts of a period.
+ * @returns the sum, and the index of the part in which it reaches the hard limit; -1 if it never does
+ */
+export function reachOf(
+  parts: readonly Used[],
+  resource: ResourceName,
+  hard_limit: number,
+): { used: number; at: number } {
+  const sum = nothingUsed();
+  let at = -1;
+  for (const [index, part] of parts.entries()) {
+    addUsed(sum, part);
+    if (at === -1 && amountOf(sum, resource) >= hard_limit) at = index;
+  }
+  return { used: amountOf(sum, resource), at };
+}
+
 /** Returns true when the record limits any resource. */
 export function isBudgeted(record: BudgetRecord): boolean {
   return RESOURCES.some((name) => isLimited(record[name])) || Object.values(record.agents).some(isLimited);

@@ -22,6 +22,8 @@ const SESSIONS = [
   'traceloop.association.properties.session_id',
   'ai.telemetry.metadata.sessionId',
   'ai.telemetry.metadata.session_id',
+  'ai.settings.context.sessionId',
+  'ai.settings.context.session_id',
 ];
 const USERS = [
   'user_id',
@@ -31,6 +33,8 @@ const USERS = [
   'traceloop.association.properties.user_id',
   'ai.telemetry.metadata.userId',
   'ai.telemetry.metadata.user_id',
+  'ai.settings.context.userId',
+  'ai.settings.context.user_id',
 ];
 const AGENTS = ['agent_id', 'gen_ai.agent.id'];
 const TAGS = [
@@ -38,6 +42,7 @@ const TAGS = [
   'tag.tags',
   'langfuse.trace.tags',
   'ai.telemetry.metadata.tags',
+  'ai.settings.context.tags',
   'traceloop.association.properties.tags',
 ];
 const KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer'];
@@ -74,7 +79,8 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
     tags: tagsOf(given),
   };
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
-  const kind = otlpKind(given);
+  const scope = fieldsOf(value['scope'])['name'];
+  const kind = otlpKind(given, typeof scope === 'string' ? scope : '');
   const said = conversationOf(given, events, kind === 'llm');
   const attributes = attributesOf(given, said);
   // The vendor's raw answer is removed with its text; the id by which the vendor finds it stays.

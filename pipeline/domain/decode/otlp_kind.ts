@@ -30,8 +30,18 @@ function textOf(attributes: Fields, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function otlpKind(attributes: Fields): SpanKind {
+/** Name of the tracer of the Vercel AI SDK from version 7 on (package @ai-sdk/otel). */
+const AI_SDK_SCOPE = 'gen_ai';
+
+/**
+ * Returns the kind of a span.
+ * @param scope name of the instrumentation scope; empty when it has none
+ */
+export function otlpKind(attributes: Fields, scope: string): SpanKind {
   const operation = textOf(attributes, 'gen_ai.operation.name').toLowerCase();
+  // embed() of the Vercel AI SDK makes two nested spans of this operation. The inner one is the call
+  // and has the usage.
+  if (EMBEDDINGS.has(operation) && scope === AI_SDK_SCOPE && firstTokens(attributes, INPUT) === null) return 'event';
   if (CALLS.has(operation)) return 'llm';
   if (operation === 'execute_tool') return 'tool';
   if (operation !== '') return 'event';
@@ -127,6 +137,7 @@ const CACHED = [
   'ai.usage.cachedInputTokens',
 ];
 const WRITTEN = [
+  'gen_ai.usage.cache_write.input_tokens',
   'gen_ai.usage.cache_creation.input_tokens',
   'gen_ai.usage.cache_creation_input_tokens',
   'llm.token_count.prompt_details.cache_write',
@@ -139,8 +150,8 @@ const REASONING = [
   'ai.usage.outputTokenDetails.reasoningTokens',
   'ai.usage.reasoningTokens',
 ];
-const AUDIO_IN = ['llm.token_count.prompt_details.audio'];
-const AUDIO_OUT = ['llm.token_count.completion_details.audio'];
+const AUDIO_IN = ['gen_ai.usage.audio.input_tokens', 'llm.token_count.prompt_details.audio'];
+const AUDIO_OUT = ['gen_ai.usage.audio.output_tokens', 'llm.token_count.completion_details.audio'];
 
 /** Attributes from which a call's usage, vendor and answered model are read. */
 export const OTLP_COUNTING: readonly string[] = [
@@ -184,13 +195,15 @@ function isEmbedding(attributes: Fields): boolean {
   );
 }
 
-const RUNS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'agent_step']);
+const RUNS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'agent_step', 'plan']);
 
 /** Returns true when a span stands above model calls, so that its usage and cost repeat theirs. */
 export function otlpRepeats(attributes: Fields, kind: SpanKind): boolean {
   if (kind !== 'event') return false;
+  const operation = textOf(attributes, 'gen_ai.operation.name').toLowerCase();
   return (
-    RUNS.has(textOf(attributes, 'gen_ai.operation.name').toLowerCase()) ||
+    RUNS.has(operation) ||
+    EMBEDDINGS.has(operation) ||
     ['AGENT', 'CHAIN'].includes(textOf(attributes, 'openinference.span.kind').toUpperCase()) ||
     textOf(attributes, 'ai.operationId') !== '' ||
     ['workflow', 'agent', 'task'].includes(textOf(attributes, 'traceloop.span.kind'))

@@ -7,8 +7,8 @@ import { rateCard, TABLE_NAME, type Rate, type RateCard } from './price_table.ts
 import type { SpanPrice } from '../traces/span.ts';
 
 /**
- * An organization's own price, USD per million tokens. Of several for a model, the latest `from`
- * (UTC date) not after the call applies.
+ * An organization's own price, USD per million tokens. Of several for a model that have not ended by
+ * the call (`until`, UTC date), the latest `from` not after the call applies.
  */
 export interface OrgPrice {
   model: string;
@@ -17,6 +17,8 @@ export interface OrgPrice {
   cached_input_usd_per_mtok?: number | undefined;
   /** ISO date; absent for a price without a beginning. */
   from?: string | undefined;
+  /** ISO date of the first day without the price; absent for a price without an end. */
+  until?: string | undefined;
 }
 
 /**
@@ -114,15 +116,16 @@ export function createPriceBook(orgPrices: OrgPrices): PriceBook {
 }
 
 /**
- * Returns the price that applies at an instant: the latest `from` not after it; of equal ones the
- * last in the list.
+ * Returns the price that applies at an instant: of those that have not ended the latest `from` not
+ * after it; of equal ones the last in the list.
  */
 function latest(prices: readonly OrgPrice[], at: number): OrgPrice | null {
   let best: OrgPrice | null = null;
   let bestFrom = -Infinity;
   for (const price of prices) {
     const from = price.from === undefined ? -Infinity : Date.parse(price.from);
-    if (from <= at && from >= bestFrom) [best, bestFrom] = [price, from];
+    const until = price.until === undefined ? Infinity : Date.parse(price.until);
+    if (from <= at && at < until && from >= bestFrom) [best, bestFrom] = [price, from];
   }
   return best;
 }

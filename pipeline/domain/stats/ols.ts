@@ -58,6 +58,17 @@ export function predictLine(fit: LineFit, x: number, confidence: number): Interv
   return { value, lower: value - half, upper: value + half };
 }
 
+/**
+ * Returns half of the prediction interval of the sum of further observations at x = from, from + 1, …, to. Their errors are
+ * independent, so the interval of the sum is narrower than the sum of their intervals.
+ */
+export function sumHalfWidth(fit: LineFit, from: number, to: number, confidence: number): number {
+  const { n, mean_x, sxx, residual_sd } = fit;
+  const m = to - from + 1;
+  const away = m * ((from + to) / 2 - mean_x);
+  return tQuantile((1 + confidence) / 2, n - 2) * residual_sd * Math.sqrt(m + (m * m) / n + (away * away) / sxx);
+}
+
 /** Returns the mean in two passes: the second removes the rounding error of the first. */
 export function mean(values: readonly number[]): number {
   const rough = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -7,6 +7,7 @@ FROM (
   FROM user_scores
   WHERE org_id = {org_id:String} AND trace_key IN {trace_keys:Array(UInt64)}
     AND started_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND started_at <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
+    AND /*include user_scores/not_deleted.sql*/
   GROUP BY trace_id, name
 )
 ORDER BY trace_id, name

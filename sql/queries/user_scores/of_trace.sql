@@ -5,13 +5,12 @@ FROM (
     '' AS judge_id, toUInt32(0) AS judge_version, '' AS eval_id, '' AS verdict, toUnixTimestamp64Milli(created_at) AS created_ms
   FROM user_scores FINAL
   WHERE org_id = {org_id:String} AND trace_key = sipHash64({trace_id:String}) AND trace_id = {trace_id:String}
+    AND /*include user_scores/not_deleted.sql*/
   UNION ALL
   SELECT 'judge', '', '', judge_name, 'numeric', score, '', reason, 'judge', judge_id, judge_id, judge_version, eval_id, toString(verdict),
     toUnixTimestamp64Milli(scored_at)
   FROM judge_scores FINAL
   WHERE org_id = {org_id:String} AND trace_key = sipHash64({trace_id:String}) AND trace_id = {trace_id:String}
 )
-/*if user_only*/WHERE source = 'user'/*end*/
-/*if judge_only*/WHERE source = 'judge'/*end*/
 ORDER BY created_ms DESC, name, score_id, judge_id, judge_version, eval_id
-LIMIT {rows:UInt32} OFFSET {skip:UInt64}
+LIMIT {rows:UInt32}
