@@ -21,10 +21,12 @@ export default defineConfig({
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
           globalSetup: ['test/browser/support/setup.ts'],
-          // Beside two other test files on two cores a read may take too long and be a 502. A test that fails twice fails.
-          retry: 1,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          // Beside two other test files and the linter on two cores a page may answer later than a test waits. A test that
+          // fails three times fails.
+          retry: 2,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          expect: { poll: { timeout: 60_000 } },
         },
       },
       { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...engines } },

@@ -23,6 +23,10 @@ const ENDINGS: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz' };
 /** Names that are written into the page, which needs no escapes therefore. */
 const FILE_NAME = /^assets\/[A-Za-z0-9_.-]+$/;
 const ENTRY = 'main.tsx';
+/** Key of the one style sheet of all pages. */
+const STYLES = 'style.css';
+/** End of the key of the font of the interface, which the page fetches before the style sheet names it. */
+const FONT = 'inter-latin-wght-normal.woff2';
 const FAILURE_CHARS_MAX = 4000;
 
 const fileName = z.string().regex(FILE_NAME);
@@ -30,7 +34,6 @@ const manifestShape = z.record(
   z.string(),
   z.looseObject({
     file: fileName,
-    css: z.array(fileName).default([]),
     /** Keys of the chunks that this one imports. */
     imports: z.array(z.string()).default([]),
   }),
@@ -98,7 +101,8 @@ export function pageOf({ manifest }: Build, page: PortalPage | null): string {
   const chunks = withImports(manifest, [ENTRY, ...(screen === undefined ? [] : [screen])]);
   return portalHtml({
     entry: entry.file,
-    styles: [...new Set(chunks.flatMap(({ css }) => css))],
+    styles: manifest[STYLES]?.file ?? null,
+    font: Object.entries(manifest).find(([key]) => key.endsWith(FONT))?.[1].file ?? null,
     modules: [...new Set(chunks.map(({ file }) => file))].filter((file) => file !== entry.file && file.endsWith('.js')),
   });
 }

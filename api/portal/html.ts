@@ -12,12 +12,21 @@ const HEAD = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Millrace</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">`;
 
 /** Returns the page that loads the portal. Names are files of the build, which need no escapes. */
-export function portalHtml(files: { entry: string; styles: readonly string[]; modules: readonly string[] }): string {
-  const styles = files.styles.map((file) => `<link rel="stylesheet" href="${FILES}${file}">`);
+export function portalHtml(files: {
+  entry: string;
+  styles: string | null;
+  font: string | null;
+  modules: readonly string[];
+}): string {
+  const styles = files.styles === null ? '' : `<link rel="stylesheet" href="${FILES}${files.styles}">`;
+  const font =
+    files.font === null
+      ? ''
+      : `<link rel="preload" as="font" type="font/woff2" crossorigin href="${FILES}${files.font}">`;
   const modules = files.modules
     .slice(0, MODULES_MAX)
     .map((file) => `<link rel="modulepreload" href="${FILES}${file}">`);
-  return `${HEAD}<link rel="icon" href="${ICON}"><script type="module" src="${FILES}${files.entry}"></script>${modules.join('')}${styles.join('')}</head><body><div id="root"></div><noscript>The portal needs JavaScript. The <a href="/docs">API reference</a> works without it.</noscript></body></html>
+  return `${HEAD}<link rel="icon" href="${ICON}"><script type="module" src="${FILES}${files.entry}"></script>${styles}${font}${modules.join('')}</head><body><div id="root"></div><noscript>The portal needs JavaScript. The <a href="/docs">API reference</a> works without it.</noscript></body></html>
 `;
 }
 

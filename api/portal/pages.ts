@@ -38,6 +38,7 @@ export const PORTAL_PAGES: readonly PortalPage[] = [
   page(`${ORG}/evals/:eval_id`, 'evals/eval_screen'),
   page(`${ORG}/evals/compare/:a/:b`, 'evals/compare_screen'),
   page(`${ORG}/judges`, 'judges/judges_screen'),
+  page(`${ORG}/judges/new`, 'judges/new_judge_screen'),
   page(`${ORG}/judges/:judge_id`, 'judges/judge_screen'),
   page(`${ORG}/datasets`, 'datasets/datasets_screen'),
   page(`${ORG}/datasets/:dataset_id`, 'datasets/dataset_screen'),

@@ -7,6 +7,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { prefetchSession } from './client/session.ts';
 import { App } from './shell/app.tsx';
+import { beginFirstPage } from './shell/begin_page.ts';
 import { loadAhead } from './shell/load_ahead.ts';
 import { listenForKeys } from './shell/keys.ts';
 import { applyPreferences, followOtherTabs } from './shell/preferences.ts';
@@ -17,6 +18,7 @@ listenForKeys();
 loadAhead();
 // The login page needs no session, so it does not ask for one.
 if (location.pathname !== '/login') prefetchSession();
+beginFirstPage();
 
 const root = document.getElementById('root') ?? document.body.appendChild(document.createElement('div'));
 createRoot(root).render(

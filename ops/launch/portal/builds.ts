@@ -17,11 +17,16 @@ const FAILED = '.failed';
 
 export class PortalBuilds {
   readonly #complain: (line: string) => void;
+  readonly #builds: string | undefined;
   #building: { folder: string; child: ChildProcess } | null = null;
 
-  /** @param complain prints one line about a build that failed */
-  constructor(complain: (line: string) => void) {
+  /**
+   * @param complain prints one line about a build that failed
+   * @param builds folder of the builds; default: that of `npm start`
+   */
+  constructor(complain: (line: string) => void, builds?: string) {
     this.#complain = complain;
+    this.#builds = builds;
   }
 
   /**
@@ -31,7 +36,7 @@ export class PortalBuilds {
   begin(): string | undefined {
     let folder: string;
     try {
-      folder = portalBuildFolder();
+      folder = portalBuildFolder(this.#builds);
     } catch (error) {
       this.#complain(
         `No portal: its sources cannot be read (${error instanceof Error ? error.message : String(error)}).`,
@@ -41,7 +46,7 @@ export class PortalBuilds {
     if (existsSync(folder) || this.#building?.folder === folder) return folder;
     this.stop();
     rmSync(folder + FAILED, { force: true });
-    const child = spawn(process.execPath, [ENTRY], {
+    const child = spawn(process.execPath, [ENTRY, ...(this.#builds === undefined ? [] : [this.#builds])], {
       // A session of its own, so that the priority counts and Ctrl-C in the terminal reaches the supervisor alone.
       detached: true,
       stdio: 'ignore',

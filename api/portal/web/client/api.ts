@@ -4,7 +4,7 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './contract.d.ts';
 import { errorOfAnswer, errorOfThrown } from './error.ts';
-import { sessionEnded, waitForLogin } from './login_wait.ts';
+import { hadSession, sessionEnded, waitForLogin } from './login_wait.ts';
 
 type Method = 'get' | 'put' | 'post' | 'delete' | 'patch';
 /** Paths that have a method. */
@@ -71,7 +71,8 @@ async function request(
     }
     const { response, data, error } = answer;
     if (response.ok) return data;
-    if (response.status !== 401 || throw401) throw errorOfAnswer(response.status, error, response.headers);
+    if (response.status !== 401 || throw401 || !hadSession())
+      throw errorOfAnswer(response.status, error, response.headers);
     sessionEnded();
     await waitForLogin(extras.signal);
   }

@@ -316,12 +316,29 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the scores of a trace */
+    /** List scores */
     get: operations['listScores'];
     put?: never;
     /** Create a score */
     post: operations['giveScore'];
     delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/scores/{score_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Delete a score */
+    delete: operations['deleteScore'];
     options?: never;
     head?: never;
     patch?: never;
@@ -446,6 +463,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/cost/anomalies/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Preview the cost-anomaly threshold */
+    get: operations['previewAnomalies'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/cost/outcomes': {
     parameters: {
       query?: never;
@@ -474,6 +508,23 @@ export interface paths {
     get: operations['getPrices'];
     /** Set custom prices */
     put: operations['setPrices'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/cost/built-in-prices': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get built-in prices */
+    get: operations['getBuiltInPrices'];
+    put?: never;
     post?: never;
     delete?: never;
     options?: never;
@@ -738,6 +789,91 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/judges/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Preview a judge */
+    post: operations['previewJudge'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/judges/stats': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get statistics of all judges */
+    get: operations['listJudgeStats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/judges/{judge_id}/scores': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List live scores of a judge */
+    get: operations['listLiveScores'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/judges/{judge_id}/stats': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get statistics of a judge */
+    get: operations['getJudgeStats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/judges/{judge_id}/versions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List versions of a judge */
+    get: operations['listJudgeVersions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/judges/{judge_id}': {
     parameters: {
       query?: never;
@@ -769,6 +905,23 @@ export interface paths {
     put?: never;
     /** Create an eval */
     post: operations['createEval'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/evals/estimate': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Estimate an eval */
+    post: operations['estimateEval'];
     delete?: never;
     options?: never;
     head?: never;
@@ -896,6 +1049,23 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/datasets/{dataset_id}/versions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a dataset version from another */
+    post: operations['createDatasetVersion'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/datasets/{dataset_id}/run': {
     parameters: {
       query?: never;
@@ -944,6 +1114,40 @@ export interface paths {
     post?: never;
     /** Delete a prompt */
     delete: operations['deletePrompt'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/prompts/{name}/usage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the usage of a prompt */
+    get: operations['getPromptUsage'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/prompts/{name}/calls': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List calls of a prompt */
+    get: operations['listPromptCalls'];
+    put?: never;
+    post?: never;
+    delete?: never;
     options?: never;
     head?: never;
     patch?: never;
@@ -1027,6 +1231,40 @@ export interface paths {
     };
     /** Get usage and limits */
     get: operations['getBudget'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/budgets/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Preview a hard limit */
+    get: operations['previewBudget'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/budgets/forecast': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Forecast use against limits */
+    get: operations['getBudgetForecast'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1175,6 +1413,129 @@ export interface paths {
     head?: never;
     /** Update a saved view */
     patch: operations['changeView'];
+    trace?: never;
+  };
+  '/v1/annotation-queues': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List annotation queues */
+    get: operations['listAnnotationQueues'];
+    put?: never;
+    /** Create an annotation queue */
+    post: operations['createAnnotationQueue'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get an annotation queue */
+    get: operations['getAnnotationQueue'];
+    put?: never;
+    post?: never;
+    /** Delete an annotation queue */
+    delete: operations['deleteAnnotationQueue'];
+    options?: never;
+    head?: never;
+    /** Update an annotation queue */
+    patch: operations['changeAnnotationQueue'];
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}/items': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the items of an annotation queue */
+    get: operations['listAnnotationItems'];
+    put?: never;
+    /** Add traces to an annotation queue */
+    post: operations['addAnnotationItems'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}/next': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Get the next items of an annotation queue */
+    post: operations['leaseAnnotationItems'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}/items/{item_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Answer an item of an annotation queue */
+    post: operations['answerAnnotationItem'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}/items/{item_id}/undo': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Take back an answer in an annotation queue */
+    post: operations['undoAnnotationAnswer'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/annotation-queues/{queue_id}/progress': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the progress of an annotation queue */
+    get: operations['getAnnotationProgress'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
     trace?: never;
   };
   '/orgs/{org_id}': {
@@ -1850,7 +2211,7 @@ export interface components {
       other?: number;
       /** @description Whether the counts are estimated from a part of the traces */
       approximate: boolean;
-      /** @description Whether time ran out before the field was counted */
+      /** @description Whether time or memory ran out before the field was counted */
       partial: boolean;
     };
     TraceSeries: {
@@ -1880,13 +2241,13 @@ export interface components {
         /** @description 99th percentile */
         p99_duration_ms: (number | null)[];
       }[];
-      /** @description Of the model calls of all the traces, by bucket of their start */
+      /** @description Of the model calls of all the traces, by bucket of their start. null with `groups`, and if `partial` is true */
       time_to_first_token: {
         /** @description Median by bucket; null without calls that say it */
         p50_ms: (number | null)[];
         /** @description 95th percentile */
         p95_ms: (number | null)[];
-      };
+      } | null;
     };
     TracePreview: {
       trace_id: string;
@@ -2325,6 +2686,8 @@ export interface components {
       };
       /** @description true with less than 14 days of data, or days that do not vary: each day is forecast as their mean */
       mean_fallback: boolean;
+      /** @description Whole days before today that the forecast is computed from, at most 90 */
+      days_of_data: number;
     };
     Anomaly: {
       anomaly_id: string;
@@ -2350,6 +2713,25 @@ export interface components {
         model: string | null;
         agent_id: string | null;
       };
+    };
+    AnomalyPreview: {
+      /** @description Distance from the mean, in sample standard deviations, from which a day is an anomaly */
+      z_threshold: number;
+      /** @description Number of days before a day that it is compared with */
+      lookback_days: number;
+      /** @description Oldest first */
+      days: {
+        /**
+         * Format: date
+         * @description Day of the cost
+         */
+        date: string;
+        /** @description Distance from the mean in sample standard deviations, at most 99. Negative for a day that cost too little */
+        z: number;
+        /** @description Mean of the preceding days */
+        expected_usd: number;
+        actual_usd: number;
+      }[];
     };
     OutcomeRollup: {
       departments: {
@@ -2380,6 +2762,30 @@ export interface components {
          * @description First day (UTC) of the calls that this price applies to; without it, all days. Of several prices the latest applies
          */
         from?: string;
+        /**
+         * Format: date
+         * @description First day (UTC) of the calls that this price no longer applies to; without it, it has no end. An earlier price of the organization applies then, or the built-in one
+         */
+        until?: string;
+      }[];
+    };
+    BuiltInPrices: {
+      /** @description Name and version of the price table */
+      table: string;
+      /** Format: date */
+      date: string;
+      /** @description In the order of models */
+      prices: {
+        /** @description Name as it was asked for */
+        model: string;
+        /** @description Provider and model in the table; null if the table has no such model */
+        id: string | null;
+        /** @description null if the table has no such price */
+        input_usd_per_mtok: number | null;
+        output_usd_per_mtok: number | null;
+        cached_input_usd_per_mtok: number | null;
+        /** @description true if calls with a long input have other prices */
+        tiered: boolean;
       }[];
     };
     AnomalyConfig: {
@@ -2523,7 +2929,8 @@ export interface components {
           | 'pii_policy'
           | 'score'
           | 'analyst'
-          | 'view';
+          | 'view'
+          | 'annotation_queue';
         id: string;
       };
       /** @description Changed fields, without secrets. If they are too large: {truncated: true, fields} and the small values */
@@ -2723,6 +3130,35 @@ export interface components {
        */
       reason: 'drain' | 'renew' | 'revoked';
     };
+    JudgePreview: {
+      dry: boolean;
+      /** @description In the order of trace_ids. Empty if dry */
+      verdicts: {
+        trace_id: string;
+        /** @description Whether the judge would judge the trace if it were live */
+        in_scope: boolean;
+        /** @description null if the verdict is error */
+        score: number | null;
+        /** @enum {string} */
+        verdict: 'pass' | 'warn' | 'fail' | 'error';
+        reason: string;
+      }[];
+      /** @description Number of the traces that are judged. Those that the organization does not have, and those that calls of judges made, have no verdict */
+      found: number;
+      /** @description Model calls. 0 for a deterministic judge */
+      calls: number;
+      input_tokens: number;
+      output_tokens: number;
+      /** @description null if no price of the model is known */
+      cost_usd: number | null;
+      /** @description null for a deterministic judge */
+      quota: {
+        /** @description Policy field judge_quota_calls; null for no limit */
+        limit: number | null;
+        /** @description Calls of LLM judges in this period, those of the preview included */
+        used: number;
+      } | null;
+    };
     Judge: {
       judge_id: string;
       /** @description Rises with every change. Scores keep the version that gave them */
@@ -2759,6 +3195,64 @@ export interface components {
        * @description When this version was created
        */
       updated_at: string;
+    };
+    JudgeSummary: {
+      judge_id: string;
+      /** @description Judgements */
+      total: number;
+      passed: number;
+      warned: number;
+      failed: number;
+      /** @description Judgements without a score; they count in neither pass_rate nor mean_score */
+      errors: number;
+      /** @description Share of the scored judgements with the verdict pass; null without any */
+      pass_rate: number | null;
+      mean_score: number | null;
+      /** @description Time of the newest score below threshold.warn, or below threshold.pass where no warn is set */
+      last_breach_at: string | null;
+    };
+    LiveScore: {
+      trace_id: string;
+      /** @description Empty for a trace without an agent */
+      agent_id: string;
+      judge_version: number;
+      /** @description null if the verdict is error */
+      score: number | null;
+      /** @enum {string} */
+      verdict: 'pass' | 'warn' | 'fail' | 'error';
+      reason: string;
+      /** Format: date-time */
+      scored_at: string;
+    };
+    JudgeStats: {
+      judge_id: string;
+      days: number;
+      /** @description Judgements */
+      total: number;
+      passed: number;
+      warned: number;
+      failed: number;
+      /** @description Judgements without a score; they count in neither pass_rate nor mean_score */
+      errors: number;
+      /** @description Share of the scored judgements with the verdict pass; null without any */
+      pass_rate: number | null;
+      mean_score: number | null;
+      /** @description By day in UTC and version, oldest day first; days without a judgement are left out */
+      by_day: {
+        /** Format: date */
+        day: string;
+        judge_version: number;
+        /** @description Judgements */
+        total: number;
+        passed: number;
+        warned: number;
+        failed: number;
+        /** @description Judgements without a score; they count in neither pass_rate nor mean_score */
+        errors: number;
+        /** @description Share of the scored judgements with the verdict pass; null without any */
+        pass_rate: number | null;
+        mean_score: number | null;
+      }[];
     };
     Eval: {
       eval_id: string;
@@ -2798,6 +3292,19 @@ export interface components {
       prompt_version?: string | null;
       /** @description Dataset runs only */
       model?: string;
+    };
+    EvalEstimate: {
+      judge_id: string;
+      judge_version: number;
+      /** @description Number of traces that the eval would judge */
+      queued_traces: number;
+      /** @description Model calls that it would make at least. 0 for a deterministic judge */
+      calls: number;
+      /** @description Estimate from up to 20 of the traces, as are output_tokens and cost_usd */
+      input_tokens: number;
+      output_tokens: number;
+      /** @description null if no price of the model is known */
+      cost_usd: number | null;
     };
     EvalComparison: {
       baseline: {
@@ -2857,7 +3364,22 @@ export interface components {
       unchanged: number;
       /** @description Items without a score in one of the two evals */
       incomparable: number;
-      /** @description One page */
+      /** @description null if no item has a score in both evals */
+      difference: {
+        /** @description Items with a score in both evals */
+        pairs: number;
+        /** @description Mean of candidate_score minus baseline_score over the pairs */
+        mean: number;
+        /** @description Half the width of the interval; null for fewer than two pairs */
+        half_width: number | null;
+        /** @description Lower end of the 95 % confidence interval of the mean (paired t test) */
+        low: number | null;
+        /** @description Upper end of the interval */
+        high: number | null;
+        /** @description Whether the interval excludes 0. If every pair differs by the same amount, the two-sided sign test decides at the same level */
+        is_beyond_chance: boolean;
+      } | null;
+      /** @description One page of the items that the filters keep */
       items: {
         /** @description Dataset runs only */
         item_index?: number;
@@ -2872,6 +3394,13 @@ export interface components {
         delta: number | null;
         baseline_verdict: ('pass' | 'warn' | 'fail' | 'error') | null;
         candidate_verdict: ('pass' | 'warn' | 'fail' | 'error') | null;
+        baseline_reason: string | null;
+        candidate_reason: string | null;
+        /**
+         * @description How the score changed from the baseline to the candidate
+         * @enum {string}
+         */
+        change: 'improved' | 'regressed' | 'unchanged' | 'incomparable';
       }[];
     };
     ScoreLine: {
@@ -2924,6 +3453,101 @@ export interface components {
       variables: string[];
       /** Format: date-time */
       created_at: string;
+    };
+    PromptUsage: {
+      name: string;
+      /** Format: date-time */
+      since: string;
+      /** Format: date-time */
+      until: string;
+      /** @description Model calls */
+      calls: number;
+      /** @description Calls whose outcome is error or timeout */
+      failed_calls: number;
+      /** @description failed_calls divided by calls */
+      error_rate: number;
+      cost_usd: number;
+      input_tokens: number;
+      output_tokens: number;
+      /** @description Median duration of a call; null without calls */
+      p50_duration_ms: number | null;
+      p95_duration_ms: number | null;
+      /** @description Start of the first call */
+      first_seen: string | null;
+      /** @description Start of the last call */
+      last_seen: string | null;
+      /** @description The most frequent scores of the calls and of their traces */
+      scores: {
+        /** @description Name of the score, or of the judge */
+        name: string;
+        /** @enum {string} */
+        source: 'user' | 'judge';
+        /** @description null for source user */
+        judge_id: string | null;
+        /** @description Traces and spans that were scored */
+        count: number;
+        /** @description Mean of the numbers; a boolean counts 1 or 0; null for categories */
+        mean: number | null;
+        /** @description Verdicts of a judge */
+        passed: number;
+        warned: number;
+        failed: number;
+      }[];
+      /** @description Versions with calls in this time, the last used first */
+      versions: {
+        /** @description null for calls that name the prompt without a version */
+        version: string | null;
+        /** @description Model calls */
+        calls: number;
+        /** @description Calls whose outcome is error or timeout */
+        failed_calls: number;
+        /** @description failed_calls divided by calls */
+        error_rate: number;
+        cost_usd: number;
+        input_tokens: number;
+        output_tokens: number;
+        /** @description Median duration of a call; null without calls */
+        p50_duration_ms: number | null;
+        p95_duration_ms: number | null;
+        /** @description Start of the first call */
+        first_seen: string | null;
+        /** @description Start of the last call */
+        last_seen: string | null;
+        /** @description The most frequent scores of the calls and of their traces */
+        scores: {
+          /** @description Name of the score, or of the judge */
+          name: string;
+          /** @enum {string} */
+          source: 'user' | 'judge';
+          /** @description null for source user */
+          judge_id: string | null;
+          /** @description Traces and spans that were scored */
+          count: number;
+          /** @description Mean of the numbers; a boolean counts 1 or 0; null for categories */
+          mean: number | null;
+          /** @description Verdicts of a judge */
+          passed: number;
+          warned: number;
+          failed: number;
+        }[];
+      }[];
+    };
+    PromptCall: {
+      trace_id: string;
+      span_id: string;
+      /** @description null for a call that named no version */
+      version: string | null;
+      model: string;
+      /** @enum {string} */
+      outcome: 'success' | 'error' | 'timeout';
+      /** Format: date-time */
+      started_at: string;
+      duration_ms: number;
+      cost_usd: number;
+      /** @description Values of the variables; null where the call sent none, more than 64 KiB, or sampling dropped them */
+      variables: {
+        [key: string]: unknown;
+      } | null;
     };
     RegisterToken: {
       /** @description Shown in this response only; the service stores its hash */
@@ -3003,6 +3627,74 @@ export interface components {
       plan_name: string;
       total_cost_usd: number;
     };
+    BudgetPreview: {
+      /** @enum {string} */
+      resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+      hard_limit: number;
+      agent_id: string | null;
+      /** @description The current period first, then the two before it */
+      periods: {
+        /** Format: date-time */
+        period_start: string;
+        /** Format: date-time */
+        period_end: string;
+        /** @description Use in the period, in the unit of the limit */
+        used: number;
+        /** @description Day (UTC) on which use would have reached the limit; null if it would not */
+        reached_on: string | null;
+        /** @description Use beyond the limit */
+        beyond_limit: number;
+      }[];
+    };
+    BudgetForecast: {
+      /** Format: date-time */
+      period_start: string;
+      /** Format: date-time */
+      period_end: string;
+      resources: {
+        /** @enum {string} */
+        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        /** @description Use in the period so far, in the unit of the limits */
+        used: number;
+        soft_limit: number | null;
+        hard_limit: number | null;
+        /** @description Use since the start of the period at the end of each day (UTC) up to today */
+        by_day: {
+          /** Format: date */
+          date: string;
+          used: number;
+        }[];
+        /** @description Expected use since the start of the period at the end of each remaining day, today first */
+        series: {
+          /** Format: date */
+          date: string;
+          predicted: number;
+          /** @description Lower end of the 95% prediction interval, at least the use so far */
+          lower_ci: number;
+          upper_ci: number;
+        }[];
+        /** @description null without such a limit */
+        soft_limit_reached: {
+          /** @description Day (UTC) on which use reaches the limit; null if not in the period */
+          expected: string | null;
+          /** @description The same at the upper end of the prediction interval */
+          earliest: string | null;
+        } | null;
+        /** @description null without such a limit */
+        hard_limit_reached: {
+          /** @description Day (UTC) on which use reaches the limit; null if not in the period */
+          expected: string | null;
+          /** @description The same at the upper end of the prediction interval */
+          earliest: string | null;
+        } | null;
+        /** @description Share of the variance that the line explains; null with mean_fallback */
+        r_squared: number | null;
+        /** @description true with less than 14 days of data, or days that do not vary: each day is forecast as their mean */
+        mean_fallback: boolean;
+        /** @description Whole days before today that the forecast is computed from, at most 90 */
+        days_of_data: number;
+      }[];
+    };
     BudgetLimits: {
       tokens?: {
         soft_limit?: number | null;
@@ -3072,6 +3764,133 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    AnnotationQueue: {
+      queue_id: string;
+      name: string;
+      instructions: string;
+      /**
+       * @description single: one trace is scored at a time. pairwise: two traces are compared
+       * @enum {string}
+       */
+      mode: 'single' | 'pairwise';
+      scores: (
+        | {
+            /** @description Name of the score, such as helpful */
+            name: string;
+            /**
+             * @description Whether an answer must have it
+             * @default true
+             */
+            required: boolean;
+            /** @constant */
+            type: 'categorical';
+            /** @description Categories to choose from */
+            options: string[];
+          }
+        | {
+            /** @description Name of the score, such as helpful */
+            name: string;
+            /**
+             * @description Whether an answer must have it
+             * @default true
+             */
+            required: boolean;
+            /** @constant */
+            type: 'boolean';
+          }
+        | {
+            /** @description Name of the score, such as helpful */
+            name: string;
+            /**
+             * @description Whether an answer must have it
+             * @default true
+             */
+            required: boolean;
+            /** @constant */
+            type: 'numeric';
+            /** @description Smallest and largest value */
+            range: {
+              min: number;
+              max: number;
+            };
+          }
+        | {
+            /** @description Name of the score, such as helpful */
+            name: string;
+            /**
+             * @description Whether an answer must have it
+             * @default true
+             */
+            required: boolean;
+            /** @constant */
+            type: 'preference';
+          }
+      )[];
+      people_per_item: number;
+      progress: {
+        total: number;
+        /** @description Items with all answers */
+        done: number;
+        /** @description Items that wait for answers */
+        left: number;
+        /** @description Items that wait and that somebody has skipped */
+        skipped: number;
+      };
+      last_answer_at: string | null;
+      made_by: {
+        /** @enum {string} */
+        type: 'user' | 'api_key';
+        id: string;
+      };
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    AnnotationItem: {
+      item_id: string;
+      queue_id: string;
+      /** @description The trace; in a pairwise queue the left and the right one, in an order of the caller */
+      trace_ids: string[];
+      /** @enum {string} */
+      state: 'open' | 'done';
+      /** @description null for an item that the caller has answered */
+      leased_until: string | null;
+      /** @description The caller's own answer; null before it */
+      said: ('scores' | 'skip') | null;
+    };
+    AnsweredAnnotationItem: {
+      item_id: string;
+      queue_id: string;
+      /** @description The trace; in a pairwise queue the left and the right one, in an order of the caller */
+      trace_ids: string[];
+      /** @enum {string} */
+      state: 'open' | 'done';
+      answers: {
+        by: {
+          /** @enum {string} */
+          type: 'user' | 'api_key';
+          id: string;
+        };
+        /** Format: date-time */
+        at: string;
+        /** @enum {string} */
+        said: 'scores' | 'skip';
+        comment: string | null;
+        /** @description Values by name. Scores that were deleted, and those that have not landed, are missing */
+        scores: {
+          [key: string]: (number | boolean | string) | null;
+        };
+      }[];
+      /** @description People who have the item now */
+      leased_by: {
+        /** @enum {string} */
+        type: 'user' | 'api_key';
+        id: string;
+      }[];
+      /** @description Scores for which people gave different values */
+      disagreed: string[];
     };
     /** @description plan_name, overage_budget_usd and rate_limits are included only for callers with the permission billing:view */
     OrgView: {
@@ -4070,9 +4889,9 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
-              /** @description Traces that match all filters */
-              total: number;
-              /** @description Whether time ran out before a field was counted */
+              /** @description Traces that match all filters; null if time or memory ran out before they were counted */
+              total: number | null;
+              /** @description Whether time or memory ran out before a field or the total was counted */
               partial: boolean;
             };
           };
@@ -4165,7 +4984,9 @@ export interface operations {
         /** @description Leaves out traces with these ids */
         not_trace_ids?: string[];
         /** @description Splits the series by the values of a field */
-        group_by?: 'outcome' | 'agent_id' | 'model' | 'root_span_name';
+        group_by?: 'outcome' | 'agent_id' | 'model' | 'root_span_name' | 'session_id' | 'user_id';
+        /** @description Values of the field of `group_by` that get a series each, in this order, instead of those with the most traces. Traces with other values are left out */
+        groups?: string[];
         /** @description Maximum number of buckets; the width of a bucket is the smallest of 1 s, 5 s, 15 s, 1 min, 5 min, 15 min, 1 h, 3 h, 6 h, 12 h, 1, 7 and 30 days that needs no more */
         buckets?: number;
         /** @description Groups with the most traces that get a series of their own */
@@ -4200,6 +5021,8 @@ export interface operations {
               /** Format: date-time */
               until: string;
               bucket_seconds: number;
+              /** @description Whether time or memory ran out before time_to_first_token was read, which is then null */
+              partial: boolean;
               /** @description Fields that are estimates: percentiles to about 1 %, and numbers of traces with group_by=model */
               approximate: string[];
             };
@@ -4954,14 +5777,27 @@ export interface operations {
   };
   listScores: {
     parameters: {
-      query: {
-        trace_id: string;
+      query?: {
+        /** @description Scores of this trace */
+        trace_id?: string;
+        /** @description Scores of these traces, comma-separated */
+        trace_ids?: string[];
+        /** @description Scores with any of these names, comma-separated */
+        name?: string[];
+        /** @description Scores that this member or API key gave, by id */
+        user?: string;
         /** @description user lists scores of people and applications, judge those of judges. Defaults to both */
         source?: 'user' | 'judge';
+        /** @description Scores given at or after this time. Without it and without traces, those of the last 30 days */
+        since?: string;
+        /** @description Scores given at or before this time */
+        until?: string;
         /** @description Items on a page */
         limit?: number;
         /** @description Items to skip */
         offset?: number;
+        /** @description meta.next_cursor of the previous page. Overrides offset */
+        cursor?: string;
       };
       header?: never;
       path?: never;
@@ -4990,7 +5826,10 @@ export interface operations {
               total: number;
               page: number;
               per_page: number;
+              /** @description Whether more items follow */
               has_more: boolean;
+              /** @description Cursor of the next page, in both modes. null on the last page */
+              next_cursor: string | null;
             };
           };
         };
@@ -5027,6 +5866,46 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Score'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deleteScore: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        score_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              score_id: string;
+              /** @constant */
+              deleted: true;
+            };
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -5327,11 +6206,54 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  previewAnomalies: {
+    parameters: {
+      query?: {
+        /** @description The threshold of the organization unless given */
+        z_threshold?: number;
+        /** @description The look-back of the organization unless given */
+        lookback_days?: number;
+        /** @description Number of days up to and including today. Today itself is not examined */
+        days?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnomalyPreview'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   getCostOutcomes: {
     parameters: {
       query?: {
         /** @description Number of days up to and including today */
         days?: number;
+        /** @description Formula to compute the ROI with instead of that of the policy, such as tickets * 12.5 + leads * 40 */
+        value_of_outcomes?: string;
       };
       header?: never;
       path?: never;
@@ -5423,6 +6345,45 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Prices'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getBuiltInPrices: {
+    parameters: {
+      query?: {
+        /** @description Names of models as requests have them, comma-separated, at most 100 */
+        models?: string[];
+        /** @description Day (UTC) of the prices; today when left out */
+        date?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['BuiltInPrices'];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -6637,6 +7598,303 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  previewJudge: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The judge as it would be created; `enabled` has no effect */
+          draft:
+            | {
+                /** @constant */
+                kind: 'deterministic';
+                name: string;
+                /** @description A score of at least pass has the verdict pass, of at least warn the verdict warn, any other score fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge */
+                threshold: {
+                  pass: number;
+                  warn?: number | null;
+                };
+                scope?: {
+                  source_format?: string[] | null;
+                  agent_id?: string[] | null;
+                  tags?: string[] | null;
+                } | null;
+                /** @description Whether the judge scores live traffic. Defaults to true */
+                enabled?: boolean | null;
+                /** @description Rule of a deterministic judge, which scores 1 or 0. Takes exactly the parameter of its type */
+                rule: {
+                  /**
+                   * @description With several fields, regex_absent, not_contains, json_valid, json_schema and max_length must hold for all of them; regex_present, contains and equals for any of them
+                   * @enum {string}
+                   */
+                  type:
+                    | 'regex_absent'
+                    | 'regex_present'
+                    | 'contains'
+                    | 'not_contains'
+                    | 'equals'
+                    | 'json_valid'
+                    | 'json_schema'
+                    | 'max_length'
+                    | 'max_duration_ms'
+                    | 'max_cost_usd'
+                    | 'outcome_is';
+                  /** @description Fields that the rule reads, of prompt, response, name, model, outcome, agent_id, source_format, tags, duration_ms, cost_usd, attributes.<path>. Defaults to [response]. A field that a trace lacks is an empty text. max_duration_ms, max_cost_usd and outcome_is always read their own field */
+                  fields?: string[] | null;
+                  /** @description For regex_absent and regex_present. A regular expression in RE2 syntax, without look-around and back-references, of at most 1000 instructions with its repetitions expanded. If the rules of the organization take too long on a trace, the rules that have not finished get the verdict error */
+                  pattern?: string;
+                  /** @description For contains, not_contains and equals */
+                  value?: string;
+                  /** @description For json_schema. A JSON schema of draft 2020-12, or of draft-07 if $schema says so, without references */
+                  schema?:
+                    | {
+                        [key: string]: unknown;
+                      }
+                    | boolean;
+                  /** @description For max_length (characters), max_duration_ms and max_cost_usd */
+                  max?: number;
+                  /** @description outcome_is */
+                  outcomes?: ('success' | 'error' | 'timeout')[];
+                };
+              }
+            | {
+                /** @constant */
+                kind: 'llm';
+                name: string;
+                /** @description A score of at least pass has the verdict pass, of at least warn the verdict warn, any other score fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge */
+                threshold: {
+                  pass: number;
+                  warn?: number | null;
+                };
+                scope?: {
+                  source_format?: string[] | null;
+                  agent_id?: string[] | null;
+                  tags?: string[] | null;
+                } | null;
+                /** @description Whether the judge scores live traffic. Defaults to true */
+                enabled?: boolean | null;
+                /** @description Template of the prompt. Variables: {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs also {{input}} and {{expected}} */
+                prompt_template: string;
+                model: string;
+                /** @description scale: at least two rising numbers; criteria: at least one text. Anything else returns 422 invalid_rubric */
+                rubric?: unknown;
+                cooldown_seconds?: number | null;
+              };
+          /** @description Traces to judge. A trace that is named twice is judged once */
+          trace_ids: string[];
+          /** @description true only says how many model calls the preview would make and what they would cost. Defaults to false */
+          dry?: boolean | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['JudgePreview'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listJudgeStats: {
+    parameters: {
+      query?: {
+        /** @description Number of days in UTC, up to and including today, by the time of the score */
+        days?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['JudgeSummary'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listLiveScores: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+        /** @description meta.next_cursor of the previous page. Overrides offset */
+        cursor?: string;
+        /** @description Number of days in UTC, up to and including today, by the time of the score */
+        days?: number;
+        /** @description Scores with these verdicts only. Repeated or comma-separated */
+        verdict?: string | string[];
+        /** @description Scores by this version of the judge only */
+        version?: number;
+      };
+      header?: never;
+      path: {
+        judge_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['LiveScore'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              /** @description Whether more items follow. Left out when the request has a cursor */
+              has_more?: boolean;
+              /** @description Cursor of the next page, in both modes. null on the last page */
+              next_cursor: string | null;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getJudgeStats: {
+    parameters: {
+      query?: {
+        /** @description Number of days in UTC, up to and including today, by the time of the score */
+        days?: number;
+      };
+      header?: never;
+      path: {
+        judge_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['JudgeStats'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listJudgeVersions: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+      };
+      header?: never;
+      path: {
+        judge_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Judge'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              has_more: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   getJudge: {
     parameters: {
       query?: never;
@@ -6909,6 +8167,55 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  estimateEval: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          judge_id: string;
+          /** @description Traces to judge. A trace that is named twice is judged once */
+          trace_ids?: string[] | null;
+          /** @description Judges a sample in place of trace_ids, spread evenly over the traces. The same sample of the same traces selects the same traces */
+          sample?: {
+            /** @description Maximum number of traces */
+            limit: number;
+            /** @description Only traces that started at or after this time */
+            since?: string | null;
+          } | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['EvalEstimate'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   compareEvals: {
     parameters: {
       query: {
@@ -6920,6 +8227,14 @@ export interface operations {
         baseline: string;
         /** @description eval_id of an eval of the same judge */
         candidate: string;
+        /** @description item: in the order of the dataset or of the trace ids. delta: largest change of the score first, up or down; items without a delta last */
+        sort?: 'item' | 'delta';
+        /** @description Items that changed in this way only. Repeated or comma-separated */
+        change?: string | string[];
+        /** @description Items with these verdicts in the baseline only. Repeated or comma-separated */
+        baseline_verdict?: string | string[];
+        /** @description Items with these verdicts in the candidate only. Repeated or comma-separated */
+        candidate_verdict?: string | string[];
       };
       header?: never;
       path?: never;
@@ -7274,6 +8589,89 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  createDatasetVersion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        dataset_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Name of the new version. Defaults to the whole number after the highest one among the versions of the dataset */
+          version?: string | null;
+          /**
+           * @description Items that go after the last one
+           * @default []
+           */
+          add?: {
+            /** @description Values of the prompt variables: {{question}} is input.question. Without a prompt, the fields messages (a list of {role, content}), prompt or text are sent as they are; any other input is sent as JSON */
+            input: {
+              [key: string]: unknown;
+            };
+            /** @description What a good answer contains. LLM judges see it as {{expected}} */
+            expected?: {
+              [key: string]: unknown;
+            } | null;
+            metadata?: {
+              [key: string]: unknown;
+            } | null;
+          }[];
+          /**
+           * @description `item_index` of items that the new version leaves out
+           * @default []
+           */
+          remove?: number[];
+          /**
+           * @description Items that take the place of the ones with their `item_index`
+           * @default []
+           */
+          replace?: {
+            /** @description Values of the prompt variables: {{question}} is input.question. Without a prompt, the fields messages (a list of {role, content}), prompt or text are sent as they are; any other input is sent as JSON */
+            input: {
+              [key: string]: unknown;
+            };
+            /** @description What a good answer contains. LLM judges see it as {{expected}} */
+            expected?: {
+              [key: string]: unknown;
+            } | null;
+            metadata?: {
+              [key: string]: unknown;
+            } | null;
+            item_index: number;
+          }[];
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Dataset'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   runDataset: {
     parameters: {
       query?: never;
@@ -7500,6 +8898,92 @@ export interface operations {
               /** @constant */
               deleted: true;
             };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getPromptUsage: {
+    parameters: {
+      query?: {
+        /** @description Length of the time, in days of 24 hours up to now */
+        days?: number;
+      };
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PromptUsage'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              /** @description Number of versions with calls */
+              total: number;
+              /** @description Whether `versions` leaves some out */
+              truncated: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPromptCalls: {
+    parameters: {
+      query?: {
+        /** @description Length of the time, in days of 24 hours up to now */
+        days?: number;
+        /** @description Maximum number of calls */
+        limit?: number;
+        /** @description Calls of this version only */
+        version?: string;
+      };
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PromptCall'][];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -7774,6 +9258,79 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Budget'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  previewBudget: {
+    parameters: {
+      query: {
+        resource?: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        hard_limit: number;
+        /** @description Preview a limit of this agent; only for tokens */
+        agent_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['BudgetPreview'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getBudgetForecast: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['BudgetForecast'];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -8346,6 +9903,647 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['View'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listAnnotationQueues: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationQueue'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              has_more: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  createAnnotationQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          name: string;
+          /**
+           * @description Shown to everybody who answers
+           * @default
+           */
+          instructions?: string;
+          /**
+           * @description single: one trace is scored at a time. pairwise: two traces are compared
+           * @default single
+           * @enum {string}
+           */
+          mode?: 'single' | 'pairwise';
+          /** @description Scores that an answer gives */
+          scores: (
+            | {
+                /** @description Name of the score, such as helpful */
+                name: string;
+                /**
+                 * @description Whether an answer must have it
+                 * @default true
+                 */
+                required?: boolean;
+                /** @constant */
+                type: 'categorical';
+                /** @description Categories to choose from */
+                options: string[];
+              }
+            | {
+                /** @description Name of the score, such as helpful */
+                name: string;
+                /**
+                 * @description Whether an answer must have it
+                 * @default true
+                 */
+                required?: boolean;
+                /** @constant */
+                type: 'boolean';
+              }
+            | {
+                /** @description Name of the score, such as helpful */
+                name: string;
+                /**
+                 * @description Whether an answer must have it
+                 * @default true
+                 */
+                required?: boolean;
+                /** @constant */
+                type: 'numeric';
+                /** @description Smallest and largest value */
+                range: {
+                  min: number;
+                  max: number;
+                };
+              }
+            | {
+                /** @description Name of the score, such as helpful */
+                name: string;
+                /**
+                 * @description Whether an answer must have it
+                 * @default true
+                 */
+                required?: boolean;
+                /** @constant */
+                type: 'preference';
+              }
+          )[];
+          /**
+           * @description Number of people who answer each item. Agreement needs at least 2
+           * @default 1
+           */
+          people_per_item?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationQueue'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getAnnotationQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationQueue'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deleteAnnotationQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              queue_id: string;
+              /** @constant */
+              deleted: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  changeAnnotationQueue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          name?: string;
+          /** @description Shown to everybody who answers */
+          instructions?: string;
+          /** @description Number of people who answer each item. Agreement needs at least 2 */
+          people_per_item?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationQueue'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listAnnotationItems: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+        /** @description Only items that wait for answers, have all, were skipped, or have different values */
+        state?: 'open' | 'done' | 'skipped' | 'disagreed';
+      };
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnsweredAnnotationItem'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              has_more: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  addAnnotationItems: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Traces to add. A pairwise queue pairs them in the given order */
+          trace_ids?: string[];
+          /** @description Query string of GET /v1/traces, without the leading question mark: adds the traces that it lists */
+          query?: string;
+          /**
+           * @description Share of the listed traces, with query. The same traces are chosen every time
+           * @default 1
+           */
+          share?: number;
+          /**
+           * @description Maximum number of traces, with query
+           * @default 1000
+           */
+          limit?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              queue_id: string;
+              /** @description Items that the queue has now and did not have before */
+              added: number;
+              /** @description Items that the queue had before */
+              already: number;
+              /** @description Traces of trace_ids that do not exist */
+              missing: number;
+              /** @description Traces of a query for which a pairwise queue found no second one */
+              unpaired: number;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  leaseAnnotationItems: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Number of items to lease: the next one, and those after it
+           * @default 1
+           */
+          count?: number;
+          /** @description Leases this item, if it is free, before the others */
+          item_id?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationItem'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              progress: {
+                total: number;
+                /** @description Items with all answers */
+                done: number;
+                /** @description Items that wait for answers */
+                left: number;
+                /** @description Items that wait and that somebody has skipped */
+                skipped: number;
+              };
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  answerAnnotationItem: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+        item_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Values by name of the score. A preference is left, right or equal
+           * @default {}
+           */
+          scores?: {
+            [key: string]: number | boolean | string;
+          };
+          /**
+           * @description Stored with the first score
+           * @default
+           */
+          comment?: string;
+          /**
+           * @description Leaves the item to other people
+           * @default false
+           */
+          skip?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationItem'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              progress: {
+                total: number;
+                /** @description Items with all answers */
+                done: number;
+                /** @description Items that wait for answers */
+                left: number;
+                /** @description Items that wait and that somebody has skipped */
+                skipped: number;
+              };
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  undoAnnotationAnswer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+        item_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['AnnotationItem'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              progress: {
+                total: number;
+                /** @description Items with all answers */
+                done: number;
+                /** @description Items that wait for answers */
+                left: number;
+                /** @description Items that wait and that somebody has skipped */
+                skipped: number;
+              };
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getAnnotationProgress: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        queue_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              total: number;
+              /** @description Items with all answers */
+              done: number;
+              /** @description Items that wait for answers */
+              left: number;
+              /** @description Items that wait and that somebody has skipped */
+              skipped: number;
+              /** @description Items that somebody has now */
+              leased: number;
+              /** @description Answers of the last hour; skips are none */
+              pace_per_hour: number;
+              people: {
+                by: {
+                  /** @enum {string} */
+                  type: 'user' | 'api_key';
+                  id: string;
+                };
+                answered: number;
+                skipped: number;
+                pace_per_hour: number;
+                last_at: string | null;
+              }[];
+              /** @description What was said, by score, as far as it has landed */
+              scores: {
+                name: string;
+                given: number;
+                /** @description Of numeric scores */
+                mean: number | null;
+                /** @description The 20 commonest values. In a pairwise queue win, loss and tie */
+                values: {
+                  value: string;
+                  count: number;
+                }[];
+                agreement: {
+                  /** @description Items with values of two or more people */
+                  items: number;
+                  /** @description Those of them with different values */
+                  disagreed: number;
+                  /** @description Share of pairs of values that are equal, 0 to 1 */
+                  percent: number | null;
+                  /** @description Cohen's kappa; null where chance alone gives full agreement */
+                  kappa: number | null;
+                };
+              }[];
+              /** @description Where the formula of kappa is from */
+              agreement_source: string;
+            };
             meta: {
               /** @constant */
               api_version: '1.7.0';

@@ -4,7 +4,16 @@
 type Listener = () => void;
 const listeners = new Set<Listener>();
 let ended = false;
+let seen = false;
 let login = Promise.withResolvers<undefined>();
+
+/** Records that the person is logged in. Before that a refusal leads to the login page, not to the dialog. */
+export function sessionSeen(): void {
+  seen = true;
+}
+
+/** Returns true once the person was logged in on this page. */
+export const hadSession = (): boolean => seen;
 
 /** Records that the service refused the session; the login dialog opens. */
 export function sessionEnded(): void {

@@ -31,11 +31,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Starts a read whose answer a screen will soon ask for. Its error is for the screen to show. */
-export function preload<T>(query: {
-  queryKey: readonly unknown[];
-  queryFn: (context: { signal: AbortSignal }) => Promise<T>;
-  staleTime?: number;
-}): void {
-  queryClient.query(query).catch(() => undefined);
+/** Lets a read run whose answer a screen will ask for soon. Its error is for the screen to show. */
+export function readAhead(answer: Promise<unknown>): void {
+  answer.catch(() => undefined);
 }

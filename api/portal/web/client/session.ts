@@ -3,7 +3,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, use } from 'react';
 import { type Answer, apiQuery, get } from './api.ts';
-import { preload, queryClient } from './query_client.ts';
+import { sessionSeen } from './login_wait.ts';
+import { queryClient, readAhead } from './query_client.ts';
 
 export type Session = Answer<'/v1/session'>['data'];
 export type SessionOrg = Session['orgs'][number];
@@ -19,7 +20,11 @@ export interface Organization {
 const SESSION = {
   ...apiQuery(null, '/v1/session', {}),
   // A person without a session is sent to the login page; the dialog is for a session that ends later.
-  queryFn: ({ signal }: { signal: AbortSignal }) => get(null, '/v1/session', {}, { signal, throw401: true }),
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const session = await get(null, '/v1/session', {}, { signal, throw401: true });
+    sessionSeen();
+    return session;
+  },
   staleTime: 60_000,
 };
 
@@ -30,7 +35,7 @@ export function useSession() {
 
 /** Starts to load the session before the first render. */
 export function prefetchSession(): void {
-  preload(SESSION);
+  readAhead(queryClient.query(SESSION));
 }
 
 /** Loads the session again, after a login. */

@@ -3,6 +3,7 @@
 import type { ReactElement } from 'react';
 import { count } from '../text/format.ts';
 import { axisTimes } from '../text/format_time.ts';
+import numbers from '../ui/number_table.module.css';
 import type { Bucket } from './histogram_shape.ts';
 import styles from './histogram.module.css';
 
@@ -19,7 +20,7 @@ export function HistogramTable({ buckets, bucket_ms, zone, onChoose }: Histogram
   const now = Date.now();
   return (
     <div className={styles.region} role="region" aria-label="Traces over time" tabIndex={0}>
-      <table className={styles.table}>
+      <table className={numbers.table}>
         <caption>Traces over time. Times without traces are left out.</caption>
         <thead>
           <tr>

@@ -1,7 +1,7 @@
 // True on screens under 720 px, where rows take two lines and panels take the whole width.
 import { useSyncExternalStore } from 'react';
 
-const query = (): MediaQueryList => matchMedia('(max-width: 719px)');
+const query = (): MediaQueryList => matchMedia('(width < 720px)');
 
 function subscribe(listener: () => void): () => void {
   const media = query();

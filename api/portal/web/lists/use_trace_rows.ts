@@ -1,7 +1,7 @@
 // The rows of the trace list: pages of 100 by cursor, and what the live stream changes in them. Pages
 // are asked for once; the stream, and a look at the newest page when the tab comes back, bring what is
 // new, so thousands of rows are never loaded again.
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 import { type Answer, get } from '../client/api.ts';
 import { filterQuery, type Query } from './list_query.ts';
@@ -15,21 +15,27 @@ const PAGES_MAX = ROWS_MAX / PAGE;
 
 type Page = Answer<'/v1/traces'>;
 
+const loadKey = (state: ListUrl): string =>
+  writeListUrl({ ...state, cols: null, peek: null, live: false, view: null, rest: [], sort: 'started_at' });
+
 /** Returns the parameters that rows, counts and histogram of one load share. */
+export const loadQuery = (state: ListUrl): Query => filterQuery(state, loadTime(loadKey(state), Date.now()));
+
+/** Returns these parameters, and the function that makes them end now. */
 export function useLoadQuery(state: ListUrl): { query: Query; renew: () => void } {
-  const key = writeListUrl({ ...state, cols: null, peek: null, live: false, view: null, rest: [], sort: 'started_at' });
+  const key = loadKey(state);
   const [, setRenewed] = useState(0);
   const renew = useCallback(() => {
     renewLoadTime(key, Date.now());
     setRenewed((times) => times + 1);
   }, [key]);
-  return { query: filterQuery(state, loadTime(key, Date.now())), renew };
+  return { query: loadQuery(state), renew };
 }
 
-/** Returns the pages of the list, loaded one after another. */
-export function useTracePages(org_id: string, query: Query, sort: ListUrl['sort']) {
+/** Describes the read of the pages of the list. */
+export function tracePagesQuery(org_id: string, query: Query, sort: ListUrl['sort']) {
   const params = { ...query, ...(sort === 'started_at' ? {} : { sort }), limit: String(PAGE) };
-  return useInfiniteQuery({
+  return infiniteQueryOptions({
     queryKey: [org_id, '/v1/traces', params],
     queryFn: ({ pageParam, signal }): Promise<Page> => {
       const paged = pageParam === null ? params : { ...params, cursor: pageParam };
@@ -37,10 +43,13 @@ export function useTracePages(org_id: string, query: Query, sort: ListUrl['sort'
     },
     initialPageParam: null as string | null,
     getNextPageParam: (last, pages) => (pages.length >= PAGES_MAX ? null : last.meta.next_cursor),
-    placeholderData: keepPreviousData,
     staleTime: Infinity,
   });
 }
+
+/** Returns the pages of the list, loaded one after another. */
+export const useTracePages = (org_id: string, query: Query, sort: ListUrl['sort']) =>
+  useInfiniteQuery({ ...tracePagesQuery(org_id, query, sort), placeholderData: keepPreviousData });
 
 export type TracePages = ReturnType<typeof useTracePages>;
 

@@ -9,14 +9,18 @@ import { organizationOf, OrganizationContext, type Session, useOrganization, use
 import NotFoundScreen from '../screens/not_found/not_found_screen.tsx';
 import { EmptyState } from '../ui/empty_state.tsx';
 import { ErrorPanel } from '../ui/error_panel.tsx';
+import { beginPage } from './begin_page.ts';
 import { ErrorBoundary } from './error_boundary.tsx';
 import { Frame } from './frame.tsx';
 import { lastOrg } from './last_org.ts';
 import { LoginDialog } from './login_dialog.tsx';
 import { matchRoute } from './match_route.ts';
 import styles from './page.module.css';
+import { PagesContext } from './pages_context.ts';
 import { RouteParamsContext } from './route_params.ts';
 import { ORG_ROUTES, OUTER_ROUTES, type Route, type RouteParams } from './routes.tsx';
+
+const PAGES: ReadonlySet<string> = new Set(ORG_ROUTES.map(({ path }) => path));
 
 /** Renders the portal. */
 export function App(): ReactElement {
@@ -78,15 +82,17 @@ function OrgPages({ session, org_id }: { session: Session; org_id: string }): Re
   const match = matchRoute(ORG_ROUTES, path);
   return (
     <OrganizationContext value={organization}>
-      <Frame title={match?.route.title ?? 'No such page'}>
-        {match === null ? (
-          <NotFoundScreen framed />
-        ) : (
-          <Permitted route={match.route}>
-            <Page key={match.route.path} route={match.route} params={match.params} />
-          </Permitted>
-        )}
-      </Frame>
+      <PagesContext value={PAGES}>
+        <Frame title={match?.route.title ?? 'No such page'}>
+          {match === null ? (
+            <NotFoundScreen framed />
+          ) : (
+            <Permitted route={match.route}>
+              <Page key={match.route.path} route={match.route} params={match.params} />
+            </Permitted>
+          )}
+        </Frame>
+      </PagesContext>
     </OrganizationContext>
   );
 }
@@ -108,23 +114,18 @@ function Permitted({ route, children }: { route: Route; children: ReactNode }): 
 function Page({ route, params }: { route: Route; params: RouteParams }): ReactElement {
   const Screen = route.screen;
   const path = usePathname();
-  usePreload(route, params);
+  const { org_id } = params;
+  useEffect(() => {
+    beginPage(route, params);
+    // A change within one page is the screen's own matter.
+  }, [route, org_id]);
   return (
     <RouteParamsContext value={params}>
       <ErrorBoundary path={path}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<div aria-busy="true" />}>
           <Screen />
         </Suspense>
       </ErrorBoundary>
     </RouteParamsContext>
   );
-}
-
-/** Starts the requests of a screen while its chunk loads. */
-function usePreload(route: Route, params: RouteParams): void {
-  const { org_id } = params;
-  useEffect(() => {
-    if (org_id !== undefined) route.preload?.({ org_id, params, search: location.search });
-    // A change within one page is the screen's own matter.
-  }, [route, org_id]);
 }

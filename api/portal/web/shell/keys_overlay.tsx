@@ -21,7 +21,9 @@ export function Keys({ keys }: { keys: string }): ReactElement {
 
 /** The list of shortcuts. */
 export function KeysOverlay({ onClose }: { onClose: () => void }): ReactElement {
-  const scopes = useScopes().toReversed();
+  const scopes = useScopes()
+    .toReversed()
+    .filter(({ bindings }) => bindings.length > 0);
   const { letter_keys } = usePreferences();
   return (
     <Dialog title="Shortcuts" form="wide" onClose={onClose}>

@@ -6,14 +6,23 @@
 // with h2. useKeys registers shortcuts, usePageRequest names the request that `y` copies. The
 // screen fills the height of the frame and scrolls by itself where it has rows.
 //
-// `preload` starts the requests of a screen while its chunk is still on the way. It belongs to the
-// frame's own chunk, so keep it in a small file: screens/<area>/preload.ts.
+// The first requests of a screen need no session, because the address names the organization. A file
+// of a screen may export `preload`, which runs as soon as its chunk is there. The `preload` of a route
+// runs before that; it belongs to the frame's own chunk, so it stays small.
 import { type ComponentType, lazy } from 'react';
-import { queryClient } from '../client/query_client.ts';
-import { outlineQuery } from '../screens/trace/trace_api.ts';
+import { queryClient, readAhead } from '../client/query_client.ts';
+import { outlineQuery, spanQuery } from '../screens/trace/trace_api.ts';
 
 /** Parts of an address that a path names, decoded. */
 export type RouteParams = Readonly<Record<string, string>>;
+
+export interface PreloadContext {
+  org_id: string;
+  params: RouteParams;
+  /** Query string of the address. */
+  search: string;
+}
+export type Preload = (context: PreloadContext) => void;
 
 export interface Route {
   /** Path in wouter's form; a parameter is one segment. */
@@ -23,22 +32,16 @@ export interface Route {
   /** Permission without which the page explains who may read it; null where every person may. */
   permission: string | null;
   /** Loads the chunk of the screen; repeated calls load it once. */
-  load: () => Promise<{ default: ComponentType }>;
+  load: () => Promise<{ default: ComponentType; preload?: Preload }>;
   screen: ComponentType;
-  /** Starts the requests of the screen. */
-  preload?: (context: { org_id: string; params: RouteParams; search: string }) => void;
+  /** Starts the first requests of the screen. */
+  preload?: Preload;
 }
 
 const ORG = '/o/:org_id';
 
-function page(
-  path: string,
-  title: string,
-  permission: string | null,
-  load: Route['load'],
-  preload?: Route['preload'],
-): Route {
-  return { path, title, permission, load, screen: lazy(load), ...(preload === undefined ? {} : { preload }) };
+function page(path: string, title: string, permission: string | null, load: Route['load'], ahead?: Preload): Route {
+  return { path, title, permission, load, screen: lazy(load), ...(ahead === undefined ? {} : { preload: ahead }) };
 }
 
 /** Pages without an organization; they show no rail. */
@@ -56,9 +59,19 @@ export const ORG_ROUTES: readonly Route[] = [
     'Trace',
     'traces:read',
     () => import('../screens/trace/trace_screen.tsx'),
+    ({ org_id, params: { trace_id = '' }, search }) => {
+      const span_id = new URLSearchParams(search).get('span') ?? '';
+      readAhead(queryClient.query(outlineQuery(org_id, trace_id)));
+      if (span_id !== '') readAhead(queryClient.query(spanQuery(org_id, trace_id, span_id)));
+    },
+  ),
+  page(
+    `${ORG}/compare/:a/:b`,
+    'Compare traces',
+    'traces:read',
+    () => import('../screens/compare/compare_screen.tsx'),
     ({ org_id, params }) => {
-      // The screen shows the error.
-      queryClient.query(outlineQuery(org_id, params.trace_id ?? '')).catch(() => undefined);
+      for (const id of [params.a, params.b]) queryClient.query(outlineQuery(org_id, id ?? '')).catch(() => undefined);
     },
   ),
   page(`${ORG}/search`, 'Search', 'traces:read', () => import('../screens/search/search_screen.tsx')),
@@ -66,5 +79,35 @@ export const ORG_ROUTES: readonly Route[] = [
   page(`${ORG}/sessions/:id`, 'Session', 'traces:read', () => import('../screens/sessions/session_screen.tsx')),
   page(`${ORG}/users`, 'Users', 'traces:read', () => import('../screens/sessions/users_screen.tsx')),
   page(`${ORG}/users/:id`, 'User', 'traces:read', () => import('../screens/sessions/user_screen.tsx')),
+  page(`${ORG}/evals`, 'Evals', 'judges:read', () => import('../screens/evals/evals_screen.tsx')),
+  page(
+    `${ORG}/evals/compare/:a/:b`,
+    'Compare evals',
+    'judges:read',
+    () => import('../screens/evals/compare_screen.tsx'),
+  ),
+  page(`${ORG}/evals/:eval_id`, 'Eval', 'judges:read', () => import('../screens/evals/eval_screen.tsx')),
+  page(`${ORG}/prompts`, 'Prompts', 'prompts:read', () => import('../screens/prompts/prompts_screen.tsx')),
+  page(`${ORG}/prompts/:name`, 'Prompt', 'prompts:read', () => import('../screens/prompts/prompt_screen.tsx')),
+  page(`${ORG}/annotate`, 'Annotate', 'traces:read', () => import('../screens/annotate/annotate_screen.tsx')),
+  page(`${ORG}/annotate/:queue_id`, 'Queue', 'traces:read', () => import('../screens/annotate/queue_screen.tsx')),
+  page(
+    `${ORG}/annotate/:queue_id/label`,
+    'Label',
+    'ingest:write',
+    () => import('../screens/annotate/label_screen.tsx'),
+  ),
+  page(`${ORG}/judges`, 'Judges', 'judges:read', () => import('../screens/judges/judges_screen.tsx')),
+  page(`${ORG}/judges/new`, 'New judge', 'judges:write', () => import('../screens/judges/new_judge_screen.tsx')),
+  page(`${ORG}/judges/:judge_id`, 'Judge', 'judges:read', () => import('../screens/judges/judge_screen.tsx')),
+  page(`${ORG}/costs`, 'Costs', 'costs:read', () => import('../screens/costs/costs_screen.tsx')),
+  page(`${ORG}/costs/:section`, 'Costs', 'costs:read', () => import('../screens/costs/costs_screen.tsx')),
+  page(`${ORG}/datasets`, 'Datasets', 'datasets:read', () => import('../screens/datasets/datasets_screen.tsx')),
+  page(
+    `${ORG}/datasets/:dataset_id`,
+    'Dataset',
+    'datasets:read',
+    () => import('../screens/datasets/dataset_screen.tsx'),
+  ),
   page(`${ORG}/me`, 'Preferences', null, () => import('../screens/me/me_screen.tsx')),
 ];

@@ -132,6 +132,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
       event.stopPropagation();
       onCursor(Math.min(rows.length - 1, Math.max(0, cursor + step)));
     } else if (event.key === 'Enter' && row !== undefined) {
+      // A dialog that opens takes the focus, and the same key would press its first button.
+      event.preventDefault();
       event.stopPropagation();
       onOpen?.(row, { newTab: event.ctrlKey || event.metaKey });
     }

@@ -6,7 +6,7 @@ import styles from './skeleton.module.css';
 /** Lines in the place of texts or rows. */
 export function Skeleton({ rows = 3, height = 12 }: { rows?: number; height?: number }): ReactElement {
   return (
-    <div className={styles.skeleton} aria-hidden="true">
+    <div className={styles.skeleton} aria-hidden="true" aria-busy="true">
       {Array.from({ length: rows }, (_, row) => (
         <div key={row} className={styles.line} style={{ height, width: `${95 - ((row * 37) % 45)}%` }} />
       ))}

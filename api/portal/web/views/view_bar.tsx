@@ -1,6 +1,7 @@
 // The tabs above a list, and the actions on the view that is shown: save, update, rename, delete.
 import { type ReactElement, type Ref, useState } from 'react';
 import { RequestError } from '../client/error.ts';
+import { randomId } from '../client/random_id.ts';
 import { useOrganization } from '../client/session.ts';
 import type { ListUrl } from '../lists/list_url.ts';
 import type { ChangeList } from '../lists/use_list_url.ts';
@@ -110,7 +111,7 @@ function ViewMenu({ page, view, changed, state, onChange }: ViewMenuProps): Reac
   const restore = (): void => {
     const { name, query, scope } = view;
     if (scope === 'built_in') return;
-    create.mutate({ name, query, scope, idempotencyKey: crypto.randomUUID() }, { onError: failed });
+    create.mutate({ name, query, scope, idempotencyKey: randomId() }, { onError: failed });
   };
   const update = (): void => {
     const done = (): void => {

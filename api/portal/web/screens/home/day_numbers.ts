@@ -54,3 +54,29 @@ export function percentileOf(
 export function changeOf(now: number | null, before: number | null): number | null {
   return now === null || before === null || before === 0 ? null : now / before - 1;
 }
+
+/**
+ * Returns the failed share, the 95th percentile and the traces of each few buckets together, as points of a line.
+ * The percentile is the largest of its buckets.
+ */
+export function pointsOf(
+  series: SeriesColumns | undefined,
+  together: number,
+): { failed_share: number[]; p95_ms: (number | null)[]; traces: number[] } {
+  const points = { failed_share: [] as number[], p95_ms: [] as (number | null)[], traces: [] as number[] };
+  const length = series?.traces.length ?? 0;
+  for (let from = 0; series !== undefined && from < length; from += together) {
+    const part = {
+      traces: series.traces.slice(from, from + together),
+      errors: series.errors.slice(from, from + together),
+      timeouts: series.timeouts.slice(from, from + together),
+      cost_usd: [],
+      p95_duration_ms: series.p95_duration_ms.slice(from, from + together),
+    };
+    const known = part.p95_duration_ms.filter((value) => value !== null);
+    points.failed_share.push(numbersOf(part).failed_share ?? 0);
+    points.p95_ms.push(known.length === 0 ? null : Math.max(...known));
+    points.traces.push(numbersOf(part).traces);
+  }
+  return points;
+}

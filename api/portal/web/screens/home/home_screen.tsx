@@ -1,5 +1,5 @@
-// Home shows the last 24 hours: tiles against the day before, incidents, traces over time, and the
-// newest failed traces. Every number leads to the traces behind it.
+// Home shows the last 24 hours: tiles against the day before, traces over time, what needs somebody,
+// and the newest failed traces with their cause. Every number leads to what is behind it.
 import { type ReactElement, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
@@ -7,25 +7,39 @@ import { Histogram } from '../../lists/histogram.tsx';
 import { bucketsOf } from '../../lists/series.ts';
 import { nameOf } from '../../lists/trace_data.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
-import { count, duration, exact, money, moneyExact, NONE, percent } from '../../text/format.ts';
+import { useHasPage } from '../../shell/pages_context.ts';
+import type { PreloadContext } from '../../shell/routes.tsx';
+import { count, duration, exact, percent } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { OutcomeMark } from '../../ui/marks.tsx';
 import { Moment } from '../../ui/moment.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
-import { changeOf, numbersOf, percentileOf, type Percentile } from './day_numbers.ts';
+import { CostTiles } from './cost_tiles.tsx';
+import { changeOf, numbersOf, percentileOf, type Percentile, pointsOf } from './day_numbers.ts';
 import styles from './home.module.css';
+import { NeedsPanel } from './needs_panel.tsx';
 import { Tile } from './tile.tsx';
-import { useHome } from './use_home.ts';
+import { preloadHome, useHome } from './use_home.ts';
+import { useNeeds } from './use_needs.ts';
 
 type Home = ReturnType<typeof useHome>;
+
+/** Asks for what the page shows to everybody who may read traces. */
+export function preload({ org_id }: PreloadContext): void {
+  preloadHome(org_id);
+}
+
+/** Buckets of the histogram that are one point of a tile. */
+const BUCKETS_A_POINT = 4;
 
 /** The page. */
 export default function HomeScreen(): ReactElement {
   const organization = useOrganization();
   const { org_id, can } = organization;
-  const home = useHome(organization);
+  const home = useHome(org_id);
+  const needs = useNeeds(organization);
   const traces = `/o/${encodeURIComponent(org_id)}/traces`;
   usePageRequest('/v1/traces/series');
   const empty =
@@ -46,27 +60,33 @@ export default function HomeScreen(): ReactElement {
           This page shows error rate, latency, cost and the newest failures once traces arrive.
         </EmptyState>
       )}
-      <Tiles home={home} traces={traces} costs={can('costs:read')} />
-      <Incidents home={home} traces={traces} />
+      <Tiles home={home} needs={needs} traces={traces} costs={can('costs:read')} />
       <OverTime home={home} traces={traces} />
+      <NeedsPanel needs={needs} />
       <Failed home={home} traces={traces} />
     </div>
   );
 }
 
-function Tiles({ home, traces, costs }: { home: Home; traces: string; costs: boolean }): ReactElement {
-  const { today, before, hours } = home;
-  const now = today.data === undefined ? null : numbersOf(today.data.data.series[0]);
+interface TilesProps {
+  home: Home;
+  needs: ReturnType<typeof useNeeds>;
+  traces: string;
+  costs: boolean;
+}
+
+function Tiles({ home, needs, traces, costs }: TilesProps): ReactElement {
+  const { today, before } = home;
+  const series = today.data?.data.series[0];
+  const now = today.data === undefined ? null : numbersOf(series);
   const then = before.data === undefined ? null : numbersOf(before.data.data.series[0]);
-  const series = hours.data?.data.series[0];
-  const failed = series?.traces.map((all, at) =>
-    all === 0 ? 0 : ((series.errors[at] ?? 0) + (series.timeouts[at] ?? 0)) / all,
-  );
+  const points = pointsOf(series, BUCKETS_A_POINT);
   const p95 = percentileOf(home.p95.data, { now: now?.p95_ms ?? null, before: then?.p95_ms ?? null });
   const { error } = today;
   const loading = today.isPending || before.isPending;
   return (
     <section className={styles.tiles} aria-label="The last 24 hours" aria-busy={now === null && error === null}>
+      <IncidentTile incidents={needs.incidents} traces={traces} />
       <Tile
         label="Error rate"
         href={`${traces}?outcome=error,timeout`}
@@ -75,7 +95,7 @@ function Tiles({ home, traces, costs }: { home: Home; traces: string; costs: boo
         change={changeOf(now?.failed_share ?? null, then?.failed_share ?? null)}
         risingIsBad
         tone="error"
-        values={failed ?? []}
+        values={points.failed_share}
         error={error}
         loading={loading}
       />
@@ -87,30 +107,18 @@ function Tiles({ home, traces, costs }: { home: Home; traces: string; costs: boo
         note={p95.estimated ? 'Estimate' : '95 of 100 traces take at most this long'}
         change={changeOf(p95.now, p95.before)}
         risingIsBad
-        values={series?.p95_duration_ms ?? []}
+        values={points.p95_ms}
         error={home.p95.data === undefined ? error : null}
         loading={home.p95.data === undefined && (loading || home.p95.isLoading)}
       />
-      {costs && (
-        <Tile
-          label="Cost"
-          href={`${traces}?sort=cost_usd`}
-          value={money(now?.cost_usd)}
-          title={moneyExact(now?.cost_usd)}
-          change={changeOf(now?.cost_usd ?? null, then?.cost_usd ?? null)}
-          risingIsBad
-          values={series?.cost_usd ?? []}
-          error={error}
-          loading={loading}
-        />
-      )}
+      {costs && <CostTiles />}
       <Tile
         label="Traces"
         href={traces}
         value={count(now?.traces)}
         change={changeOf(now?.traces ?? null, then?.traces ?? null)}
         risingIsBad={false}
-        values={series?.traces ?? []}
+        values={points.traces}
         error={error}
         loading={loading}
       />
@@ -118,58 +126,42 @@ function Tiles({ home, traces, costs }: { home: Home; traces: string; costs: boo
   );
 }
 
+interface IncidentTileProps {
+  incidents: ReturnType<typeof useNeeds>['incidents'];
+  traces: string;
+}
+
+/** The open incidents; the worst one in words. */
+function IncidentTile({ incidents: { data, error, isPending }, traces }: IncidentTileProps): ReactElement {
+  const hasPage = useHasPage();
+  const worst = data?.data.find(({ severity }) => severity === 'critical') ?? data?.data[0];
+  return (
+    <Tile
+      label="Open incidents"
+      href={hasPage('/incidents') ? traces.replace(/traces$/, 'incidents') : `${traces}?outcome=error,timeout`}
+      value={count(data?.meta.total)}
+      note={worst === undefined ? 'No incident is open' : oneLine(worst.error)}
+      words={worst === undefined ? '' : worst.severity}
+      isBad={worst?.severity === 'critical'}
+      error={error}
+      loading={isPending}
+    />
+  );
+}
+
+const WORDS_MAX = 60;
+const oneLine = (text: string): string => (text.length > WORDS_MAX ? `${text.slice(0, WORDS_MAX)}…` : text);
+
 /** Returns how the percentile was computed, with its exact value. */
 function p95Words({ now, estimated }: Percentile): string {
   if (now === null) return '';
   const ms = `${exact(Math.round(now))} ms`;
   return estimated
-    ? `Estimate from the 95th percentiles of two halves of the day, weighted by their traces: ${ms}`
+    ? `Estimate from the 95th percentiles of the parts of the day, weighted by their traces: ${ms}`
     : `95th percentile of the duration of all traces of the last 24 hours: ${ms}`;
 }
 
-function Incidents({ home: { incidents }, traces }: { home: Home; traces: string }): ReactElement {
-  const { data, error } = incidents;
-  return (
-    <section className={styles.section}>
-      <h2>Open incidents</h2>
-      {error !== null && data === undefined && (
-        <ErrorPanel
-          error={error}
-          what="the incidents"
-          onRetry={() => {
-            void incidents.refetch();
-          }}
-        />
-      )}
-      {incidents.isPending && <Skeleton rows={1} height={16} />}
-      {data?.data.length === 0 && <p className={styles.none}>No incident is open.</p>}
-      <ul className={styles.list}>
-        {data?.data.map((incident) => (
-          <li key={incident.incident_id} className={styles.line}>
-            <span className={styles.severity} data-severity={incident.severity}>
-              {incident.severity}
-            </span>
-            <Link className={styles.name} href={incidentHref(traces, incident)}>
-              {incident.error}
-            </Link>
-            <span>{incident.agent_id ?? NONE}</span>
-            <span>{count(incident.trace_count)} traces</span>
-            <Moment at={incident.opened_at} form="ago" />
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-/** Returns the failed traces of the agent of an incident, since it opened. */
-function incidentHref(traces: string, { agent_id, opened_at }: { agent_id: string | null; opened_at: string }): string {
-  const query = new URLSearchParams({ outcome: 'error,timeout', since: opened_at });
-  if (agent_id !== null) query.set('agent_id', agent_id);
-  return `${traces}?${query}`;
-}
-
-function OverTime({ home: { fine }, traces }: { home: Home; traces: string }): ReactElement {
+function OverTime({ home: { today: fine }, traces }: { home: Home; traces: string }): ReactElement {
   const [, navigate] = useLocation();
   const { data, error } = fine;
   const shape = useMemo(() => (data === undefined ? { buckets: [], bucket_ms: 0 } : bucketsOf(data)), [data]);
@@ -199,7 +191,7 @@ function OverTime({ home: { fine }, traces }: { home: Home; traces: string }): R
   );
 }
 
-function Failed({ home: { failed }, traces }: { home: Home; traces: string }): ReactElement {
+function Failed({ home: { failed, causes }, traces }: { home: Home; traces: string }): ReactElement {
   const { data, error } = failed;
   return (
     <section className={styles.section}>
@@ -221,6 +213,7 @@ function Failed({ home: { failed }, traces }: { home: Home; traces: string }): R
             <OutcomeMark outcome={trace.outcome} />
             <Link className={styles.name} href={`${traces}/${encodeURIComponent(trace.trace_id)}`}>
               {nameOf(trace)}
+              <span className={styles.cause}>{causes.data?.get(trace.trace_id)?.first_error}</span>
             </Link>
             <span>{trace.agent_id}</span>
             <span>{duration(trace.duration_ms)}</span>

@@ -15,10 +15,18 @@ interface TileProps {
   title?: string;
   /** A few words below the number on how it is meant. */
   note?: string;
-  change: number | null;
+  /** Change against the day before; absent where `words` say more. */
+  change?: number | null;
   /** True if a rise is bad news; false if neither is. */
-  risingIsBad: boolean;
-  values: readonly (number | null)[];
+  risingIsBad?: boolean;
+  /** In the place of the change. */
+  words?: string;
+  /** True if the words are bad news. */
+  isBad?: boolean;
+  /** Absent: the tile has no line. */
+  values?: readonly (number | null)[];
+  /** Time of the line. */
+  period?: string;
   tone?: 'plain' | 'error';
   error: unknown;
   /** True until the numbers of both days are there. */
@@ -32,27 +40,32 @@ export function Tile({
   value,
   title,
   note,
-  change,
-  risingIsBad,
+  change = null,
+  risingIsBad = false,
+  words,
+  isBad = false,
   values,
+  period = '24 hours',
   tone = 'plain',
   error,
   loading,
 }: TileProps): ReactElement {
   const failed = error !== null && error !== undefined;
   return (
-    <Link href={href} className={styles.tile}>
+    <Link href={href} className={styles.tile} aria-busy={loading}>
       <span className={styles.label}>{label}</span>
       <span className={styles.value} title={title}>
         {failed ? NONE : loading ? '\u00a0' : value}
       </span>
       {note !== undefined && !failed && !loading && <span className={styles.label}>{note}</span>}
-      <span className={styles.change} data-bad={risingIsBad && change !== null && change > 0.005}>
-        {failed ? 'Could not be loaded' : loading ? null : changeWords(change)}
+      <span className={styles.change} data-bad={isBad || (risingIsBad && change !== null && change > 0.005)}>
+        {failed ? 'Could not be loaded' : loading ? null : (words ?? changeWords(change))}
       </span>
-      <span className={styles.spark}>
-        <Sparkline values={values} label={`${label} over the last 24 hours`} tone={tone} />
-      </span>
+      {values !== undefined && (
+        <span className={styles.spark}>
+          <Sparkline values={values} label={`${label} over the last ${period}`} tone={tone} />
+        </span>
+      )}
     </Link>
   );
 }

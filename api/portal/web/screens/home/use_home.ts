@@ -1,48 +1,65 @@
 // The reads of the home page. Each panel has its own, so that one which fails leaves the others.
-import { useQuery } from '@tanstack/react-query';
-import { apiQuery, get, send } from '../../client/api.ts';
-import type { Organization } from '../../client/session.ts';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { get, send } from '../../client/api.ts';
+import { queryClient, readAhead } from '../../client/query_client.ts';
 import { loadTime } from '../../lists/load_time.ts';
+import { fetchPreviews } from '../../lists/previews.ts';
 import { seriesQuery } from '../../lists/series.ts';
 
 const DAY_MS = 86_400_000;
-const HOURS = 30;
+/** Buckets of the last 24 hours: bars of the histogram, and points of the tiles. */
+const BUCKETS = 120;
 /** The fewest that the API accepts; sums do not depend on it. */
 const BUCKETS_MIN = 2;
 const FAILED_SHOWN = 8;
-const INCIDENTS_SHOWN = 5;
 const FRESH_MS = 30_000;
 
-/** Returns the series and lists of the last 24 hours. */
-export function useHome({ org_id, can }: Organization) {
+/** Describes the reads of the last 24 hours. */
+function homeQueries(org_id: string) {
   const now = loadTime('home', Date.now());
   const at = (ms: number): string => new Date(ms).toISOString();
   const since = at(now - DAY_MS);
   const staleTime = FRESH_MS;
-  const today = useQuery({ ...seriesQuery(org_id, { since }, BUCKETS_MIN), staleTime });
-  const before = useQuery({
-    ...seriesQuery(org_id, { since: at(now - 2 * DAY_MS), until: since }, BUCKETS_MIN),
-    staleTime,
-  });
-  const p95 = useQuery({
-    queryKey: [org_id, '/v1/analytics/query', 'home_p95', since],
-    queryFn: ({ signal }) => readP95(org_id, since, at(now), signal),
-    enabled: can('traces:read'),
-    staleTime,
-  });
-  const hours = useQuery({ ...seriesQuery(org_id, { since }, HOURS), staleTime });
-  const fine = useQuery({ ...seriesQuery(org_id, { since }, 120), staleTime });
   const query = { outcome: 'error,timeout', since: at(now - 7 * DAY_MS), limit: String(FAILED_SHOWN) };
-  const failed = useQuery({
-    queryKey: [org_id, '/v1/traces', query],
-    queryFn: ({ signal }) => get(org_id, '/v1/traces', { query: query as object }, { signal }),
-    staleTime,
+  return {
+    today: { ...seriesQuery(org_id, { since }, BUCKETS), staleTime },
+    before: { ...seriesQuery(org_id, { since: at(now - 2 * DAY_MS), until: since }, BUCKETS_MIN), staleTime },
+    p95: queryOptions({
+      queryKey: [org_id, '/v1/analytics/query', 'home_p95', since],
+      queryFn: ({ signal }) => readP95(org_id, since, at(now), signal),
+      staleTime,
+    }),
+    failed: queryOptions({
+      queryKey: [org_id, '/v1/traces', query],
+      queryFn: ({ signal }) => get(org_id, '/v1/traces', { query: query as object }, { signal }),
+      staleTime,
+    }),
+  };
+}
+
+/** Asks for the series and lists of the last 24 hours. */
+export function preloadHome(org_id: string): void {
+  const { today, before, p95, failed } = homeQueries(org_id);
+  for (const series of [today, before]) readAhead(queryClient.query(series));
+  readAhead(queryClient.query(p95));
+  readAhead(queryClient.query(failed));
+}
+
+/** Returns the series and lists of the last 24 hours. */
+export function useHome(org_id: string) {
+  const queries = homeQueries(org_id);
+  const today = useQuery(queries.today);
+  const before = useQuery(queries.before);
+  const p95 = useQuery(queries.p95);
+  const failed = useQuery(queries.failed);
+  const failed_ids = (failed.data?.data ?? []).map(({ trace_id }) => trace_id);
+  const causes = useQuery({
+    queryKey: [org_id, '/v1/traces/previews', failed_ids],
+    queryFn: ({ signal }) => fetchPreviews(org_id, failed_ids, signal),
+    enabled: failed_ids.length > 0,
+    staleTime: FRESH_MS,
   });
-  const incidents = useQuery({
-    ...apiQuery(org_id, '/v1/incidents', { query: { status: 'open', limit: INCIDENTS_SHOWN } }),
-    staleTime,
-  });
-  return { p95, today, before, hours, fine, failed, incidents };
+  return { p95, today, before, failed, causes };
 }
 
 /** Returns the 95th percentile of the duration of all traces of a time, and of the time of that length before. */

@@ -3,6 +3,7 @@ import { type ReactElement, useState } from 'react';
 import type { Answer } from '../../client/api.ts';
 import { count, money, moneyExact } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
+import numbers from '../../ui/number_table.module.css';
 import styles from './cost_days.module.css';
 
 type Day = Answer<'/v1/users/{user_id}'>['data']['by_day'][number];
@@ -52,7 +53,7 @@ export function CostDays({ days }: { days: readonly Day[] }): ReactElement {
 
 function DayTable({ days }: { days: readonly Day[] }): ReactElement {
   return (
-    <table className={styles.table}>
+    <table className={numbers.table}>
       <thead>
         <tr>
           <th scope="col">Day (UTC)</th>

@@ -4,15 +4,17 @@ import { type ReactElement, type RefObject, useMemo, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
 import { FilterChips } from '../../lists/chips.tsx';
+import { queryClient, readAhead } from '../../client/query_client.ts';
 import type { Query } from '../../lists/list_query.ts';
-import { writeListUrl } from '../../lists/list_url.ts';
+import { parseListUrl, writeListUrl } from '../../lists/list_url.ts';
 import { TimeMenu } from '../../lists/time_menu.tsx';
 import { useCursor } from '../../lists/use_cursor.ts';
 import { useListUrl } from '../../lists/use_list_url.ts';
-import { useLoadQuery } from '../../lists/use_trace_rows.ts';
+import { loadQuery, useLoadQuery } from '../../lists/use_trace_rows.ts';
 import { useNarrow } from '../../lists/use_narrow.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
+import type { PreloadContext } from '../../shell/routes.tsx';
 import { count } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { DataTable } from '../../ui/data_table.tsx';
@@ -20,39 +22,29 @@ import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { ActivityProvider } from './activity_cell.tsx';
-import { type Group, groupColumns } from './group_table.tsx';
+import { type GroupPath, groupPagesQuery, sentOf } from './group_query.ts';
+import { groupColumns } from './group_table.tsx';
 import styles from './sessions.module.css';
 
 const NARROW_ROW = 52;
-/** Filters that both lists know. */
-const SENT: readonly string[] = ['session_id', 'user_id', 'agent_id', 'since', 'until'];
-
-interface GroupPage {
-  data: Group[];
-  meta: { total: number; next_cursor: string | null };
-}
-
 interface GroupScreenProps {
   /** Words of the page. */
   title: 'Sessions' | 'Users';
-  path: 'sessions' | 'users';
+  path: GroupPath;
   by: 'session_id' | 'user_id';
   /** How to send data that makes such groups. */
   hint: string;
-  read: (org_id: string, query: Query, signal: AbortSignal) => Promise<GroupPage>;
+}
+
+/** Asks for the rows of a list. */
+export function preloadGroups(path: GroupPath, { org_id, search }: PreloadContext): void {
+  readAhead(queryClient.infiniteQuery(groupPagesQuery(org_id, path, loadQuery(parseListUrl(search)))));
 }
 
 /** Returns the pages of the list, and the parameters of their requests. */
-function useGroups({ path, read }: GroupScreenProps, org_id: string, query: Query) {
-  const sent = Object.fromEntries(Object.entries(query).filter(([name]) => SENT.includes(name)));
-  const pages = useInfiniteQuery({
-    queryKey: [org_id, `/v1/${path}`, sent],
-    queryFn: ({ pageParam, signal }) =>
-      read(org_id, { ...sent, limit: '100', ...(pageParam === null ? {} : { cursor: pageParam }) }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.meta.next_cursor,
-    placeholderData: keepPreviousData,
-  });
+function useGroups({ path }: GroupScreenProps, org_id: string, query: Query) {
+  const sent = sentOf(query);
+  const pages = useInfiniteQuery({ ...groupPagesQuery(org_id, path, query), placeholderData: keepPreviousData });
   const { data } = pages;
   const rows = useMemo(() => data?.pages.flatMap((page) => page.data) ?? [], [data]);
   return { sent, pages, rows, total: data?.pages[0]?.meta.total };

@@ -84,7 +84,9 @@ function Lines({ group, name }: { group: Group; name: ReactNode }): ReactElement
         <Moment at={group.last_seen} form="ago" />
       </span>
       <span className={styles.second}>
-        <span>{count(group.traces)} traces</span>
+        <span>
+          {count(group.traces)} {group.traces === 1 ? 'trace' : 'traces'}
+        </span>
         <span className={styles.grow}>{group.failed_traces > 0 ? `${count(group.failed_traces)} failed` : ''}</span>
         <span>{money(group.cost_usd)}</span>
       </span>

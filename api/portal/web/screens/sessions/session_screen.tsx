@@ -3,28 +3,20 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { get } from '../../client/api.ts';
-import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
-import { usePageTitle } from '../../shell/page_title.ts';
-import { useRouteParams } from '../../shell/route_params.ts';
 import { count } from '../../text/format.ts';
-import { Button, ButtonLink } from '../../ui/button.tsx';
-import { CopyButton } from '../../ui/copy_button.tsx';
-import { ErrorPanel } from '../../ui/error_panel.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
+import { Button } from '../../ui/button.tsx';
+import { OneGroup, useOneGroup } from './one_group.tsx';
 import { Sums } from './sums.tsx';
 import { turnElementId, Turns } from './turns.tsx';
-import styles from './sessions.module.css';
 
 const PATH = '/v1/sessions/{session_id}';
 const PAGE = 50;
 
 /** The page. */
 export default function SessionScreen(): ReactElement {
-  const { org_id } = useOrganization();
-  const session_id = useRouteParams()('id');
-  usePageTitle(session_id);
+  const { org_id, id: session_id, root } = useOneGroup();
   usePageRequest(`/v1/sessions/${encodeURIComponent(session_id)}`);
   const pages = useInfiniteQuery({
     queryKey: [org_id, PATH, session_id],
@@ -36,52 +28,38 @@ export default function SessionScreen(): ReactElement {
     getNextPageParam: (last) => last.meta.next_cursor,
   });
   const turns = useMemo(() => pages.data?.pages.flatMap(({ data }) => data.turns) ?? [], [pages.data]);
-  const session = pages.data?.pages[0]?.data;
-  const root = `/o/${encodeURIComponent(org_id)}/traces`;
-  const hrefOf = (trace_id: string): string => `${root}/${encodeURIComponent(trace_id)}`;
+  const hrefOf = (trace_id: string): string => `${root}/traces/${encodeURIComponent(trace_id)}`;
   const cursor = useTurnKeys(
     turns.map(({ trace_id }) => trace_id),
     hrefOf,
   );
-  if (pages.error !== null && session === undefined)
-    return (
-      <div className={styles.page}>
-        <ErrorPanel
-          error={pages.error}
-          what="the session"
-          onRetry={() => {
-            void pages.refetch();
-          }}
-        />
-      </div>
-    );
-  if (session === undefined)
-    return (
-      <div className={styles.page}>
-        <Skeleton rows={12} height={20} />
-      </div>
-    );
   return (
-    <div className={styles.page}>
-      <div className={styles.actions}>
-        <ButtonLink href={`${root}?session_id=${encodeURIComponent(session_id)}&t=90d`}>
-          Show as list of traces
-        </ButtonLink>
-        <CopyButton text={session_id} label="Copy session id" labelled />
-      </div>
-      <Sums sums={session} />
-      <Turns turns={turns} cursor={cursor} hrefOf={hrefOf} />
-      {pages.hasNextPage && (
-        <Button
-          busy={pages.isFetchingNextPage}
-          onClick={() => {
-            void pages.fetchNextPage();
-          }}
-        >
-          Show the next turns ({count(session.traces - turns.length)} more)
-        </Button>
+    <OneGroup
+      kind="session"
+      id={session_id}
+      traces={{
+        href: `${root}/traces?session_id=${encodeURIComponent(session_id)}&t=90d`,
+        label: 'Show as list of traces',
+      }}
+      answer={{ data: pages.data?.pages[0]?.data, error: pages.error, refetch: pages.refetch }}
+    >
+      {(session) => (
+        <>
+          <Sums sums={session} />
+          <Turns turns={turns} cursor={cursor} hrefOf={hrefOf} />
+          {pages.hasNextPage && (
+            <Button
+              busy={pages.isFetchingNextPage}
+              onClick={() => {
+                void pages.fetchNextPage();
+              }}
+            >
+              Show the next turns ({count(session.traces - turns.length)} more)
+            </Button>
+          )}
+        </>
       )}
-    </div>
+    </OneGroup>
   );
 }
 

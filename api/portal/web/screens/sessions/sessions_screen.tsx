@@ -1,7 +1,12 @@
 // The list of sessions.
 import type { ReactElement } from 'react';
-import { get } from '../../client/api.ts';
-import { GroupScreen } from './group_screen.tsx';
+import type { PreloadContext } from '../../shell/routes.tsx';
+import { GroupScreen, preloadGroups } from './group_screen.tsx';
+
+/** Asks for the rows. */
+export function preload(context: PreloadContext): void {
+  preloadGroups('sessions', context);
+}
 
 /** The page. */
 export default function SessionsScreen(): ReactElement {
@@ -11,10 +16,6 @@ export default function SessionsScreen(): ReactElement {
       path="sessions"
       by="session_id"
       hint="A session is a conversation: traces that carry the same session.id. Send it as an attribute of the root span."
-      read={async (org_id, query, signal) => {
-        const { data, meta } = await get(org_id, '/v1/sessions', { query: query }, { signal });
-        return { data: data.map(({ session_id, ...sums }) => ({ id: session_id, ...sums })), meta };
-      }}
     />
   );
 }

@@ -3,18 +3,15 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { apiQuery } from '../../client/api.ts';
-import { useOrganization } from '../../client/session.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
-import { usePageTitle } from '../../shell/page_title.ts';
-import { useRouteParams } from '../../shell/route_params.ts';
 import { count, money, percent } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
-import { CopyButton } from '../../ui/copy_button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { CostDays } from './cost_days.tsx';
+import { OneGroup, useOneGroup } from './one_group.tsx';
 import { Sum, Sums } from './sums.tsx';
 import styles from './sessions.module.css';
 
@@ -23,48 +20,31 @@ const SESSIONS_SHOWN = 50;
 
 /** The page. */
 export default function UserScreen(): ReactElement {
-  const { org_id } = useOrganization();
-  const user_id = useRouteParams()('id');
-  usePageTitle(user_id);
+  const { org_id, id: user_id, root } = useOneGroup();
   usePageRequest(`/v1/users/${encodeURIComponent(user_id)}?days=${DAYS}`);
   const user = useQuery(
     apiQuery(org_id, '/v1/users/{user_id}', { path: { user_id }, query: { days: DAYS, limit: 1 } }),
   );
-  const data = user.data?.data;
-  const root = `/o/${encodeURIComponent(org_id)}`;
-  if (user.error !== null && data === undefined)
-    return (
-      <div className={styles.page}>
-        <ErrorPanel
-          error={user.error}
-          what="the user"
-          onRetry={() => {
-            void user.refetch();
-          }}
-        />
-      </div>
-    );
-  if (data === undefined)
-    return (
-      <div className={styles.page}>
-        <Skeleton rows={12} height={20} />
-      </div>
-    );
   return (
-    <div className={styles.page}>
-      <div className={styles.actions}>
-        <ButtonLink href={`${root}/traces?user_id=${encodeURIComponent(user_id)}&t=90d`}>Show traces</ButtonLink>
-        <CopyButton text={user_id} label="Copy user id" labelled />
-      </div>
-      <Sums sums={data}>
-        <Sum name="Sessions">{count(data.sessions)}</Sum>
-      </Sums>
-      <section className={styles.section}>
-        <h2>Cost by day</h2>
-        <CostDays days={data.by_day} />
-      </section>
-      <UserSessions org_id={org_id} user_id={user_id} />
-    </div>
+    <OneGroup
+      kind="user"
+      id={user_id}
+      traces={{ href: `${root}/traces?user_id=${encodeURIComponent(user_id)}&t=90d`, label: 'Show traces' }}
+      answer={{ data: user.data?.data, error: user.error, refetch: user.refetch }}
+    >
+      {(data) => (
+        <>
+          <Sums sums={data}>
+            <Sum name="Sessions">{count(data.sessions)}</Sum>
+          </Sums>
+          <section className={styles.section}>
+            <h2>Cost by day</h2>
+            <CostDays days={data.by_day} />
+          </section>
+          <UserSessions org_id={org_id} user_id={user_id} />
+        </>
+      )}
+    </OneGroup>
   );
 }
 

@@ -2,8 +2,6 @@
 // messages that are new against the call that it continues, and how its context grew.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
-import { get } from '../../client/api.ts';
-import { FRESH } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
 import { compact, count, duration, money, tokenFlow } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
@@ -14,29 +12,21 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { Name, shownName } from '../../trace/name.tsx';
 import { spanOfRow, useTrace, useTraceStore } from '../../trace/store.ts';
 import { Foldable, MessageView } from './message_view.tsx';
-import type { Conversation as Page, Step } from './trace_api.ts';
+import { conversationQuery, type Step } from './trace_api.ts';
 import styles from './conversation.module.css';
 
-const PATH = '/v1/traces/{trace_id}/conversation';
 /** Results of tools above this length are folded. */
 const RESULT_CHARS = 600;
 
-function useConversation(traceId: string) {
-  const { org_id } = useOrganization();
-  return useInfiniteQuery({
-    queryKey: [org_id, PATH, traceId],
-    queryFn: ({ pageParam, signal }): Promise<Page> => {
-      const query = pageParam === null ? {} : { cursor: pageParam };
-      return get(org_id, PATH, { path: { trace_id: traceId }, query }, { signal });
-    },
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ meta }) => meta.next_cursor,
-    staleTime: FRESH.complete_trace,
-  });
+interface ConversationProps {
+  traceId: string;
+  /** False: the calls are only read, as there is no panel that would show their spans. */
+  selects?: boolean;
 }
 
-export function Conversation({ traceId }: { traceId: string }): ReactElement {
-  const query = useConversation(traceId);
+export function Conversation({ traceId, selects = true }: ConversationProps): ReactElement {
+  const { org_id } = useOrganization();
+  const query = useInfiniteQuery(conversationQuery(org_id, traceId));
   if (query.data === undefined)
     return query.isError ? (
       <ErrorPanel error={query.error} what="the conversation" onRetry={() => void query.refetch()} />
@@ -55,7 +45,7 @@ export function Conversation({ traceId }: { traceId: string }): ReactElement {
   return (
     <div className={styles.conversation} tabIndex={0} role="region" aria-label="Conversation">
       {steps.map((step, at) => (
-        <StepView key={`${step.span_id} ${at}`} step={step} largest={largest} />
+        <StepView key={`${step.span_id} ${at}`} step={step} largest={largest} selects={selects} />
       ))}
       {query.hasNextPage && (
         <p className={styles.more}>
@@ -68,11 +58,17 @@ export function Conversation({ traceId }: { traceId: string }): ReactElement {
   );
 }
 
-function StepView({ step, largest }: { step: Step; largest: number }): ReactElement {
+interface StepProps {
+  step: Step;
+  largest: number;
+  selects: boolean;
+}
+
+function StepView({ step, largest, selects }: StepProps): ReactElement {
   const { added, answer, error, text_state } = step;
   return (
     <section className={styles.step} aria-label={`Model call ${step.model}`}>
-      <StepHead step={step} largest={largest} />
+      <StepHead step={step} largest={largest} selects={selects} />
       {text_state !== 'here' && <p className={styles.quiet}>The texts of this call are not stored.</p>}
       {added
         .filter(({ repeats }) => repeats === null)
@@ -83,7 +79,7 @@ function StepView({ step, largest }: { step: Step; largest: number }): ReactElem
             isFolded={message.role === 'system' || (message.role === 'tool' && message.text.length > RESULT_CHARS)}
           />
         ))}
-      {answer !== null && <Answer answer={answer} />}
+      {answer !== null && <Answer answer={answer} selects={selects} />}
       {error !== null && (
         <p className={styles.error} dir="auto">
           {error}
@@ -93,7 +89,7 @@ function StepView({ step, largest }: { step: Step; largest: number }): ReactElem
   );
 }
 
-function StepHead({ step, largest }: { step: Step; largest: number }): ReactElement {
+function StepHead({ step, largest, selects }: StepProps): ReactElement {
   const store = useTraceStore();
   const span = useTrace(({ model }) => model.tree.indexOf.get(step.span_id) ?? -1);
   const isSelected = useTrace(({ model, focusRow }) => spanOfRow(model, focusRow) === span);
@@ -108,11 +104,12 @@ function StepHead({ step, largest }: { step: Step; largest: number }): ReactElem
   ].filter((word) => word !== '');
   return (
     <>
-      <header className={styles.head} data-selected={isSelected}>
+      <header className={styles.head} data-selected={selects && isSelected}>
         <button
           type="button"
           className={styles.call}
-          title="Select the span of this call"
+          title={selects ? 'Select the span of this call' : undefined}
+          disabled={!selects}
           onClick={() => {
             store.reveal(span);
           }}
@@ -179,7 +176,12 @@ function Change({ step: { changed, dropped } }: { step: Step }): ReactElement {
   );
 }
 
-function Answer({ answer }: { answer: NonNullable<Step['answer']> }): ReactElement {
+interface AnswerProps {
+  answer: NonNullable<Step['answer']>;
+  selects: boolean;
+}
+
+function Answer({ answer, selects }: AnswerProps): ReactElement {
   const store = useTraceStore();
   const { tree } = useTrace((snapshot) => snapshot.model);
   const { text, reasoning, tool_calls } = answer;
@@ -198,7 +200,7 @@ function Answer({ answer }: { answer: NonNullable<Step['answer']> }): ReactEleme
               <Name>{shownName(name)}</Name>
               <span className={styles.quiet}>returned {count(result_chars)} characters</span>
               {outcome !== null && outcome !== 'success' && <OutcomeMark outcome={outcome} />}
-              {span_id !== null && (
+              {selects && span_id !== null && (
                 <Button
                   look="quiet"
                   onClick={() => {

@@ -1,5 +1,5 @@
 // The dialog that adds a score to the selected span or to the whole trace.
-import { type QueryClient, type QueryFilters, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
 import { send } from '../../client/api.ts';
 import { RequestError } from '../../client/error.ts';
@@ -11,7 +11,7 @@ import { Field, Input, Select } from '../../ui/field.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { oneLine } from '../../trace/text/one_line.ts';
 import { nameOf } from '../../trace/model/tree.ts';
-import type { SpanDetail } from './trace_api.ts';
+import { readUntil, takeBack } from './score_changes.ts';
 import styles from './span_panel.module.css';
 import { spanOfRow, useTrace } from '../../trace/store.ts';
 
@@ -32,28 +32,6 @@ function valueOf(text: string): number | boolean | string {
   return NUMBER.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-/** Pauses before the reads after a score was accepted, milliseconds: it is stored a moment later. */
-const READ_AFTER_MS = [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000];
-
-/** Reads the shown span again until it has the score, then the outline. */
-async function readUntilShown(queries: QueryClient, org_id: string, name: string): Promise<void> {
-  const shown: QueryFilters = { queryKey: [org_id, '/v1/traces/{trace_id}/spans/{span_id}'], type: 'active' };
-  const countOf = (): number =>
-    queries
-      .getQueriesData<{ data: SpanDetail }>(shown)
-      .flatMap(([, answer]) => answer?.data.scores ?? [])
-      .filter((score) => score.name === name).length;
-  const before = countOf();
-  // Spans that are not on the screen are read when they are selected.
-  void queries.invalidateQueries({ ...shown, type: 'inactive', refetchType: 'none' });
-  for (const pause of READ_AFTER_MS) {
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    await queries.invalidateQueries(shown);
-    if (countOf() > before) break;
-  }
-  await queries.invalidateQueries({ queryKey: [org_id, '/v1/traces/{trace_id}/outline'] });
-}
-
 function useSave(traceId: string, span_id: string, onSaved: () => void) {
   const { org_id } = useOrganization();
   const queries = useQueryClient();
@@ -70,9 +48,15 @@ function useSave(traceId: string, span_id: string, onSaved: () => void) {
           comment: comment.trim() === '' ? null : comment,
         },
       }),
-    onSuccess: (_, { name }) => {
-      toast({ text: `Added the score ${oneLine(name.trim())}. It shows in a moment.` });
-      void readUntilShown(queries, org_id, name.trim());
+    onSuccess: ({ data: { score_id } }, { name }) => {
+      const undo = (): void => {
+        if (score_id !== null) void takeBack(queries, org_id, score_id);
+      };
+      toast({
+        text: `Added the score ${oneLine(name.trim())}. It shows in a moment.`,
+        action: { label: 'Undo', run: undo },
+      });
+      void readUntil(queries, org_id, (scores) => scores.some((score) => score.score_id === score_id));
       onSaved();
     },
   });

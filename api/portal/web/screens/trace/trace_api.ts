@@ -1,6 +1,6 @@
 // The requests of the trace screen.
-import { queryOptions } from '@tanstack/react-query';
-import { type Answer, apiQuery } from '../../client/api.ts';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { type Answer, apiQuery, get } from '../../client/api.ts';
 import { errorOfAnswer, errorOfThrown } from '../../client/error.ts';
 import { FRESH } from '../../client/query_client.ts';
 
@@ -25,6 +25,21 @@ export const spanQuery = (org_id: string, trace_id: string, span_id: string) =>
     ...apiQuery(org_id, '/v1/traces/{trace_id}/spans/{span_id}', { path: { trace_id, span_id } }),
     staleTime: FRESH.complete_trace,
     gcTime: SPAN_KEPT_MS,
+  });
+
+const CONVERSATION = '/v1/traces/{trace_id}/conversation';
+
+/** Describes the read of the conversation, by page. */
+export const conversationQuery = (org_id: string, trace_id: string) =>
+  infiniteQueryOptions({
+    queryKey: [org_id, CONVERSATION, trace_id],
+    queryFn: ({ pageParam, signal }): Promise<Conversation> => {
+      const query = pageParam === null ? {} : { cursor: pageParam };
+      return get(org_id, CONVERSATION, { path: { trace_id }, query }, { signal });
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ meta }) => meta.next_cursor,
+    staleTime: FRESH.complete_trace,
   });
 
 /** Describes the search in the texts of a trace. */

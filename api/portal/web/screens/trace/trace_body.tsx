@@ -1,6 +1,6 @@
 // The parts of an open trace, one below the other: head, cause, where it went, the view with its
 // tools, and the panel of the selected span beside it.
-import { type ReactElement, type RefObject, useRef, useState } from 'react';
+import { lazy, type ReactElement, type RefObject, Suspense, useRef, useState } from 'react';
 import { count } from '../../text/format.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { SplitPane } from '../../ui/split_pane.tsx';
@@ -11,13 +11,12 @@ import { GraphView } from './graph_view.tsx';
 import { OutlineJson } from './outline_json.tsx';
 import { Minimap } from './minimap.tsx';
 import { PanelSheet } from './panel_sheet.tsx';
-import { ReplayDialog } from './replay_dialog.tsx';
 import { ScoreDialog } from './score_dialog.tsx';
 import { SpanPanel } from './span_panel.tsx';
 import { TraceHead } from './trace_head.tsx';
 import { TraceTools } from './trace_tools.tsx';
 import { type TabName, traceUrl, type ViewName } from './trace_url.ts';
-import { useNarrow } from './use_narrow.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
 import { usePanelSide } from './panel_side.ts';
 import { useTraceFind } from './use_trace_find.ts';
 import { useTraceKeys } from './use_trace_keys.ts';
@@ -25,6 +24,8 @@ import { useTraceUrl } from './use_trace_url.ts';
 import { Waterfall } from './waterfall.tsx';
 import { WhereItWent } from './where_it_went.tsx';
 import styles from './trace_screen.module.css';
+
+const ReplayDialog = lazy(() => import('./replay_dialog.tsx'));
 
 type Layer = 'panel' | 'score' | 'replay' | null;
 
@@ -94,7 +95,11 @@ export function TraceBody({ meta, isStale }: TraceBodyProps): ReactElement {
       </div>
       {isNarrow && layer === 'panel' && <PanelSheet onClose={close}>{panel}</PanelSheet>}
       {layer === 'score' && <ScoreDialog traceId={traceId} onClose={close} />}
-      {layer === 'replay' && <ReplayDialog traceId={traceId} onClose={close} />}
+      {layer === 'replay' && (
+        <Suspense fallback={null}>
+          <ReplayDialog traceId={traceId} onClose={close} />
+        </Suspense>
+      )}
     </div>
   );
 }

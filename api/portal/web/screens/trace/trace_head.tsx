@@ -14,7 +14,12 @@ import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Name } from '../../trace/name.tsx';
 import type { OutlineTrace } from '../../trace/model/outline.ts';
-import { useTrace } from '../../trace/store.ts';
+import { kindOf } from '../../trace/model/tree.ts';
+import { spanOfRow, useTrace, useTraceStore } from '../../trace/store.ts';
+import { CompareMenu } from './compare_menu.tsx';
+import { QueueButton } from '../annotate/queue_button.tsx';
+import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
+import type { Targets } from '../datasets/to_dataset_dialog.tsx';
 import { shareWords } from './share_words.ts';
 import { downloadTrace } from './download_trace.ts';
 import styles from './trace_head.module.css';
@@ -134,11 +139,20 @@ function idleShare(path: { span: Int32Array; from: Float64Array; to: Float64Arra
 
 function Actions({ trace, onScore, onReplay }: TraceHeadProps & { trace: OutlineTrace }): ReactElement {
   const { org_id, can } = useOrganization();
+  const store = useTraceStore();
   const copy = (text: string | null, what: string): void => {
     if (text !== null)
       void copyText(text).then((isCopied) => {
         toast({ text: isCopied ? `Copied ${what}` : 'The browser refused to copy' });
       });
+  };
+  // A model call that is selected is an item of its own; else the whole trace is.
+  const targets = (): Targets => {
+    const { model, focusRow } = store.get();
+    const span = spanOfRow(model, focusRow);
+    return kindOf(model.tree, span) === 'llm'
+      ? { trace_id: trace.trace_id, span_id: model.tree.spanId[span] ?? '' }
+      : { trace_ids: [trace.trace_id] };
   };
   const items: MenuItem[] = [
     {
@@ -171,16 +185,17 @@ function Actions({ trace, onScore, onReplay }: TraceHeadProps & { trace: Outline
   ];
   return (
     <span className={styles.actions}>
-      {can('gateway:invoke') && (
-        <Button icon="replay" keys="r" hint="Replay the trace with the current prompts" onClick={onReplay}>
-          Replay
-        </Button>
-      )}
+      <CompareMenu trace={trace} />
+      <Button icon="replay" keys="r" hint="Replay the trace with the current prompts" onClick={onReplay}>
+        Replay
+      </Button>
       {can('ingest:write') && (
         <Button icon="star" keys="b" hint="Add a score" onClick={onScore}>
           Score
         </Button>
       )}
+      <ToDatasetButton targets={targets} />
+      <QueueButton trace_ids={[trace.trace_id]} />
       <Menu label="More actions" icon="more" align="end" items={items} />
     </span>
   );

@@ -7,7 +7,7 @@ import { FindField } from '../../trace/text/find_field.tsx';
 import { useTrace, useTraceStore } from '../../trace/store.ts';
 import { togglePanelSide, usePanelSide } from './panel_side.ts';
 import type { ViewName } from './trace_url.ts';
-import { useNarrow } from './use_narrow.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
 import type { TraceFind } from './use_trace_find.ts';
 import styles from './trace_screen.module.css';
 

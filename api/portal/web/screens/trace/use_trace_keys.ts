@@ -186,6 +186,6 @@ export function useTraceKeys(context: KeysContext): void {
     { keys: 'J', label: 'Next trace of the list', run: neighbour(1) },
     { keys: 'K', label: 'Previous trace of the list', run: neighbour(-1) },
     ...(can('ingest:write') ? [{ keys: 'b', label: 'Add a score', run: onScore }] : []),
-    ...(can('gateway:invoke') ? [{ keys: 'r', label: 'Replay the trace', run: onReplay }] : []),
+    { keys: 'r', label: 'Replay the trace', run: onReplay },
   ]);
 }

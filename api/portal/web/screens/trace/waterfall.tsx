@@ -9,7 +9,9 @@ import {
   type RefObject,
   useEffect,
   useId,
+  useLayoutEffect,
   useRef,
+  useState,
 } from 'react';
 import { fitTime, isWhole, wholeView } from '../../trace/model/axis.ts';
 import { groupOfRow, isGroupRow } from '../../trace/model/rows.ts';
@@ -17,7 +19,6 @@ import { type Snapshot, spanOfRow, useTrace, useTraceStore } from '../../trace/s
 import { usePreferences } from '../../shell/preferences.ts';
 import { NameTip } from './name_tip.tsx';
 import { nameWidth } from './name_width.ts';
-import { useNarrow } from './use_narrow.ts';
 import { useZoomPointer } from './use_zoom_pointer.ts';
 import styles from './waterfall.module.css';
 import { WaterfallHead } from './waterfall_head.tsx';
@@ -26,10 +27,31 @@ import { WaterfallRow } from './waterfall_row.tsx';
 const ROW_PX = 24;
 const NARROW_ROW_PX = 44;
 const OVERSCAN = 12;
+/** A grid that is narrower than this has the bars of its rows below the names. */
+const TWO_LINES_PX = 440;
 
 interface WaterfallProps {
   onOpen: () => void;
   gridRef: RefObject<HTMLDivElement | null>;
+}
+
+/** Returns true while an element is narrower than this. */
+function useNarrowerThan(element: RefObject<HTMLElement | null>, px: number): boolean {
+  const [isNarrower, setNarrower] = useState(false);
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const look = (): void => {
+      setNarrower(current.clientWidth < px);
+    };
+    const observer = new ResizeObserver(look);
+    observer.observe(current);
+    look();
+    return () => {
+      observer.disconnect();
+    };
+  }, [element, px]);
+  return isNarrower;
 }
 
 /** Keeps the selected row in sight. */
@@ -74,8 +96,8 @@ export function Waterfall({ onOpen, gridRef }: WaterfallProps): ReactElement {
   const rows = useTrace(({ rows: shown }) => shown);
   const focusRow = useTrace(({ focusRow: row }) => row);
   const { trace_name_px } = usePreferences();
-  const isNarrow = useNarrow();
-  const rowHeight = isNarrow ? NARROW_ROW_PX : ROW_PX;
+  const inTwoLines = useNarrowerThan(gridRef, TWO_LINES_PX);
+  const rowHeight = inTwoLines ? NARROW_ROW_PX : ROW_PX;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => gridRef.current,
@@ -100,6 +122,7 @@ export function Waterfall({ onOpen, gridRef }: WaterfallProps): ReactElement {
         aria-colcount={6}
         aria-activedescendant={`${id}${focusRow}`}
         tabIndex={0}
+        data-lines={inTwoLines ? 2 : 1}
         className={styles.grid}
         style={{ '--name-width': nameWidth(trace_name_px) } as CSSProperties}
         onKeyDown={onKeyDown}

@@ -48,6 +48,7 @@ export function FacetRail({ facets, state, onChange, onClose }: FacetRailProps):
       id="facets"
       className={cx(styles.rail, isPlaceholderData && styles.stale)}
       aria-label="Filters"
+      aria-busy={isPlaceholderData || undefined}
       tabIndex={-1}
     >
       <div className={styles.close}>

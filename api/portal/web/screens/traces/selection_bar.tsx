@@ -1,4 +1,4 @@
-// The actions on selected traces: export them as NDJSON, copy their ids, clear the selection.
+// The actions on selected traces: compare two of them, export them as NDJSON, copy their ids, clear the selection.
 import { type ReactElement, useEffect, useRef, useState } from 'react';
 import { RequestError } from '../../client/error.ts';
 import { useOrganization } from '../../client/session.ts';
@@ -7,10 +7,19 @@ import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy_button.tsx';
 import { toast } from '../../ui/toast.tsx';
+import { QueueButton } from '../annotate/queue_button.tsx';
+import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
+import { EvalButton } from '../evals/eval_button.tsx';
 import styles from './selection_bar.module.css';
 
+interface SelectionBarProps {
+  ids: ReadonlySet<string>;
+  onClear: () => void;
+  onCompare: () => void;
+}
+
 /** The bar below the table; it is there while traces are selected. */
-export function SelectionBar({ ids, onClear }: { ids: ReadonlySet<string>; onClear: () => void }): ReactElement {
+export function SelectionBar({ ids, onClear, onCompare }: SelectionBarProps): ReactElement {
   const { org_id, can } = useOrganization();
   const [done, setDone] = useState<number | null>(null);
   const [anonymize, setAnonymize] = useState(false);
@@ -41,6 +50,11 @@ export function SelectionBar({ ids, onClear }: { ids: ReadonlySet<string>; onCle
       <span role="status">
         {done === null ? `${count(ids.size)} selected` : `Exporting ${done + 1} of ${ids.size}`}
       </span>
+      {done === null && ids.size === 2 && (
+        <Button icon="compare" keys="c" hint="Compare the two traces" onClick={onCompare}>
+          Compare
+        </Button>
+      )}
       {can('traces:export') && done === null && (
         <>
           <Button
@@ -63,6 +77,9 @@ export function SelectionBar({ ids, onClear }: { ids: ReadonlySet<string>; onCle
           </label>
         </>
       )}
+      <ToDatasetButton targets={() => ({ trace_ids: [...ids] })} />
+      <QueueButton trace_ids={[...ids]} />
+      <EvalButton trace_ids={[...ids]} />
       {done !== null && <Button onClick={() => end.current?.abort()}>Cancel export</Button>}
       <CopyButton text={() => [...ids].join('\n')} label="Copy ids" labelled />
       <Button look="quiet" icon="x" onClick={onClear} keys="Escape">

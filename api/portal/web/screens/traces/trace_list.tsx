@@ -13,6 +13,9 @@ import type { ChangeList } from '../../lists/use_list_url.ts';
 import { type LiveRows, readNewer, type TracePages, useLiveRows } from '../../lists/use_trace_rows.ts';
 import { DataTable } from '../../ui/data_table.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
+import { toast } from '../../ui/toast.tsx';
+import { comparePath } from '../compare/candidates.ts';
+import { QueueButton } from '../annotate/queue_button.tsx';
 import { useColumns } from './column_choice.ts';
 import { EmptyTraces } from './empty_traces.tsx';
 import { ListEnd, ListHead } from './list_bars.tsx';
@@ -83,7 +86,11 @@ export function TraceList(props: TraceListProps): ReactElement {
           />
         )}
       </div>
-      {selection.ids.size > 0 && <SelectionBar ids={selection.ids} onClear={clear} />}
+      {selection.ids.size > 0 ? (
+        <SelectionBar ids={selection.ids} onClear={clear} onCompare={list.compare} />
+      ) : (
+        <QueueButton trace_ids={[]} query={new URLSearchParams(query).toString()} bare />
+      )}
     </PreviewProvider>
   );
 }
@@ -107,6 +114,17 @@ function useListActions(org_id: string, state: ListUrl, change: ChangeList, rows
   const open = (trace_id: string): void => {
     navigate(hrefOf(trace_id));
   };
+  const compare = (): void => {
+    const [first, second, ...more] = [...selection.ids];
+    if (first === undefined || second === undefined || more.length > 0) {
+      toast({ text: 'Select two traces with x to compare them' });
+      return;
+    }
+    // The baseline is the older one; a trace whose row is gone counts as older.
+    const startOf = (id: string): string => rows.find(({ trace_id }) => trace_id === id)?.started_at ?? '';
+    const [older, newer] = startOf(first) <= startOf(second) ? [first, second] : [second, first];
+    navigate(comparePath(org_id, older, newer));
+  };
   const move = (index: number): void => {
     setCursor(index);
     const next = ids[index];
@@ -122,9 +140,10 @@ function useListActions(org_id: string, state: ListUrl, change: ChangeList, rows
     toggle,
     hasSelection: selection.ids.size > 0,
     onClear: clear,
+    onCompare: compare,
     onOpen: open,
   });
-  return { selection, cursor, hrefOf, toggle, clear, open, move };
+  return { selection, cursor, hrefOf, toggle, clear, compare, open, move };
 }
 
 type TableProps = TraceListProps & { rows: readonly TraceItem[]; total: number | null; list: ListActions };

@@ -10,6 +10,12 @@ import styles from './traces_screen.module.css';
 
 const BUCKETS_MAX = 120;
 
+/** Describes the read of the histogram of a list. */
+export const tracesHistogramQuery = (org_id: string, query: Query) => ({
+  ...seriesQuery(org_id, query, BUCKETS_MAX),
+  staleTime: Infinity,
+});
+
 interface TracesHistogramProps {
   org_id: string;
   query: Query;
@@ -18,11 +24,7 @@ interface TracesHistogramProps {
 
 /** The histogram; a drag makes its stretch the time range of the list. */
 export function TracesHistogram({ org_id, query, onChange }: TracesHistogramProps): ReactElement {
-  const series = useQuery({
-    ...seriesQuery(org_id, query, BUCKETS_MAX),
-    placeholderData: keepPreviousData,
-    staleTime: Infinity,
-  });
+  const series = useQuery({ ...tracesHistogramQuery(org_id, query), placeholderData: keepPreviousData });
   const { data, error } = series;
   const shape = useMemo(() => (data === undefined ? { buckets: [], bucket_ms: 0 } : bucketsOf(data)), [data]);
   return (

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 const KEY = 'millrace.facets';
 
 function stored(): boolean {
-  if (matchMedia('(width < 1024px)').matches) return false;
+  if (matchMedia('(width < 1200px)').matches) return false;
   try {
     return localStorage.getItem(KEY) !== 'closed';
   } catch {

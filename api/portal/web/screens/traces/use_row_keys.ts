@@ -12,12 +12,13 @@ interface RowKeys {
   change: ChangeList;
   toggle: (trace_id: string, range: boolean) => void;
   onClear: () => void;
+  onCompare: () => void;
   onOpen: (trace_id: string) => void;
 }
 
 /** Registers the keys while the list is on the screen. */
 export function useRowKeys(rows: RowKeys): void {
-  const { ids, cursor, active, peek, move, change, toggle, onClear, onOpen, hasSelection } = rows;
+  const { ids, cursor, active, peek, move, change, toggle, onClear, onCompare, onOpen, hasSelection } = rows;
   const step = (by: number): void => {
     if (ids.length > 0) move(Math.min(ids.length - 1, Math.max(0, cursor + by)));
   };
@@ -55,6 +56,7 @@ export function useRowKeys(rows: RowKeys): void {
         toggle(id, true);
       });
     }),
+    rowKey('c', 'Compare the two selected traces', onCompare),
     rowKey('Escape', 'Close the panel, or clear the selection', goBack),
   ]);
 }

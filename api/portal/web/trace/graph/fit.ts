@@ -3,7 +3,7 @@
 import type { Layout, Point } from './shape.ts';
 
 const MARGIN = 16;
-/** Place of a label's text relative to the point that it stands beside: to the right, on the same baseline. */
+/** Place of a label's text relative to the point that it stands beside: on the same baseline. */
 const LABEL_X = 4;
 const LABEL_ASCENT = 12;
 const LABEL_DESCENT = 4;
@@ -15,6 +15,13 @@ export interface Sheet extends Layout {
   labels: readonly (Point | null)[];
 }
 
+/** Returns true if a node lies over a label that starts at a point. */
+const covers = (at: Point, node: { width: number; height: number }, label: Point, width: number): boolean =>
+  label.x < at.x + node.width / 2 &&
+  label.x + width > at.x - node.width / 2 &&
+  label.y - LABEL_ASCENT < at.y + node.height / 2 &&
+  label.y + LABEL_DESCENT > at.y - node.height / 2;
+
 /**
  * Returns the layout on a sheet that holds all of it, moved so that no coordinate is negative.
  * @param node size of a node
@@ -23,7 +30,12 @@ export interface Sheet extends Layout {
 export function fitSheet(layout: Layout, node: { width: number; height: number }, labels: readonly string[]): Sheet {
   const at = layout.edges.map((points, edge): Point | null => {
     const middle = points[Math.floor(points.length / 2)];
-    return middle === undefined || (labels[edge] ?? '') === '' ? null : { x: middle.x + LABEL_X, y: middle.y };
+    const label = labels[edge] ?? '';
+    if (middle === undefined || label === '') return null;
+    const right = { x: middle.x + LABEL_X, y: middle.y };
+    // A node would cover the label of an edge that passes it closely.
+    const covered = layout.nodes.some((place) => covers(place, node, right, label.length * CHAR_PX));
+    return covered ? { x: middle.x - LABEL_X - label.length * CHAR_PX, y: middle.y } : right;
   });
   const corners = [
     ...layout.nodes.flatMap(({ x, y }) => [

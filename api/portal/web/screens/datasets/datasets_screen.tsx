@@ -1,0 +1,202 @@
+// The list of datasets: one row a name, with its newest version.
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
+import { Link } from 'wouter';
+import { navigate } from 'wouter/use-browser-location';
+import { useOrganization } from '../../client/session.ts';
+import { useCursor } from '../../lists/use_cursor.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
+import { useKeys } from '../../shell/keys.ts';
+import { usePageRequest } from '../../shell/page_request.ts';
+import { count } from '../../text/format.ts';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { type Column, DataTable } from '../../ui/data_table.tsx';
+import { EmptyState } from '../../ui/empty_state.tsx';
+import { ErrorPanel } from '../../ui/error_panel.tsx';
+import { Moment } from '../../ui/moment.tsx';
+import { Skeleton } from '../../ui/skeleton.tsx';
+import { Name } from '../../trace/name.tsx';
+import styles from '../sessions/sessions.module.css';
+import { type Dataset, datasetPath, datasetsQuery } from './dataset_api.ts';
+
+const NewDialog = lazy(() => import('./new_dialog.tsx'));
+
+/** A dataset by its newest version. */
+interface Row {
+  newest: Dataset;
+  versions: number;
+}
+
+/** Returns one row a name; the records come newest first. */
+function rowsOf(records: readonly Dataset[]): Row[] {
+  const rows = new Map<string, Row>();
+  for (const record of records) {
+    const row = rows.get(record.name);
+    if (row === undefined) rows.set(record.name, { newest: record, versions: 1 });
+    else row.versions += 1;
+  }
+  return [...rows.values()];
+}
+
+/** The page. */
+export default function DatasetsScreen(): ReactElement {
+  const { org_id, can } = useOrganization();
+  const pages = useInfiniteQuery(datasetsQuery(org_id));
+  const rows = useMemo(() => rowsOf(pages.data?.pages.flatMap(({ data }) => data) ?? []), [pages.data]);
+  const [isMaking, setMaking] = useState(false);
+  usePageRequest('/v1/datasets');
+  const make = (): void => {
+    setMaking(true);
+  };
+  const mayWrite = can('datasets:write');
+  useKeys('Datasets', mayWrite ? [{ keys: 'n', label: 'Create a dataset', run: make }] : []);
+  return (
+    <div className={styles.screen}>
+      <div className={styles.tools}>
+        <span className={styles.total} role="status">
+          {pages.data === undefined
+            ? ''
+            : `${count(rows.length)}${pages.hasNextPage ? '+' : ''} ${rows.length === 1 ? 'dataset' : 'datasets'}`}
+        </span>
+        {mayWrite && (
+          <Button icon="plus" keys="n" hint="Create a dataset" onClick={make}>
+            Create dataset
+          </Button>
+        )}
+      </div>
+      {pages.error !== null && pages.data === undefined ? (
+        <div className={styles.state}>
+          <ErrorPanel error={pages.error} what="the datasets" onRetry={() => void pages.refetch()} />
+        </div>
+      ) : pages.data !== undefined && rows.length === 0 ? (
+        <div className={styles.state}>
+          <NoDatasets org_id={org_id} />
+        </div>
+      ) : (
+        <Rows
+          org_id={org_id}
+          rows={rows}
+          isWhole={!pages.hasNextPage}
+          isPending={pages.isPending}
+          onNearEnd={() => {
+            if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
+          }}
+        />
+      )}
+      {isMaking && (
+        <Suspense fallback={null}>
+          <NewDialog
+            onClose={() => {
+              setMaking(false);
+            }}
+          />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function NoDatasets({ org_id }: { org_id: string }): ReactElement {
+  return (
+    <EmptyState
+      title="No datasets yet"
+      action={
+        <ButtonLink href={`/o/${encodeURIComponent(org_id)}/traces?outcome=error`}>Show failed traces</ButtonLink>
+      }
+    >
+      A dataset holds inputs and what a good answer to each contains. Select traces in the list with <kbd>x</kbd> and
+      press <kbd>d</kbd> to make one of them.
+    </EmptyState>
+  );
+}
+
+interface RowsProps {
+  org_id: string;
+  rows: readonly Row[];
+  isWhole: boolean;
+  isPending: boolean;
+  onNearEnd: () => void;
+}
+
+function Rows({ org_id, rows, isWhole, isPending, onNearEnd }: RowsProps): ReactElement {
+  const names = useMemo(() => rows.map(({ newest }) => newest.name), [rows]);
+  const { cursor, setCursor } = useCursor(names, 'datasets');
+  const narrow = useNarrow();
+  const hrefOf = ({ newest }: Row): string => datasetPath(org_id, newest.dataset_id);
+  const step = (by: 1 | -1) => (): void => {
+    setCursor(Math.min(rows.length - 1, Math.max(0, cursor + by)));
+  };
+  useKeys('Rows of the list', [
+    { keys: ['j', 'ArrowDown'], label: 'Next row', silent: true, run: step(1) },
+    { keys: ['k', 'ArrowUp'], label: 'Previous row', silent: true, run: step(-1) },
+    {
+      keys: 'Enter',
+      label: 'Open the dataset',
+      silent: true,
+      run: () => {
+        const row = rows[cursor];
+        if (row !== undefined) navigate(hrefOf(row));
+      },
+    },
+  ]);
+  return (
+    <DataTable
+      label="Datasets"
+      columns={columnsOf(hrefOf, isWhole, narrow)}
+      rows={rows}
+      rowKey={({ newest }) => newest.name}
+      cursor={cursor}
+      onCursor={setCursor}
+      onOpen={(row, { newTab }) => {
+        if (newTab) window.open(hrefOf(row), '_blank', 'noopener');
+        else navigate(hrefOf(row));
+      }}
+      onNearEnd={onNearEnd}
+      after={isPending ? <Skeleton rows={20} height={16} /> : null}
+    />
+  );
+}
+
+function columnsOf(hrefOf: (row: Row) => string, isWhole: boolean, narrow: boolean): Column<Row>[] {
+  const name: Column<Row> = {
+    id: 'name',
+    head: 'Name',
+    width: narrow ? 'minmax(120px, 1fr)' : 'minmax(160px, 3fr)',
+    cell: (row) => (
+      <Link href={hrefOf(row)} className={styles.name}>
+        <Name>{row.newest.name}</Name>
+      </Link>
+    ),
+  };
+  const items: Column<Row> = {
+    id: 'items',
+    head: 'Items',
+    width: '72px',
+    align: 'end',
+    cell: ({ newest }) => count(newest.item_count),
+  };
+  if (narrow) return [name, items];
+  return [
+    name,
+    {
+      id: 'version',
+      head: 'Newest version',
+      width: 'minmax(120px, 1fr)',
+      cell: ({ newest }) => <Name>{newest.version}</Name>,
+    },
+    {
+      id: 'versions',
+      head: 'Versions',
+      width: '88px',
+      align: 'end',
+      cell: ({ versions }) => `${count(versions)}${isWhole ? '' : '+'}`,
+    },
+    items,
+    {
+      id: 'changed',
+      head: 'Last version',
+      width: 'minmax(120px, 1fr)',
+      cell: ({ newest }) => <Moment at={newest.created_at} form="ago" />,
+    },
+  ];
+}
