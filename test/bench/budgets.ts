@@ -1,6 +1,7 @@
 // Budgets: how far use exceeds a hard limit with many concurrent senders at one, two and three API
 // processes, how soon the other processes reject too, and what the check costs a request.
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startNodeMain } from '../../ops/launch/process/node_main.ts';
 import { loadSecrets } from '../../ops/launch/secrets.ts';
 import { natsUrlOf } from './admission.ts';
@@ -52,8 +53,6 @@ interface Sent {
 interface Budget {
   tokens: { used: number; hard_limit: number | null };
 }
-
-const pause = (wait: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, wait));
 
 /** Starts another API process of the measured service, named after its log. */
 async function startApi(

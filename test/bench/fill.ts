@@ -36,7 +36,7 @@ const SETTLE_MS_MAX = 300_000;
 const TEXT_SETTINGS = {
   max_insert_threads: '2',
   max_threads: '2',
-  min_insert_block_size_rows: '49152',
+  min_insert_block_size_rows: '32768',
   min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
 };
@@ -45,7 +45,7 @@ const TEXT_SETTINGS = {
  * everything.
  */
 const SPANS_AT_ONCE = 126_000;
-const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '131072' };
+const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '65536' };
 
 export interface Filled {
   /** Spans in the store, large traces included. */
@@ -93,7 +93,8 @@ async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: nu
 
 const PARTS_SQL =
   "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV";
-const BYTES_SQL =
+/** Returns the bytes on disk of all tables of the service. */
+export const BYTES_SQL =
   "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
 
 /** A store that is filled from size to size: what a larger size adds lies over the same 90 days. */

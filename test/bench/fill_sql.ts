@@ -157,9 +157,10 @@ const landedBetween = (from: number, count: number): string =>
 
 /** Returns the statement for the trace rows of the spans n = from to from + count. */
 export function tracesSql(from: number, count: number): string {
-  return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, partition, log_seq, sign, version)
+  return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, described, models, source_formats, departments, realms, partition, log_seq, sign, version)
   SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
     multiIf(countIf(s.outcome = 'error') > 0, 'error', countIf(s.outcome = 'timeout') > 0, 'timeout', 'success'), any(s.session_id), any(s.user_id), any(s.tags), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.cost_usd), true,
+    true, groupUniqArrayIf(s.model, s.model != ''), groupUniqArray(s.source_format), groupUniqArray(s.department), groupUniqArray(s.realm),
     ${PARTITION}, max(s.log_seq), 1, max(s.log_seq)
   FROM spans AS s WHERE ${landedBetween(from, count)}
   GROUP BY s.org_id, s.trace_id`;

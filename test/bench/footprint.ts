@@ -1,6 +1,7 @@
 // The idle service: memory and CPU of every process, and how its folder grows.
 import { readdirSync, lstatSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { cpuBetween, describeCpu, describeMemory, memoryOf, processTree } from './processes.ts';
 import { atMost, mebibytes, single, thousands, type Section } from './report.ts';
 import type { Target } from './target.ts';
@@ -32,11 +33,6 @@ const bytesByFolder = (dataDir: string): Map<string, number> =>
 
 const total = (bytes: ReadonlyMap<string, number>): number =>
   [...bytes.values()].reduce((sum, value) => sum + value, 0);
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 
 /** Watches an idle service that this process started. */
 export async function benchFootprint({

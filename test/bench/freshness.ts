@@ -1,4 +1,5 @@
 // Freshness under load: the time from sending an event until the service shows it in a tree.
+import { setTimeout as pause } from 'node:timers/promises';
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { Load } from './load.ts';
 import { probeFor, withOmitted } from './probes.ts';
@@ -20,11 +21,6 @@ export interface FreshnessOptions {
   rate: number;
   progress: (line: string) => void;
 }
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 
 export async function benchFreshness({
   target,

@@ -2,8 +2,9 @@
 // with the stored data. A size that disk or time does not permit is not filled, and the table says
 // so.
 import { statfsSync } from 'node:fs';
-import { GrowingStore, LARGE_TRACES } from './fill.ts';
+import { BYTES_SQL, GrowingStore, LARGE_TRACES } from './fill.ts';
 import { benchReads } from './reads.ts';
+import { sqlRunner } from './store.ts';
 import { single, thousands, type Section } from './report.ts';
 import { FIRST_GUESS, whyNot } from './sizes.ts';
 import type { Target } from './target.ts';
@@ -18,6 +19,8 @@ export interface GrowthOptions {
   progress: (line: string) => void;
 }
 
+const DISK_ROW = 'disk a span, texts and indexes included';
+
 /** Returns the free bytes of the store's disk; Infinity for a store elsewhere. */
 function freeBytes(dataDir: string | null): number {
   if (dataDir === null) return Infinity;
@@ -31,6 +34,25 @@ const refused = (size: number, why: string): Section => ({
   rows: [{ what: `all reads at ${thousands(size)} spans`, value: 'not run', note: why }],
   data: null,
 });
+
+/** Measures the reads in a store that an earlier run has filled, and returns their section. */
+export async function benchFilled(
+  target: Target,
+  clickhouseUrl: string,
+  progress: (line: string) => void,
+): Promise<Section> {
+  const runSql = sqlRunner(clickhouseUrl);
+  const spans = Number(await runSql('SELECT count() FROM spans'));
+  const section = await benchReads(target, { spans, note: `90 days, ${LARGE_TRACES} traces of 1,000 spans` }, progress);
+  const perSpan = Number(await runSql(BYTES_SQL)) / spans;
+  section.rows.push({
+    what: DISK_ROW,
+    value: `${thousands(perSpan)} B`,
+    note: 'filled by an earlier run',
+    measures: single(perSpan, 'bytes'),
+  });
+  return section;
+}
 
 /** Returns a section for each size. */
 export async function benchGrowth({
@@ -69,7 +91,7 @@ export async function benchGrowth({
     };
     have = filled.spans;
     section.rows.push({
-      what: 'disk a span, texts and indexes included',
+      what: DISK_ROW,
       value: `${thousands(cost.bytes_per_span)} B`,
       note: `parts: ${JSON.stringify(filled.parts)}; filled in ${thousands(seconds)} s, past the service`,
       measures: single(cost.bytes_per_span, 'bytes'),

@@ -1,6 +1,7 @@
 // Judges: the share of the ingest throughput that 50 enabled deterministic judges take, each in
 // scope of every trace. Runs with and without them alternate on one service, so that both see the
 // same machine.
+import { setTimeout as pause } from 'node:timers/promises';
 import { BATCH_EVENTS, batchBody, SPANS_PER_TRACE } from './bodies.ts';
 import { runLoad, type RunResult } from './ingest.ts';
 import { percentile, thousands, type Section, single, atMost } from './report.ts';
@@ -110,7 +111,6 @@ async function makeJudges(target: Target): Promise<string[]> {
   return ids;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const median = (values: readonly number[]): number => percentile(values, 0.5);
 /** CPU time of the service without the load generator, microseconds an event. */
 const cpuOf = ({ cpu_s, acknowledged }: RunResult): number =>

@@ -1,5 +1,6 @@
 // The load: lanes that send stamped bodies as fast as they are answered, or at a given pace.
 import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Body } from './bodies.ts';
 import { Lane, requestHead, type LaneTarget } from './lane.ts';
 
@@ -23,11 +24,6 @@ const REFUSED_REST_MS = 100;
  * number.
  */
 let nextStamp = randomInt(2 ** 39);
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 
 /** A load that runs until it is stopped. Its counts may be read at any time. */
 export class Load {

@@ -2,6 +2,7 @@
 // measured request. In: one NeighbourTask by IPC, then 'stop'. Out: 'begun', and at the end its
 // result.
 import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { AckInbox } from '../../api/intake/ingest/ack_inbox.ts';
 import { connectNats, trackConnected } from '../../ops/platform/nats/connect.ts';
 import { die } from '../../ops/platform/leave.ts';
@@ -31,8 +32,6 @@ const REFUSED_REST_MS = 10;
 const LOG_PAUSE_MS = 100;
 
 let stamp = randomInt(2 ** 38);
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 class Neighbour {
   readonly #task: NeighbourTask;
   readonly #result: NeighbourResult = { accepted: 0, statuses: {} };

@@ -3,6 +3,7 @@
 // alone and beside each kind of noise, in alternation on one service.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { loadSecrets } from '../../ops/launch/secrets.ts';
 import { natsUrlOf } from './admission.ts';
 import { singleBody } from './bodies.ts';
@@ -48,8 +49,6 @@ interface Measured {
   lost: Record<string, number>;
   noise: NeighbourResult | null;
 }
-
-const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 /** Creates an organization without limits. */
 async function newOrg(target: Target, adminToken: string, org: string): Promise<Target> {

@@ -27,6 +27,7 @@ export type Part = (typeof PARTS)[number];
 
 export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --sizes 1e6,1e7     spans in the store at which the reads are run; it grows from one to the next (reads alone: 1e7)
+  --filled            reads measures the store of --url as it is, without filling it
   --minutes 90        a size that would not be read within this time is left out
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
@@ -34,6 +35,7 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --spans 1000000     spans that cold and erase fill the store with
   --spans 1000,10000,50000    sizes of the traces that portal opens, in a headless Chromium
   --runs 30           runs of each row of portal
+  --stored 1e7        portal first fills the store with this many spans
   --ingest            portal also measures ingest with and without an open page
   --login link        of portal with --url: a link that npm run login prints
   --json file         all numbers (test/bench/results.ts says what is in it)
@@ -41,8 +43,8 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
 npm run bench -- table results.json [--page ops/docs/benchmarks.md] [--plots folder]
                       the tables of the benchmark page from results; writes it between its markers, and the charts
-npm run bench -- merge results.json more.json
-                      puts the parts of another run on this machine into results, in place of their own
+npm run bench -- merge results.json more.json …
+                      puts the parts of other runs on this machine into results, in place of their own
 npm run bench -- compare <commit-a> <commit-b> [--parts ingest,single,reads] [--rounds 5] [--tolerance 0.1] [--seconds 20] [--spans 504000] [--json file]
                       whether b is slower than a, on this machine, in turns; exit code 1 when it is. A commit of . is the tree as it lies here`;
 
@@ -57,6 +59,8 @@ export interface Options {
   json: string | undefined;
   plots: string | undefined;
   running: Target | null;
+  /** The store of the running service is read as it is. */
+  filled: boolean;
   portal: PortalOptions;
 }
 
@@ -81,7 +85,7 @@ export interface TableOptions {
 
 export interface MergeOptions {
   into: string;
-  from: string;
+  from: readonly string[];
 }
 
 export type Command =
@@ -114,8 +118,10 @@ const GIVEN = {
   rounds: text,
   tolerance: text,
   runs: text,
+  stored: text,
   login: text,
   ingest: { type: 'boolean' },
+  filled: { type: 'boolean' },
   url: text,
   key: text,
   org: text,
@@ -131,9 +137,8 @@ export function readCommand(args: string[]): Command {
   if (values.help === true) return { command: 'help' };
   if (positionals[0] === 'table') return { command: 'table', options: tableOptions(positionals.slice(1), values) };
   if (positionals[0] === 'merge') {
-    const [into, from, ...more] = positionals.slice(1);
-    if (into === undefined || from === undefined || more.length > 0)
-      throw new UsageError('merge takes two files of results');
+    const [into, ...from] = positionals.slice(1);
+    if (into === undefined || from.length === 0) throw new UsageError('merge takes at least two files of results');
     return { command: 'merge', options: { into, from } };
   }
   if (positionals[0] === 'compare')
@@ -157,6 +162,8 @@ function runOptions(positionals: string[], values: Values): Options {
   const shape = given(values, 'shape', 'texts');
   if (shape !== 'texts' && shape !== 'plain') throw new UsageError(`--shape takes texts or plain; got ${shape}`);
   const url = orNone(values, 'url');
+  if (values.filled === true && url === undefined)
+    throw new UsageError('--filled takes --url: a service of its own starts with an empty store');
   return {
     parts: PARTS.filter((part) => names.includes(part) || names.includes('all')),
     sizes: sizesOf(given(values, 'sizes', names.includes('all') ? '1e6,1e7' : '1e7')),
@@ -177,6 +184,7 @@ function runOptions(positionals: string[], values: Values): Options {
             given(values, 'key', ''),
             orNone(values, 'clickhouse-url') ?? null,
           ),
+    filled: values.filled === true,
     portal: portalOptions(names, values),
   };
 }
@@ -190,10 +198,13 @@ function portalOptions(names: readonly string[], values: Values): PortalOptions 
     );
   const runs = number('runs', given(values, 'runs', '30'));
   if (!Number.isInteger(runs)) throw new UsageError(`--runs takes a whole number; got ${runs}`);
+  const stored = Number(given(values, 'stored', '0'));
+  if (!Number.isInteger(stored) || stored < 0)
+    throw new UsageError(`--stored takes a number of spans; got ${given(values, 'stored', '')}`);
   const login = orNone(values, 'login') ?? null;
   if (names.includes('portal') && login === null && orNone(values, 'url') !== undefined)
     throw new UsageError('portal with --url takes --login with a link that npm run login prints');
-  return { spans, runs, ingest: values.ingest === true, login };
+  return { spans, runs, stored, ingest: values.ingest === true, login };
 }
 
 function sizesOf(sizes: string): number[] {

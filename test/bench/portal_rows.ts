@@ -9,6 +9,8 @@ export interface PortalOptions {
   /** Sizes of the traces that are opened. */
   spans: readonly number[];
   runs: number;
+  /** Spans with which the store is filled first; 0: the store stays as it is. */
+  stored: number;
   /** True: also measures what an open page costs ingest. */
   ingest: boolean;
   /** Login link of a running service, as `npm run login` prints it. */

@@ -3,6 +3,7 @@
 // be queried more often, and the queries would be measured. Events that a clock would have sent
 // meanwhile are counted as if they had been sent (withOmitted).
 import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Target } from './target.ts';
 
 /** Milliseconds between two queries: the resolution of the measurement. */
@@ -16,8 +17,6 @@ export interface Probe {
   acknowledged_ms: number;
   visible_ms: number;
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Sends one event and waits until its tree shows it; null when it was rejected, or not visible

@@ -120,26 +120,36 @@ export function parseResults(text: string, file: string): Results {
 
 export const readResults = (file: string): Results => parseResults(readFileSync(file, 'utf8'), file);
 
-/**
- * Returns results with the parts of another run in place of their own: one part takes minutes to
- * measure again, all of them hours.
- * @throws Error when the other run was on another machine or with other versions: one table must be
- * comparable
- */
-export function mergedResults(into: Results, from: Results): Results {
+/** @throws Error when two runs were on different machines or with different versions */
+function assertComparable(into: Results, from: Results): void {
   for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
     if (into.machine[what] !== from.machine[what])
       throw new Error(`the runs are of two machines: ${what} is ${into.machine[what]} and ${from.machine[what]}`);
   const known = { ...into.versions, clickhouse: from.versions.clickhouse === null ? null : into.versions.clickhouse };
   if (!isDeepStrictEqual(known, from.versions))
     throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');
-  const { at, commit, dirty } = from;
-  const parts = [...new Set([...into.sections, ...from.sections].map(({ part }) => part))];
+}
+
+/** Returns the sections of a run with the run's time and commit. */
+const attributed = ({ at, commit, dirty, sections }: Results): ResultSection[] =>
+  sections.map((section) => ({ ...section, run: section.run ?? { at, commit, dirty } }));
+
+/**
+ * Returns results with the parts of other runs in place of their own: one part takes minutes to
+ * measure again, all of them hours. A part that several of the other runs measured, such as reads
+ * at several sizes of the store, has the sections of all of them, the smallest store first.
+ * @throws Error when a run was on another machine or with other versions: one table must be
+ * comparable
+ */
+export function mergedResults(into: Results, ...from: readonly Results[]): Results {
+  for (const run of from) assertComparable(into, run);
+  const again = from.flatMap(attributed);
+  const parts = [...new Set([...into.sections, ...again].map(({ part }) => part))];
   const sections = parts.flatMap((part) => {
-    const measured = from.sections.filter((section) => section.part === part);
+    const measured = again.filter((section) => section.part === part);
     return measured.length === 0
       ? into.sections.filter((section) => section.part === part)
-      : measured.map((section) => ({ ...section, run: section.run ?? { at, commit, dirty } }));
+      : measured.sort((a, b) => (a.spans ?? 0) - (b.spans ?? 0));
   });
   return { ...into, sections };
 }

@@ -11,7 +11,7 @@ import { benchErase } from './erase.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchFreshness } from './freshness.ts';
 import { benchGateway, IN_FRONT } from './gateway.ts';
-import { benchGrowth } from './growth.ts';
+import { benchFilled, benchGrowth } from './growth.ts';
 import { benchIngest, benchSingle } from './ingest.ts';
 import { benchJudges } from './judges.ts';
 import { benchNeighbours } from './neighbours.ts';
@@ -110,6 +110,7 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
     case 'neighbours':
       return [await benchNeighbours({ target, vocabulary: vocabulary(), seconds: seconds / 5, progress })];
     case 'reads':
+      if (options.filled) return [await benchFilled(target, stored(), progress)];
       return benchGrowth({
         target,
         clickhouseUrl: stored(),

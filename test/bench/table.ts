@@ -72,7 +72,7 @@ export function withMarkedText(page: string, text: string): string {
 
 /** `npm run bench -- merge`. */
 export function mergeFiles({ into, from }: MergeOptions): void {
-  writeResults(into, mergedResults(readResults(into), readResults(from)));
+  writeResults(into, mergedResults(readResults(into), ...from.map(readResults)));
 }
 
 /** `npm run bench -- table`. */

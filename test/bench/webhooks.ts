@@ -4,6 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { headers } from '@nats-io/transport-node';
 import { jetstream } from '@nats-io/jetstream';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
@@ -30,8 +31,6 @@ export interface WebhooksBenchOptions {
   seconds: number;
   progress: (line: string) => void;
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Answers every path but /hang/…, which stays unanswered; reports when each event reached each

@@ -1,7 +1,9 @@
 // What holds for every page: no error on its console, no breach of its policy, no foreign request,
 // WCAG 2.2 AA by axe in both themes, and no sideways scrolling at the width of a phone.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { fillQueue } from './support/annotation.ts';
 import { api, axeViolations, expectNoFaults, openPage, overflow, settled } from './support/browser.ts';
+import { aPrompt } from './support/prompts.ts';
 
 interface Item {
   trace_id: string;
@@ -10,15 +12,34 @@ interface Item {
 }
 
 const ids: Record<string, Item> = {};
+const PROMPT = 'pages/answer';
+let queue_id = '';
+let dataset_id = '';
 const agents = ['checkout-agent', 'document-indexer', 'kitchenware-support'] as const;
 
 beforeAll(async () => {
   for (const agent of agents) {
-    const { data } = (await (await api(`/v1/traces?limit=1&agent_id=${agent}`)).json()) as { data: Item[] };
-    const [item] = data;
+    const { data } = (await (await api(`/v1/traces?limit=50&agent_id=${agent}`)).json()) as {
+      data: (Omit<Item, 'session_id'> & { session_id: string | null })[];
+    };
+    // Other files replay runs of the demonstration, and a replay has no session.
+    const item = data.find((one): one is Item => one.session_id !== null);
     if (item === undefined) throw new Error(`the demonstration sent no run of ${agent}`);
     ids[agent] = item;
   }
+  const dataset = { name: 'pages', version: '1', items: [{ input: { text: 'May I return a sofa?' } }] };
+  dataset_id = ((await (await api('/v1/datasets', dataset)).json()) as { data: { dataset_id: string } }).data
+    .dataset_id;
+  const { data } = (await (await api('/v1/traces?limit=8&agent_id=kitchenware-support,checkout-agent')).json()) as {
+    data: Item[];
+  };
+  const post = async (path: string, body: unknown): Promise<unknown> => (await api(path, body)).json();
+  queue_id = await fillQueue(
+    post,
+    'single',
+    data.map(({ trace_id }) => trace_id),
+  );
+  await aPrompt(PROMPT, { org_id: inject('portal').org_id, api });
 });
 
 const of = (agent: (typeof agents)[number]): Item => {
@@ -26,6 +47,8 @@ const of = (agent: (typeof agents)[number]): Item => {
   if (item === undefined) throw new Error(`no run of ${agent}`);
   return item;
 };
+
+const judged = () => inject('judged');
 
 const pages: Record<string, () => string> = {
   home: () => '~/',
@@ -37,11 +60,39 @@ const pages: Record<string, () => string> = {
   'the graph of a trace': () => `~/traces/${of('kitchenware-support').trace_id}?view=graph`,
   'the conversation of a trace': () => `~/traces/${of('kitchenware-support').trace_id}?view=conversation`,
   'the JSON of a trace': () => `~/traces/${of('kitchenware-support').trace_id}?view=json`,
+  'two traces compared': () =>
+    `~/compare/${of('kitchenware-support').trace_id}/${of('checkout-agent').trace_id}?only=all`,
+  datasets: () => '~/datasets',
+  'a dataset': () => `~/datasets/${dataset_id}`,
   search: () => '~/search?q=refund',
   sessions: () => '~/sessions?t=7d',
   'a session': () => `~/sessions/${of('kitchenware-support').session_id}`,
   users: () => '~/users?t=7d',
   'a user': () => `~/users/${of('kitchenware-support').user_id}`,
+  judges: () => '~/judges',
+  'a new judge': () => '~/judges/new',
+  'a judge that is edited': () => `~/judges/${judged().judge_id}?edit=1`,
+  'a judge': () => `~/judges/${judged().judge_id}`,
+  'the failing traces of a judge': () => `~/judges/${judged().judge_id}?tab=traces`,
+  'the versions of a judge': () => `~/judges/${judged().judge_id}?tab=versions`,
+  evals: () => '~/evals',
+  'an eval': () => `~/evals/${judged().runs[0]}`,
+  'a comparison of evals': () => `~/evals/compare/${judged().runs.join('/')}`,
+  prompts: () => '~/prompts',
+  'prompts without a match': () => '~/prompts?name=nobody',
+  'a prompt': () => `~/prompts/${encodeURIComponent(PROMPT)}`,
+  'two versions of a prompt': () => `~/prompts/${encodeURIComponent(PROMPT)}?version=2&against=1`,
+  'the usage of a prompt': () => `~/prompts/${encodeURIComponent(PROMPT)}?view=usage`,
+  'the playground of a prompt': () => `~/prompts/${encodeURIComponent(PROMPT)}?view=playground`,
+  'the annotation queues': () => '~/annotate',
+  'an annotation queue': () => `~/annotate/${queue_id}`,
+  labelling: () => `~/annotate/${queue_id}/label`,
+  budgets: () => '~/costs/budgets',
+  outcomes: () => '~/costs/outcomes',
+  prices: () => '~/costs/prices',
+  costs: () => '~/costs',
+  'the forecast of costs': () => '~/costs/forecast',
+  'anomalies of costs': () => '~/costs/anomalies',
   preferences: () => '~/me',
 };
 

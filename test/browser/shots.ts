@@ -5,12 +5,18 @@ import path from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../support/chromium/install.ts';
 import { stopServices } from '../support/service_process.ts';
+import { aPrompt } from './support/prompts.ts';
+import { startScriptedModel } from './support/scripted_model.ts';
+import { fillQueue } from './support/annotation.ts';
 import { settled, watchRequests } from './support/settled.ts';
+import { makeJudged } from './support/judged.ts';
 import { type PortalService, sendDemo, startPortalService } from './support/portal_service.ts';
 
 const WIDTHS = [1440, 1024, 390];
 const THEMES = ['light', 'dark'] as const;
 const HEIGHT = 900;
+const ROWS_MS = 200;
+const PROMPT = 'support-answer';
 
 interface Item {
   trace_id: string;
@@ -29,13 +35,39 @@ async function itemOf(portal: PortalService, query: string): Promise<Item> {
   return item;
 }
 
+async function idsOf(portal: PortalService, query: string): Promise<string[]> {
+  const answer = await fetch(`${portal.url}/v1/traces?${query}`, {
+    headers: { authorization: `Bearer ${portal.api_key}`, 'x-org-id': portal.org_id },
+  });
+  const { data } = (await answer.json()) as { data: Item[] };
+  return data.map(({ trace_id }) => trace_id);
+}
+
+async function request(portal: PortalService, path: string, body: unknown): Promise<unknown> {
+  const answer = await fetch(`${portal.url}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${portal.api_key}`,
+      'x-org-id': portal.org_id,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+  return answer.json();
+}
+
 /** Returns the path of every picture's page, by the name of its file. */
 async function pages(portal: PortalService): Promise<Record<string, string>> {
+  const judged = await makeJudged(portal);
   const org = `/o/${portal.org_id}`;
   const failed = await itemOf(portal, 'agent_id=checkout-agent');
   const large = await itemOf(portal, 'agent_id=document-indexer');
   const idle = await itemOf(portal, 'agent_id=office-assistant');
   const talk = await itemOf(portal, 'agent_id=kitchenware-support');
+  const post = (path: string, body: unknown) => request(portal, path, body);
+  const some = await idsOf(portal, 'agent_id=kitchenware-support,checkout-agent&limit=8');
+  const queue = await fillQueue(post, 'single', some);
+  const pairs = await fillQueue(post, 'pairwise', some.slice(0, 2));
   return {
     login: '/login',
     home: org,
@@ -49,11 +81,41 @@ async function pages(portal: PortalService): Promise<Record<string, string>> {
     trace_graph: `${org}/traces/${large.trace_id}?view=graph`,
     trace_conversation: `${org}/traces/${talk.trace_id}?view=conversation`,
     trace_json: `${org}/traces/${talk.trace_id}?view=json`,
+    compare: `${org}/compare/${talk.trace_id}/${failed.trace_id}`,
+    datasets: `${org}/datasets`,
     search: `${org}/search?q=refund`,
     sessions: `${org}/sessions`,
     session: `${org}/sessions/${talk.session_id ?? ''}`,
     users: `${org}/users`,
     user: `${org}/users/${talk.user_id ?? ''}`,
+    judges: `${org}/judges`,
+    judge_new: `${org}/judges/new?from=no_refusal`,
+    judge: `${org}/judges/${judged.judge_id}`,
+    judge_traces: `${org}/judges/${judged.judge_id}?tab=traces`,
+    judge_versions: `${org}/judges/${judged.judge_id}?tab=versions`,
+    evals: `${org}/evals`,
+    eval_new: `${org}/evals?new=1`,
+    eval: `${org}/evals/${judged.runs[0]}`,
+    eval_item: `${org}/evals/${judged.runs[0]}?item=1`,
+    evals_compared: `${org}/evals/compare/${judged.runs[0]}/${judged.runs[1]}`,
+    evals_compared_item: `${org}/evals/compare/${judged.runs[0]}/${judged.runs[1]}?item=1`,
+    prompts: `${org}/prompts`,
+    prompts_none: `${org}/prompts?name=nobody`,
+    prompt: `${org}/prompts/${PROMPT}`,
+    prompt_changes: `${org}/prompts/${PROMPT}?version=2&against=1`,
+    prompt_usage: `${org}/prompts/${PROMPT}?view=usage`,
+    prompt_playground: `${org}/prompts/${PROMPT}?view=playground`,
+    annotate: `${org}/annotate`,
+    queue: `${org}/annotate/${queue}`,
+    label: `${org}/annotate/${queue}/label`,
+    label_pair: `${org}/annotate/${pairs}/label`,
+    costs_budgets: `${org}/costs/budgets`,
+    costs_outcomes: `${org}/costs/outcomes`,
+    costs_prices: `${org}/costs/prices`,
+    costs: `${org}/costs`,
+    costs_by_agent: `${org}/costs?group_by=agent_id&days=90`,
+    costs_forecast: `${org}/costs/forecast`,
+    costs_anomalies: `${org}/costs/anomalies?z_threshold=1`,
     me: `${org}/me`,
     not_found: `${org}/nothing-here`,
   };
@@ -62,14 +124,25 @@ async function pages(portal: PortalService): Promise<Record<string, string>> {
 async function picture(page: Page, at: string, file: string): Promise<void> {
   await page.goto(at);
   await settled(page);
+  // Rows ask for their sparklines and previews a moment after they appeared.
+  await page.waitForTimeout(ROWS_MS);
+  await settled(page);
   await page.screenshot({ path: file });
+}
+
+/** Returns the function that calls the API as a program of the organization. */
+function caller({ url, org_id, api_key }: PortalService): (path: string, body?: unknown) => Promise<Response> {
+  const headers = { 'x-org-api-key': api_key, 'x-org-id': org_id, 'content-type': 'application/json' };
+  return (path, body) =>
+    fetch(url + path, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
 async function main(folder: string): Promise<void> {
   const { executable, env } = await findChromium(console.log);
   mkdirSync(folder, { recursive: true });
-  const portal = await startPortalService();
+  const portal = await startPortalService(model.url);
   await sendDemo(portal);
+  await aPrompt(PROMPT, { org_id: portal.org_id, api: caller(portal) });
   const browser: Browser = await chromium.launch({
     executablePath: executable,
     env: { ...process.env, ...env },
@@ -95,8 +168,10 @@ async function main(folder: string): Promise<void> {
   console.log(`${Object.keys(all).length * THEMES.length * WIDTHS.length} pictures in ${folder}`);
 }
 
+const model = await startScriptedModel();
 try {
   await main(path.resolve(process.argv[2] ?? 'data/shots'));
 } finally {
   await stopServices();
+  await model.close();
 }

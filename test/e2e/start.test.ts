@@ -33,6 +33,30 @@ async function traceIds(service: TestService): Promise<string[]> {
   return tracesShape.parse(await res.json()).data.map(({ trace_id }) => trace_id);
 }
 
+const viewsShape = z.object({ data: z.array(z.object({ view_id: z.string() })) });
+
+/** Calls /v1/views with the key of the service; with a body it makes a view. */
+async function views(service: TestService, body?: object): Promise<unknown> {
+  const res = await fetch(`${service.baseUrl}/v1/views`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${service.secrets.api_key}`,
+      'x-org-id': service.orgId,
+      'content-type': 'application/json',
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return res.json();
+}
+
+async function saveView(service: TestService): Promise<string> {
+  const made = await views(service, { name: 'Failed', page: 'traces', query: 'outcome=error' });
+  return z.object({ data: z.object({ view_id: z.string() }) }).parse(made).data.view_id;
+}
+
+const viewIds = async (service: TestService): Promise<string[]> =>
+  viewsShape.parse(await views(service)).data.map(({ view_id }) => view_id);
+
 async function send(service: TestService, traceId: string): Promise<number> {
   const res = await fetch(`${service.baseUrl}/orgs/${service.orgId}/ingest/custom`, {
     method: 'POST',
@@ -99,7 +123,8 @@ describe('npm start on a fresh data folder', () => {
     );
   });
 
-  it('restarts a killed child on the same port and continues', async () => {
+  it('restarts a killed child on the same port and continues, with the saved views', async () => {
+    const view_id = await saveView(first);
     for (const name of CHILDREN) {
       const pid = first.pidOf(name);
       process.kill(pid, 'SIGKILL');
@@ -107,6 +132,7 @@ describe('npm start on a fresh data folder', () => {
     }
     await accepted(first, 'trc_after_restarts');
     await eventually(async () => (await traceIds(first)).includes('trc_after_restarts'));
+    await eventually(async () => (await viewIds(first)).includes(view_id), { what: 'the saved view' });
   });
 
   it('drains acknowledged events on SIGTERM, and a second start shows no secrets', async () => {

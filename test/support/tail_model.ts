@@ -360,7 +360,8 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     tags,
     spans,
   ] = row;
-  const [input_tokens, output_tokens, cost, sampled, forced_from, , version, sign] = row.slice(14);
+  const [input_tokens, output_tokens, cost, sampled, forced_from] = row.slice(14);
+  const [described, models, source_formats, departments, realms, prompts, , version, sign] = row.slice(19);
   const record = {
     org_id,
     trace_id,
@@ -383,6 +384,12 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     cost,
     sampled,
     forced_from,
+    described,
+    models,
+    source_formats,
+    departments,
+    realms,
+    prompts,
     version,
   };
   const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);

@@ -13,6 +13,7 @@ import { act, cpuMeter, inProfile, load, repeated, until } from './session.ts';
 
 const ROWS = '[role="grid"] [role="gridcell"]';
 const FACETS = 'aside#facets';
+const BUSY = 'main [aria-busy="true"]';
 const FIELD = 'input[type="search"][aria-label="Search prompts and responses"]';
 export const LIVE_TRACES_PER_S = 100;
 const LIVE_CPU_SHARE = 0.15;
@@ -27,7 +28,7 @@ export async function search({ session, data, runs }: Measuring): Promise<Report
     const { page } = await load(context, session.at('/search?t=7d'), { present: [FIELD] });
     const words = data.words(run);
     await act(page, { type: words.slice(0, -1), into: FIELD }, { present: [FIELD] });
-    const hits = { present: ['[id^="hit-"]'], absent: ['[class*="results"][class*="stale"]'] };
+    const hits = { present: ['[id^="hit-"]'], absent: [BUSY] };
     return (await act(page, { type: words.slice(-1), into: FIELD }, hits)).ms;
   });
   return [timesRow('search: last key to hits, 180 ms of it the pause', times, { p50: 250, p95: 450 })];
@@ -47,7 +48,7 @@ export async function filter({ session, data, runs }: Measuring): Promise<Report
           absent: ['[role="grid"][aria-busy="true"]'],
           text: ['main', total] as const,
         };
-        const counted = { ...rows, absent: [...rows.absent, `${facets}[class*="stale"]`] };
+        const counted = { ...rows, absent: [...rows.absent, `${facets}[aria-busy="true"]`] };
         const clicked = window.portalProbe.act({ click: choice }, rows);
         const after = window.portalProbe.until(counted);
         const [first, second] = await Promise.all([clicked, after]);

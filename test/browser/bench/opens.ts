@@ -117,7 +117,7 @@ export async function home({ session, runs }: Measuring): Promise<ReportRow[]> {
       (
         await load(context, session.at(''), {
           present: ['section[aria-label="The last 24 hours"]', 'main svg', 'main li a'],
-          absent: ['main [aria-busy="true"]', 'main [class*="skeleton_"]'],
+          absent: ['main [aria-busy="true"]'],
         })
       ).seen.at,
   );

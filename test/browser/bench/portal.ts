@@ -1,12 +1,10 @@
 // `npm run bench -- portal`: the web portal in a headless Chromium against its budgets. Fills a
 // service by ingest, drives pages by the browser's protocol, and returns one table. Each part is
 // attempted by itself: one that fails becomes a row that says so. The browser ends with the run.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import path from 'node:path';
-import { z } from 'zod';
-import { buildPortal } from '../../../ops/launch/portal/build.ts';
-import { failedRow, figureRow, kilobytes, type PortalRun } from '../../bench/portal_rows.ts';
-import type { ReportRow, Section } from '../../bench/report.ts';
+import { fillStore } from '../../bench/fill.ts';
+import { failedRow, type PortalRun } from '../../bench/portal_rows.ts';
+import { type ReportRow, type Section, thousands } from '../../bench/report.ts';
+import { buildTime, idleMemory, sizes } from './bundle.ts';
 import { sendData } from './data.ts';
 import { find, heapAfter, heapGrowth, largePrompt, motions, selectSpan } from './inside.ts';
 import { ingestCost } from './ingest_cost.ts';
@@ -15,44 +13,9 @@ import { byLink, coldList, fromList, home, type Measuring, nextTrace } from './o
 import { openSession } from './session.ts';
 
 const MOVED_SPANS = 10_000;
-const manifestShape = z.record(
-  z.string(),
-  z.looseObject({ file: z.string(), imports: z.array(z.string()).optional() }),
-);
-/** Kilobytes of compressed scripts that a screen may need, with those of the frame. */
-const SCREENS: readonly (readonly [what: string, sources: readonly string[], most: number])[] = [
-  ['frame', [], 125],
-  ['Traces', ['screens/traces/traces_screen.tsx'], 155],
-  ['a trace', ['screens/trace/trace_screen.tsx'], 170],
-];
-
+/** Builds take seconds and vary little. */
+const BUILDS_MAX = 5;
 type Measurement = readonly [what: string, measure: () => Promise<ReportRow[]>];
-
-/** Sizes of the files that a browser loads, of a build of this tree. */
-async function sizes(): Promise<ReportRow[]> {
-  const folder = await buildPortal();
-  const manifest = manifestShape.parse(JSON.parse(readFileSync(path.join(folder, 'manifest.json'), 'utf8')));
-  const needed = (name: string, seen = new Set<string>()): Set<string> => {
-    if (!seen.has(name)) for (const one of manifest[name]?.imports ?? []) needed(one, seen.add(name));
-    return seen.add(name);
-  };
-  const sizeOf = (file: string): number => statSync(path.join(folder, file)).size;
-  const row = (what: string, bytes: number, most: number): ReportRow =>
-    figureRow(what, { value: bytes, unit: 'bytes', words: kilobytes(bytes), most: most * 1000, bar: `≤ ${most} kB` });
-  const assets = readdirSync(path.join(folder, 'assets'));
-  const all = (end: string): number =>
-    assets.filter((file) => file.endsWith(end)).reduce((sum, file) => sum + sizeOf(`assets/${file}`), 0);
-  return [
-    ...SCREENS.map(([what, sources, most]) => {
-      const chunks = new Set(['main.tsx', ...sources].flatMap((source) => [...needed(source)]));
-      const bytes = [...chunks].reduce((sum, name) => sum + sizeOf(`${manifest[name]?.file ?? ''}.gz`), 0);
-      return row(`scripts of ${what}, gzip`, bytes, most);
-    }),
-    row('all scripts, gzip', all('.js.gz'), 480),
-    row('styles, gzip', all('.css.gz'), 20),
-    row('fonts', all('.woff2'), 90),
-  ];
-}
 
 function measurements(measuring: Measuring, { target, vocabulary, spans }: PortalRun): Measurement[] {
   const moved = spans.includes(MOVED_SPANS) ? MOVED_SPANS : (spans[0] ?? MOVED_SPANS);
@@ -74,31 +37,43 @@ function measurements(measuring: Measuring, { target, vocabulary, spans }: Porta
     ['heap growth', () => heapGrowth(measuring)],
     ['Home', () => home(measuring)],
     ['sizes', sizes],
+    ['build', () => buildTime(Math.min(measuring.runs, BUILDS_MAX))],
   ];
 }
 
 /** Measures every row; the caller stops the service. */
 export async function benchPortal(run: PortalRun): Promise<Section[]> {
-  const { target, spans, runs, vocabulary, progress, stopping } = run;
-  const session = await openSession(run);
+  const { target, spans, runs, stored, vocabulary, progress, stopping } = run;
   const rows: ReportRow[] = [];
+  const attempt = async (what: string, measure: () => Promise<ReportRow[]>): Promise<void> => {
+    if (stopping.aborted) return;
+    progress(`portal: ${what}`);
+    rows.push(
+      ...(await measure().catch((error: unknown) => {
+        process.exitCode = 1;
+        return [failedRow(what, error)];
+      })),
+    );
+  };
+  // Before the first request: afterwards caches of the engine and of the processes hold what was read.
+  if (target.pid !== null) await attempt('idle memory', () => idleMemory(target));
+  if (stored > 0) await fill(run);
+  const session = await openSession(run);
   try {
-    const data = await sendData(target, spans, vocabulary, progress);
-    const measuring = { session, data, runs };
-    for (const [what, measure] of measurements(measuring, run)) {
-      if (stopping.aborted) break;
-      progress(`portal: ${what}`);
-      rows.push(
-        ...(await measure().catch((error: unknown) => {
-          process.exitCode = 1;
-          return [failedRow(what, error)];
-        })),
-      );
-    }
-    const title = `The portal in headless Chromium ${session.browser.version()}, 1440 × 900, ${runs} runs`;
+    const measuring = { session, data: await sendData(target, spans, vocabulary, progress), runs };
+    for (const [what, measure] of measurements(measuring, run)) await attempt(what, measure);
+    const store = stored > 0 ? `${thousands(stored)} spans stored` : 'no other spans stored';
+    const title = `The portal in headless Chromium ${session.browser.version()}, 1440 × 900, ${runs} runs, ${store}`;
     const section: Section = { title, rows, data: null };
     return run.ingest ? [section, await ingestCost(session, run)] : [section];
   } finally {
     await session.close();
   }
+}
+
+/** @throws Error when the store is out of reach */
+async function fill({ target, stored, progress }: PortalRun): Promise<void> {
+  if (target.clickhouseUrl === null) throw new Error('--stored fills ClickHouse: name it by --clickhouse-url');
+  progress(`portal: filling ${thousands(stored)} spans`);
+  await fillStore(target.clickhouseUrl, target.org, stored, progress);
 }

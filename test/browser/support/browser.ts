@@ -6,16 +6,17 @@ import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
-import { aPerson } from './person.ts';
+import { aPerson, type Cookie } from './person.ts';
+import type { PortalService } from './portal_service.ts';
 import { watchRequests } from './settled.ts';
 
 const WIDE = { width: 1440, height: 900 };
 /** Bound on one action or expectation of a page; a slow machine needs far less. */
-const ACTION_MS_MAX = 30_000;
+const ACTION_MS_MAX = 60_000;
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 let browser: Browser | null = null;
-let person: { name: string; value: string } | null = null;
+let person: Cookie | null = null;
 const contexts = new Set<BrowserContext>();
 const faults = new WeakMap<Page, string[]>();
 
@@ -46,6 +47,10 @@ export interface PageOptions {
   at?: string;
   /** Default: the person of the test file is logged in. */
   loggedIn?: boolean;
+  /** Another person than that of the test file. */
+  as?: Cookie;
+  /** Another service than that of all test files, with its local person. */
+  portal?: PortalService;
   context?: BrowserContextOptions;
 }
 
@@ -53,9 +58,11 @@ export interface PageOptions {
 export const orgPath = (path: string): string => `/o/${inject('portal').org_id}${path}`;
 
 /** Opens a page in a browser profile of its own. */
-export async function openPage({ at = '/', loggedIn = true, context = {} }: PageOptions = {}): Promise<Page> {
+export async function openPage(options: PageOptions = {}): Promise<Page> {
   if (browser === null || person === null) throw new Error('the browser is not running');
-  const { url } = inject('portal');
+  const { at = '/', loggedIn = true, context = {}, portal = inject('portal') } = options;
+  const { url, org_id } = portal;
+  const cookie = options.as ?? (options.portal === undefined ? person : options.portal.cookie);
   const profile = await browser.newContext({
     baseURL: url,
     viewport: WIDE,
@@ -65,10 +72,10 @@ export async function openPage({ at = '/', loggedIn = true, context = {} }: Page
   });
   contexts.add(profile);
   profile.setDefaultTimeout(ACTION_MS_MAX);
-  if (loggedIn) await profile.addCookies([{ ...person, url, httpOnly: true, sameSite: 'Strict' }]);
+  if (loggedIn) await profile.addCookies([{ ...cookie, url, httpOnly: true, sameSite: 'Strict' }]);
   const page = await profile.newPage();
   record(page, new URL(url).origin);
-  await page.goto(at.startsWith('~/') ? orgPath(at.slice(1)) : at);
+  await page.goto(at.startsWith('~/') ? `/o/${org_id}${at.slice(1)}` : at);
   return page;
 }
 
@@ -119,9 +126,12 @@ export async function axeViolations(page: Page): Promise<string[]> {
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
-/** Calls the API as the program of a user, with the key of the organization. */
-export async function api(path: string, body?: unknown): Promise<Response> {
-  const { url, org_id, api_key } = inject('portal');
+/**
+ * Calls the API as the program of a user, with the key of the organization.
+ * @throws Error with the answer when it is no success
+ */
+export async function api(path: string, body?: unknown, portal = inject('portal')): Promise<Response> {
+  const { url, org_id, api_key } = portal;
   const answer = await fetch(url + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: {

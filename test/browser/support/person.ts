@@ -1,5 +1,5 @@
 // A person of a test file, so that files share no rate: requests of pages take from a bucket of the
-// person. The person is an admin of the organization, and logs in with a token as at a provider.
+// person. The person is a member of the organization, and logs in with a token as at a provider.
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { loadSecrets } from '../../../ops/launch/secrets.ts';
@@ -7,8 +7,10 @@ import type { PortalService } from './portal_service.ts';
 
 const COOKIE = 'svc_session';
 
-/** Returns the session cookie of a new admin. */
-export async function aPerson(portal: PortalService): Promise<PortalService['cookie']> {
+export type Cookie = PortalService['cookie'];
+
+/** Returns the session cookie of a new person with a role. */
+export async function aPerson(portal: PortalService, role: 'member' | 'admin' = 'admin'): Promise<Cookie> {
   const id = `person_${randomUUID()}`;
   const email = `${id}@example.com`;
   const secret = new TextEncoder().encode(loadSecrets(portal.data_dir).jwt_secret);
@@ -28,7 +30,7 @@ export async function aPerson(portal: PortalService): Promise<PortalService['coo
     return (await answer.json()) as { data: { token?: string } };
   };
   const owner = await tokenOf('user_local', 'owner@localhost.localdomain');
-  const { data } = await post('members', owner, { email, role: 'admin' });
+  const { data } = await post('members', owner, { email, role });
   const own = await tokenOf(id, email);
   await post('members/accept', own, { token: data.token });
   return { name: COOKIE, value: own };

@@ -21,9 +21,13 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 const TICKET = /\/login#([A-Za-z0-9_-]+)/;
 const BUILD_MS_MAX = 120_000;
 
-/** Starts the service. The caller ends with stopServices. */
-export async function startPortalService(): Promise<PortalService> {
-  const service = await startService({ env: { SERVICE_OPEN: 'false' } });
+/**
+ * Starts the service. The caller ends with stopServices.
+ * @param modelUrl base URL of the provider of models; unset: the service has none
+ */
+export async function startPortalService(modelUrl?: string): Promise<PortalService> {
+  const model = modelUrl === undefined ? {} : { SERVICE_LLM_BASE_URL: modelUrl };
+  const service = await startService({ env: { SERVICE_OPEN: 'false', ...model } });
   await portalBuilt(service.baseUrl);
   return {
     url: service.baseUrl,

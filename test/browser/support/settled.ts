@@ -22,8 +22,12 @@ export function watchRequests(page: Page): void {
   });
 }
 
+/** A page whose screen is still being loaded is empty, and has asked for none of its data yet. */
 const isBusy = (page: Page): Promise<boolean> =>
-  page.evaluate(() => document.querySelector('main [aria-busy="true"]') !== null);
+  page.evaluate(() => {
+    const main = document.querySelector('main');
+    return main === null || main.childElementCount === 0 || main.querySelector('[aria-busy="true"]') !== null;
+  });
 
 /** Resolves once no request is without an answer and no part of the page is marked as busy, in several checks in a row. */
 export async function settled(page: Page): Promise<void> {

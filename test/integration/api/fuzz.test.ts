@@ -131,7 +131,7 @@ const OTLP = /^POST \/v1\/(otlp\/v1\/)?traces$/;
 /** Operations that answer in OpenAI's format. This API has no upstream. */
 const GATEWAY = /^(POST \/v1\/(chat\/completions|responses|embeddings)|GET \/v1\/models(\/\{model\})?)$/;
 /** Operations that may answer 5xx because this test runs no pipeline worker. */
-const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'GET /readyz']);
+const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'POST /v1/judges/preview', 'GET /readyz']);
 
 /** Returns what is wrong with an answer, or null if nothing is. */
 function complaint({ status, headers, text, bytes }: Heard, name: string): string | null {

@@ -36,6 +36,8 @@ beforeAll(async () => {
   const judge = operations.find(({ name }) => name === 'POST /v1/judges');
   ids['judge_id'] = String(dataOf(await byOwner('POST', '/v1/judges', judge?.body))['judge_id']);
   const view = { name: 'Failed', page: 'traces', query: 'outcome=error', scope: 'private' };
+  const queue = { name: 'Queue', scores: [{ name: 'correct', type: 'boolean' }] };
+  ids['queue_id'] = String(dataOf(await byOwner('POST', '/v1/annotation-queues', queue))['queue_id']);
   ids['view_id'] = String(dataOf(await byOwner('POST', '/v1/views', view))['view_id']);
   const hook = { url: 'http://127.0.0.1:9/hook', events: ['trace.completed'] };
   ids['webhook_id'] = String(dataOf(await byOwner('POST', `/orgs/${ORG}/webhooks`, hook))['webhook_id']);

@@ -36,7 +36,6 @@ function writeBuild(at: string): void {
       file: 'assets/main-a1.js',
       src: 'main.tsx',
       isEntry: true,
-      css: ['assets/main-c1.css'],
       imports: ['_shared.js'],
     },
     '_shared.js': { file: 'assets/shared-b1.js' },
@@ -44,9 +43,10 @@ function writeBuild(at: string): void {
       file: 'assets/traces_screen-d1.js',
       isDynamicEntry: true,
       imports: ['_shared.js', '_list.js'],
-      css: ['assets/traces-e1.css'],
     },
     '_list.js': { file: 'assets/list-f1.js' },
+    'style.css': { file: 'assets/style-c1.css', src: 'style.css' },
+    '../node_modules/fonts/files/inter-latin-wght-normal.woff2': { file: 'assets/inter-h1.woff2' },
     'screens/me/me_screen.tsx': { file: 'assets/me_screen-g1.js', isDynamicEntry: true },
   };
   writeFileSync(path.join(making, 'manifest.json'), JSON.stringify(manifest));
@@ -141,9 +141,11 @@ describe('the page', () => {
       '/portal/assets/list-f1.js',
     ]);
     expect([...text.matchAll(/rel="stylesheet" href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
-      '/portal/assets/main-c1.css',
-      '/portal/assets/traces-e1.css',
+      '/portal/assets/style-c1.css',
     ]);
+    expect(text).toContain(
+      '<link rel="preload" as="font" type="font/woff2" crossorigin href="/portal/assets/inter-h1.woff2">',
+    );
     expect((await page('/o/org_test/me')).text).toContain('/portal/assets/me_screen-g1.js');
   });
 

@@ -117,6 +117,23 @@ describe('costs', () => {
         { department: 'support', cost_usd: 3e-12, outcomes: {}, cost_per_outcome_usd: null, roi: -1 },
       ],
     });
+    // A formula of the query applies to one answer and is not stored.
+    const tried = await get(`/v1/cost/outcomes?value_of_outcomes=${encodeURIComponent('leads + tickets')}`);
+    expect(data(tried)).toMatchObject({ departments: [{ department: 'sales', roi: (7 - 0.3) / 0.3 }, { roi: -1 }] });
+    expect(data(await get('/v1/cost/outcomes'))).toMatchObject({ departments: [{ roi: (0.5 - 0.3) / 0.3 }, {}] });
+  });
+
+  it('built-in prices are those of the day, and null for a model that the table does not have', async () => {
+    const answer = await get('/v1/cost/built-in-prices?models=gpt-4o,our-llama&date=2025-06-01');
+    expect(answer.status).toBe(200);
+    expect(data(answer)).toMatchObject({
+      table: expect.stringMatching(/^genai-prices@/) as string,
+      date: '2025-06-01',
+      prices: [
+        { model: 'gpt-4o', id: 'openai/gpt-4o', input_usd_per_mtok: 2.5, output_usd_per_mtok: 10 },
+        { model: 'our-llama', id: null, input_usd_per_mtok: null, output_usd_per_mtok: null },
+      ],
+    });
   });
 
   it("costs use the agent's department where an event names none", async () => {
@@ -143,6 +160,9 @@ describe('costs', () => {
     ['/v1/cost/summary?group_by=user', 'group_by'],
     ['/v1/cost/forecast?days=91', 'days'],
     ['/v1/cost/outcomes?days=x', 'days'],
+    ['/v1/cost/outcomes?value_of_outcomes=leads%20*', 'value_of_outcomes'],
+    ['/v1/cost/built-in-prices', 'models'],
+    ['/v1/cost/built-in-prices?models=gpt-4o&date=1969-12-31', 'date'],
     ['/v1/cost/anomalies?limit=0', 'limit'],
   ])('costs reject %s', async (path, field) => {
     const answer = await get(path);
@@ -181,12 +201,14 @@ describe('costs', () => {
     await spent(67.5);
     const [first, second] = [await get('/v1/cost/forecast?days=7'), await get(`/orgs/${org}/cost/forecast?days=7`)];
     expect(data(first)).toEqual(data(second));
-    const { horizon_days, series, mean_fallback, model } = data(first) as {
+    const { horizon_days, series, mean_fallback, model, days_of_data } = data(first) as {
       horizon_days: number;
       series: { date: string; predicted_usd: number }[];
       mean_fallback: boolean;
       model: { type: string; r_squared: number };
+      days_of_data: number;
     };
+    expect(days_of_data).toBe(20);
     expect({ horizon_days, length: series.length, mean_fallback, type: model.type }).toEqual({
       horizon_days: 7,
       length: 7,
@@ -261,6 +283,14 @@ describe('prices', () => {
         ],
       },
       'prices[1].model: has another price',
+    ],
+    [
+      {
+        prices: [
+          { model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 1, from: '2026-02-01', until: '2026-02-01' },
+        ],
+      },
+      'prices[0].until: must be a day after from',
     ],
   ])('prices reject %j', async (body, detail) => {
     const answer = await put(`/orgs/${org}/prices`, body);

@@ -222,7 +222,7 @@ describe('outcomes by department', () => {
         now: () => NOW,
       },
       org_id,
-      60,
+      { days: 60 },
       signal,
     );
   const cost_pico_usd = 1_500_000_000_000n;

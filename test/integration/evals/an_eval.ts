@@ -47,6 +47,8 @@ export interface ScoreShown {
 export interface TestOrg {
   org: string;
   headers: Record<string, string | undefined>;
+  /** Headers of the owner. */
+  owner: Record<string, string | undefined>;
   /** Sends a request that must succeed, and resolves with the `data` of the answer. */
   get: <T>(path: string) => Promise<T>;
   post: <T>(path: string, body: unknown, status?: number) => Promise<T>;
@@ -57,7 +59,7 @@ export interface TestOrg {
 
 /** Creates an organization with a key for every scope. */
 export async function makeOrg(api: TestApi): Promise<TestOrg> {
-  const { org, key: headers } = await anAccount({ api });
+  const { org, key: headers, owner } = await anAccount({ api });
   const get = async <T>(path: string): Promise<T> => {
     const answer = await call(api, 'GET', path, { headers });
     if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
@@ -66,6 +68,7 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
   return {
     org,
     headers,
+    owner,
     get,
     post: async <T>(path: string, given: unknown, status = 200): Promise<T> => {
       const answer = await call(api, 'POST', path, { headers, body: given });

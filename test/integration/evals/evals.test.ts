@@ -288,6 +288,37 @@ test('two evals are compared trace by trace', async () => {
     );
 });
 
+test('a comparison gives the interval of the mean difference, and filters and sorts its items', async () => {
+  const ids = await landTraces(store, org.org, responses(0, 0, 0, 0, 0, 1, 1, 1));
+  const judge_id = await makeJudge(org);
+  const baseline = await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ids });
+  const rule = { type: 'regex_present', pattern: 'ok|luck' };
+  await call(api, 'PATCH', `/v1/judges/${judge_id}`, { headers: org.headers, body: { rule } });
+  const candidate = await org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ids });
+  const compared = async (query: string) => {
+    const path = `/v1/evals/compare?baseline=${baseline.eval_id}&candidate=${candidate.eval_id}${query}`;
+    const { status, json, text } = await call(api, 'GET', path, { headers: org.headers });
+    expect([status, text]).toEqual([200, text]);
+    return json as {
+      data: { difference: Record<string, number>; items: Record<string, unknown>[] };
+      meta: { total: number };
+    };
+  };
+  const { data } = await compared('&sort=delta');
+  // Five of eight items gained 1: mean 0.625, sample deviation 0.517549, t(0.975, 7) = 2.364624.
+  expect(data.difference).toMatchObject({ pairs: 8, mean: 0.625, is_beyond_chance: true });
+  expect(data.difference['half_width']).toBeCloseTo((2.3646243 * Math.sqrt(0.26785714)) / Math.sqrt(8), 6);
+  expect(data.items.map(({ change }) => change)).toEqual([
+    ...Array.from({ length: 5 }, () => 'improved'),
+    ...Array.from({ length: 3 }, () => 'unchanged'),
+  ]);
+  expect(data.items[0]).toMatchObject({ baseline_verdict: 'fail', candidate_verdict: 'pass' });
+  expect(data.items[0]?.['baseline_reason']).toContain('the value is not in');
+  expect((await compared('&change=unchanged,regressed')).meta.total).toBe(3);
+  expect((await compared('&baseline_verdict=fail&limit=2')).meta.total).toBe(5);
+  expect((await compared('&candidate_verdict=fail')).data).toMatchObject({ items: [], improved: 5, unchanged: 3 });
+});
+
 test('a hundred thousand scores are streamed no faster than they are read, and with an exact median', async () => {
   const rows = 100_000;
   const judge_id = await makeJudge(org);

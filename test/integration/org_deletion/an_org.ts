@@ -111,6 +111,7 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   };
   const llmJudge = await post('/v1/judges', own, llm);
   await ok(call(api, 'PATCH', `/v1/judges/${String(judge['judge_id'])}`, { headers: key, body: { name: 'renamed' } }));
+  await post('/v1/annotation-queues', own, { name: 'q', scores: [{ name: 'correct', type: 'boolean' }] });
   await post('/v1/views', own, { name: 'v', page: 'traces', query: 'outcome=error' });
   await post('/v1/prompts', own, { name: 'p', template: 'Say {{question}}' });
   const dataset = await post('/v1/datasets', own, { name: 'd', version: '1', items: [{ input: { question: 'q' } }] });

@@ -109,10 +109,13 @@ function scoresOf(): UserScore[] {
   return any.filter(() => random() < 0.25);
 }
 
-/** Lands a trace in as many steps as it has spans. @returns its last state */
-function stepsOf(spans: readonly Span[], isSampled: boolean) {
+/**
+ * Lands a trace in as many steps as it has spans. @returns its last state
+ * @param isDescribed false for a trace that landed before its row held the values of its spans
+ */
+function stepsOf(spans: readonly Span[], isSampled: boolean, isDescribed: boolean) {
   const stateAfter = (count: number): TraceState => {
-    const state = emptyTrace(spans[0] as Span);
+    const state = { ...emptyTrace(spans[0] as Span), described: isDescribed };
     for (const span of spans.slice(0, count)) addSpan(state, span, isSampled);
     return state;
   };
@@ -127,7 +130,7 @@ export async function openTraceSet(): Promise<TraceSet> {
   const store = await openTestStore();
   const all = Array.from({ length: TRACES }, (_, n) => {
     const spans = spansOf(n);
-    const steps = stepsOf(spans, n % 3 !== 0);
+    const steps = stepsOf(spans, n % 3 !== 0, n % 5 !== 1);
     const state = steps.at(-1)?.at(-1)?.state as TraceState;
     return { state, spans, steps, verdicts: verdictsOf(state), scores: scoresOf() };
   });

@@ -127,6 +127,22 @@ it('each facet counts the traces under all filters but its own, and adds up to t
   );
 });
 
+it.each([
+  ['time', { ms: 1, memoryBytesMax: 250_000_000 }],
+  ['memory', { ms: 60_000, memoryBytesMax: 1 }],
+])('facets without enough %s are marked as partial, and so is their total', async (_, bounds) => {
+  const query = facetsQuery.parse(familiesFolded(facetsQuery, { model: 'o3', 'attributes.region': 'eu' }));
+  const { data, meta } = await countFacets(set.store.client, 'org_a', query, signal, bounds);
+  expect(meta).toEqual({ total: null, partial: true });
+  for (const { field, partial, values = [], buckets = [] } of data)
+    expect([field, partial, values, buckets]).toEqual([field, true, [], []]);
+});
+
+it('facets of a caller that has gone are cancelled, and not partial', async () => {
+  const gone = AbortSignal.abort(new Error('the caller has gone'));
+  await expect(countFacets(set.store.client, 'org_a', facetsQuery.parse({}), gone)).rejects.toThrow();
+});
+
 it('facets without fields count all but session_id and user_id', async () => {
   const { data } = await facets({});
   expect(data.map(({ field }) => field).toSorted()).toEqual(
@@ -171,6 +187,17 @@ it('the sums of a series equal those of the list, split by any field', async () 
   );
 });
 
+it.each([
+  ['time', { ms: 1, memoryBytesMax: 400_000_000 }],
+  ['memory', { ms: 60_000, memoryBytesMax: 1 }],
+])('a series without enough %s is rejected as an error that a retry may resolve', async (_, bounds) => {
+  const query = seriesQuery.parse({ group_by: 'model', since: '2026-02-01' });
+  const deps = { clickhouse: set.store.client, now: () => NOW };
+  const read = traceSeries(deps, 'org_a', query, signal, bounds);
+  await expect(read).rejects.toMatchObject({ code: 'upstream_unavailable' });
+  await expect(read).rejects.toThrow('too little time or memory');
+});
+
 it('each bucket of a series has the traces that started in it, with their percentiles to 1 %', async () => {
   const since = NOW - 10 * DAY_MS;
   const { data, meta } = await seriesOf({ since: new Date(since).toISOString(), buckets: '12' });
@@ -197,6 +224,45 @@ it('each bucket of a series has the traces that started in it, with their percen
   }
 });
 
+it('a series of named values equals the series of each value as a filter, in the order of the names', async () => {
+  const since = new Date(NOW - 45 * DAY_MS).toISOString();
+  const fields = fc.constantFrom('session_id', 'user_id', 'agent_id', 'root_span_name');
+  const valuesOf = (field: string): string[] =>
+    [...new Set(set.known.flatMap((trace) => VALUES[field]?.(trace) ?? []))].filter((value) => value !== '');
+  const named = fields.chain((field) => {
+    const value = fc.constantFrom(...valuesOf(field), String.raw`nobody, "they" \ said`);
+    return fc.tuple(fc.constant(field), fc.uniqueArray(value, { minLength: 1, maxLength: 4 }));
+  });
+  await fc.assert(
+    fc.asyncProperty(named, fc.boolean(), async ([field, values], filtered) => {
+      const filters: Query = filtered ? { outcome: 'success' } : {};
+      const groups = values.map((value) => value.replaceAll(/[,\\]/g, String.raw`\$&`)).join(',');
+      const { data } = await seriesOf({ ...filters, since, buckets: '20', group_by: field, groups });
+      expect(data.time_to_first_token).toBeNull();
+      expect(data.series.map(({ group, other }) => [group, other])).toEqual(values.map((value) => [value, false]));
+      for (const one of data.series) {
+        const known = set.known.filter(
+          (trace) =>
+            matches(trace, { ...filters, since, until: new Date(NOW).toISOString() }) &&
+            VALUES[field]?.(trace).includes(one.group ?? ''),
+        );
+        expect(sum(one.traces)).toBe(known.length);
+        expect(sum(one.errors)).toBe(known.filter(({ state }) => state.outcome === 'error').length);
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+it('a series of named models has the calls of these models alone', async () => {
+  const since = new Date(NOW - 45 * DAY_MS).toISOString();
+  const query = { since, group_by: 'model', buckets: '20' };
+  const all = (await seriesOf({ ...query, top: '20' })).data.series.filter(({ other }) => !other);
+  const [named] = all.slice(-1);
+  const { data } = await seriesOf({ ...query, groups: named?.group ?? '' });
+  expect(data.series).toEqual([named]);
+});
+
 it('a series by model has the calls of each model', async () => {
   const since = new Date(NOW - 45 * DAY_MS).toISOString();
   const { data, meta } = await seriesOf({ since, group_by: 'model', buckets: '2', top: '2' });
@@ -221,6 +287,11 @@ it('a series by model has the calls of each model', async () => {
 
 it.each<[Query, string]>([
   [{ since: '2024-01-01' }, 'since: must be at most 400 days before until'],
+  [{ groups: 'run-1' }, 'groups: needs group_by'],
+  [
+    { group_by: 'user_id', groups: Array.from({ length: 50 }, (_, at) => `u${at}`).join(','), buckets: '161' },
+    'buckets: must be at most 160 with 50 groups',
+  ],
   [{ since: '2026-02-02', until: '2026-02-01' }, 'since: must not be after until'],
 ])('a period that cannot be served is rejected with the reason: %o', async (query, detail) => {
   await expect(seriesOf(query)).rejects.toThrow(detail);

@@ -8,6 +8,7 @@ import { FILTERS_ORG_MAX, LISTENERS_ORG_MAX, LiveHub, type LiveSignal } from '..
 import type { Topic } from '../../../api/telemetry/live/schema.ts';
 import { readChangedTraces } from '../../../api/telemetry/traces/changed.ts';
 import { filtersOf, type ListFilters } from '../../../api/telemetry/traces/filters.ts';
+import { liveStreams } from '../../../ops/platform/metrics.ts';
 import { EventStream } from '../../support/event_stream.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
@@ -84,6 +85,9 @@ beforeEach(() => {
   });
 });
 
+/** Returns the number of streams that the metric shows. */
+const openStreams = async (): Promise<number | undefined> => (await liveStreams.get()).values[0]?.value;
+
 async function listen(query = ''): Promise<EventStream> {
   const stream = await EventStream.open(`${url}/?${query}`);
   if (stream.status === 200) await stream.next('ready');
@@ -136,10 +140,12 @@ it('nothing is followed and nothing is kept after 1,000 listeners have come and 
       Array.from({ length: 40 }, (_, n) => listen(`org=org_${n % 7}&topics=traces,incidents&agent=a${n % 3}`)),
     );
     expect(hub.size).toEqual({ listeners: 40, sources: 3 });
+    expect(await openStreams()).toBe(40);
     for (const stream of streams) stream.close();
     await eventually(() => hub.size.listeners === 0);
   }
   expect(hub.size).toEqual({ listeners: 0, sources: 0 });
+  expect(await openStreams()).toBe(0);
   expect(takers.size).toBe(0);
   changeAll();
   expect(reads).toBe(0);

@@ -11,7 +11,7 @@ import { listParam, templateOf } from '../../../api/http/route.ts';
 import { checkPinnedVersion } from '../../../api/http/version.ts';
 import { readAck } from '../../../api/intake/ingest/ack_inbox.ts';
 import { ingestPathOf } from '../../../api/intake/ingest/handler.ts';
-import { joinExpositions } from '../../../ops/platform/metrics.ts';
+import { joinExpositions } from '../../../ops/platform/metrics_text.ts';
 
 test("a key may do what its scopes say, each by itself or all by the star, but never what is an owner's", () => {
   for (const permission of Object.keys(PERMISSIONS) as Permission[]) {

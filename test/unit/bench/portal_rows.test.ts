@@ -48,10 +48,17 @@ describe('rows of the portal benchmark', () => {
 
 describe('options of the portal benchmark', () => {
   it('opens traces of 1,000, 10,000 and 50,000 spans in 30 runs unless told otherwise', () => {
-    expect(portalOf('portal')).toEqual({ spans: [1000, 10_000, 50_000], runs: 30, ingest: false, login: null });
-    expect(portalOf('portal', '--spans', '1000,2000', '--runs', '3', '--ingest')).toEqual({
+    expect(portalOf('portal')).toEqual({
+      spans: [1000, 10_000, 50_000],
+      runs: 30,
+      stored: 0,
+      ingest: false,
+      login: null,
+    });
+    expect(portalOf('portal', '--spans', '1000,2000', '--runs', '3', '--ingest', '--stored', '1e7')).toEqual({
       spans: [1000, 2000],
       runs: 3,
+      stored: 10_000_000,
       ingest: true,
       login: null,
     });
@@ -65,6 +72,7 @@ describe('options of the portal benchmark', () => {
     [['--spans', '1000,60000'], /between 100 and 50000.*got 1000,60000/],
     [['--spans', '1000,many'], /--spans takes a number above 0; got many/],
     [['--runs', '2.5'], /--runs takes a whole number/],
+    [['--stored', 'many'], /--stored takes a number of spans; got many/],
     [['--url', 'http://127.0.0.1:1', '--key', 'k'], /--login/],
   ])('refuses %j with the accepted values', (args, words) => {
     expect(() => portalOf('portal', ...args)).toThrow(UsageError);

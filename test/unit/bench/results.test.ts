@@ -127,6 +127,14 @@ describe('the parts of another run', () => {
     expect(mergedResults(old, merged).sections[1]?.run).toEqual(merged.sections[1]?.run);
   });
 
+  it('sizes of the store that were read by runs of their own stand together, the smallest first', () => {
+    const at = (spans: number): Results => results(['reads', reads(spans, [10, 20, 200])]);
+    const merged = mergedResults(old, at(50_000_000), at(10_000_000));
+    expect(merged.sections.filter(({ part }) => part === 'reads').map(({ spans }) => spans)).toEqual([
+      10_000_000, 50_000_000,
+    ]);
+  });
+
   it.each([
     ['another machine', { machine: { ...old.machine, cores: 4 } }, /cores is 2 and 4/],
     ['another version', { versions: { ...old.versions, node: '20.0.0' } }, /other versions/],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { projectUse, trainForecast } from '../../../pipeline/domain/stats/forecast.ts';
+import { projectDays, projectUse, trainForecast } from '../../../pipeline/domain/stats/forecast.ts';
 import { fitLine, predictLine } from '../../../pipeline/domain/stats/ols.ts';
 import { tQuantile } from '../../../pipeline/domain/stats/student_t.ts';
 
@@ -174,6 +174,33 @@ describe('forecast', () => {
   it('a forecast without data is zero', () => {
     expect(trainForecast([]).at(0)).toEqual({ value: 0, lower: 0, upper: 0 });
     expect(trainForecast([4]).at(0)).toEqual({ value: 4, lower: 4, upper: 4 });
+  });
+
+  it('the interval of a sum of days is narrower than the sum of their intervals, and that of one day is the same', () => {
+    const noisy = line.map((total, day) => total + (day % 3));
+    for (const history of [noisy, noisy.slice(0, 10)]) {
+      const forecast = trainForecast(history);
+      const halves = Array.from({ length: 30 }, (_, ahead) => {
+        const { value, upper } = forecast.at(ahead);
+        return upper - value;
+      });
+      expect(forecast.sumHalf(0)).toBeCloseTo(halves[0] ?? 0, 9);
+      const all = halves.reduce((sum, half) => sum + half, 0);
+      expect(forecast.sumHalf(29)).toBeLessThan(all);
+      // Errors of days that are independent of each other grow with the square root of their number.
+      expect(forecast.sumHalf(29)).toBeGreaterThan(Math.sqrt(30) * (halves[0] ?? 0) * 0.9);
+    }
+    // Mean 7/2, s² = 7/2 of 6 days; the sum of 4 further days has the variance s² (4 + 16/6).
+    const dice = trainForecast([1, 2, 3, 4, 5, 6]);
+    expect(dice.sumHalf(3)).toBeCloseTo(2.570581835636314 * Math.sqrt(3.5 * (4 + 16 / 6)), 9);
+  });
+
+  it('use of a period grows by the days to come, and today only by its missing part', () => {
+    const forecast = trainForecast(line);
+    const days = projectDays(forecast, { used: 100, usedToday: 4, daysLeft: 3 });
+    expect(days.map(({ value }) => value)).toEqual([109, 122.5, 136.5].map((sum) => expect.closeTo(sum, 9) as number));
+    expect(projectDays(forecast, { used: 100, usedToday: 40, daysLeft: 1 })[0]?.value).toBe(100);
+    expect(projectDays(forecast, { used: 100, usedToday: 4, daysLeft: 0 })).toEqual([]);
   });
 
   it('a forecast is ordered, finite and not negative for any history', () => {

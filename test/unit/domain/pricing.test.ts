@@ -242,6 +242,25 @@ describe("an org's own prices", () => {
     expect(call('org_a', '2026-06-01T00:00:00Z', over).cost_pico_usd).toBe(usdToPico('0.0005'));
     expect(call('org_a', '2026-06-03T00:00:00Z', over).cost_pico_usd).toBe(usdToPico('0.002'));
   });
+
+  it("an organization's own price that has ended gives way to an earlier one, then to the table", () => {
+    const ended: OrgPrice[] = [
+      { model: 'gpt-4o', input_usd_per_mtok: 1, output_usd_per_mtok: 4, from: '2026-06-01', until: '2026-08-01' },
+      { model: 'gpt-4o', input_usd_per_mtok: 2, output_usd_per_mtok: 8, from: '2026-07-01', until: '2026-07-02' },
+    ];
+    const priced = (at: string) =>
+      createPriceBook(() => ended).price({
+        org_id: 'org_a',
+        models: ['gpt-4o'],
+        provider: 'openai',
+        at: Date.parse(at),
+        usage: usage({ input_tokens: 1000 }),
+      });
+    expect(priced('2026-07-01T23:59:59Z').price.input_usd_per_mtok).toBe(2);
+    expect(priced('2026-07-02T00:00:00Z').price.input_usd_per_mtok).toBe(1);
+    expect(priced('2026-07-31T23:59:59Z').price.input_usd_per_mtok).toBe(1);
+    expect(priced('2026-08-01T00:00:00Z').price.source).toContain('openai/gpt-4o');
+  });
 });
 
 describe('a given cost', () => {

@@ -62,6 +62,7 @@ function stand({
     logBase: 100,
     forget: (_org, ids) => noted(`forget ${ids.join()}`)(),
     emptyOpenSamples: noted('open samples'),
+    deleteAnnotationItems: noted('annotation items'),
     sync: noted('sync'),
   };
   const run = () =>
@@ -86,6 +87,7 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
       'collect',
       'open samples',
       'samples',
+      'annotation items',
       'erase null',
       'forget t_1,t_2',
       'landed',

@@ -1,6 +1,6 @@
 // The OTLP decoder reads each convention: as the real instrumentations record it, and as older ones did.
 import { expect, it } from 'vitest';
-import { CALL, ofAttributes, QUESTION, RECORDED, recorded, SYSTEM, used } from './decoding.ts';
+import { CALL, decoded, ofAttributes, QUESTION, RECORDED, recorded, SYSTEM, used } from './decoding.ts';
 
 it('spans that OpenInference recorded become calls with texts and costs, a tool call and an embedding', () => {
   const call = recorded('openinference', 0);
@@ -134,4 +134,42 @@ it('cached tokens that a vendor counts apart from the input are added to it', ()
     'gen_ai.usage.cache_read_input_tokens': 90,
   };
   expect(used(ofAttributes({ ...CALL, ...usage }))).toEqual(['llm', 'gpt-4o-mini', 100, 1, 90]);
+});
+
+it('tokens written to the cache and tokens of audio are priced by their own prices, by the newest names', () => {
+  const call = ofAttributes({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-4-5',
+    'gen_ai.usage.input_tokens': 1000,
+    'gen_ai.usage.output_tokens': 10,
+    'gen_ai.usage.cache_write.input_tokens': 600,
+    'gen_ai.usage.audio.input_tokens': 5,
+    'gen_ai.usage.audio.output_tokens': 3,
+  });
+  // 400 at 3 USD for a million, 600 written at 3.75, 10 out at 15.
+  expect([call.cache_write_tokens, call.cost_pico_usd]).toEqual([600, 3_600_000_000n]);
+  expect(call.attributes).toMatchObject({ 'gen_ai.usage.audio.input_tokens': 5 });
+});
+
+it('session, user and tags are read from the runtime context of the Vercel AI SDK 7', () => {
+  const call = ofAttributes({
+    ...CALL,
+    'ai.settings.context.sessionId': 's1',
+    'ai.settings.context.userId': 'u1',
+    'ai.settings.context.tags': ['beta'],
+  });
+  expect([call.session_id, call.user_id, call.tags]).toEqual(['s1', 'u1', ['beta']]);
+});
+
+it('embed() of the Vercel AI SDK 7 makes two nested spans of one operation, and one call', () => {
+  const embed = { 'gen_ai.operation.name': 'embeddings', 'gen_ai.request.model': 'text-embedding-3-small' };
+  const outer = decoded({ attributes: embed }, {}, 'gen_ai');
+  const inner = decoded({ attributes: { ...embed, 'gen_ai.usage.input_tokens': 7 } }, {}, 'gen_ai');
+  expect([outer, inner].map(({ kind, input_tokens }) => [kind, input_tokens])).toEqual([
+    ['event', 0],
+    ['llm', 7],
+  ]);
+  // Other instrumentations make one span, with or without usage.
+  expect(ofAttributes(embed).kind).toBe('llm');
 });

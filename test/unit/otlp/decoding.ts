@@ -18,10 +18,10 @@ export const RECORDED = JSON.parse(
 export const NOW = Date.parse('2026-02-01T00:00:00.000Z');
 export const prices = createPriceBook(() => []);
 
-export function decoded(span: Fields, resource: Fields = {}): Span {
+export function decoded(span: Fields, resource: Fields = {}, scope = 'test'): Span {
   const body = JSON.stringify({
     resource: { attributes: resource },
-    scope: { name: 'test' },
+    scope: { name: scope },
     span: {
       trace_id: '5b8efff798038103d269b633813fc60c',
       span_id: 'eee19b7ec3c1b174',

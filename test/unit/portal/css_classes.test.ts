@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { classNames } from '../../../ops/launch/portal/class_names.ts';
 
 const WEB = path.resolve(import.meta.dirname, '../../../api/portal/web');
 const files = readdirSync(WEB, { recursive: true, encoding: 'utf8' });
@@ -22,7 +23,8 @@ function usesOf(): Map<string, Sheet> {
     for (const [, name = '', from = ''] of code.matchAll(/import (\w+) from '([^']+\.module\.css)'/g)) {
       const sheetFile = path.join(path.dirname(file), from);
       const sheet = sheets.get(sheetFile) ?? { file: sheetFile, uses: new Set(), dynamic: false };
-      for (const [, used = ''] of code.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, 'g'))) sheet.uses.add(used);
+      for (const [, used = ''] of code.replaceAll(/from '[^']+'/g, '').matchAll(new RegExp(`\\b${name}\\.(\\w+)`, 'g')))
+        sheet.uses.add(used);
       sheet.dynamic ||= new RegExp(`\\b${name}\\[`).test(code);
       sheets.set(sheetFile, sheet);
     }
@@ -54,6 +56,19 @@ describe('the style sheets of the pages', () => {
         [...classesOf(file)].filter((name) => !uses.has(name)).map((name) => `${file}: ${name}`),
       );
     expect(unused).toEqual([]);
+  });
+
+  it('get names in a build that no two classes share, and the same names in the next build', () => {
+    const all = sheets.flatMap(({ file }) => [...classesOf(file)].map((name) => [name, path.join(WEB, file)] as const));
+    const named = (): string[] => {
+      const nameOf = classNames(WEB);
+      return all.map(([name, file]) => nameOf(name, file));
+    };
+    expect(new Set(named()).size).toBe(all.length);
+    expect(named()).toEqual(named());
+    const nameOf = classNames(WEB);
+    const many = Array.from({ length: 2000 }, (_, at) => nameOf(`class_${at}`, path.join(WEB, sheets[0]?.file ?? '')));
+    expect(new Set(many).size).toBe(many.length);
   });
 
   it('are each imported by some code', () => {

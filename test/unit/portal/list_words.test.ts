@@ -4,7 +4,7 @@ import { fieldTime, timeOfField } from '../../../api/portal/web/lists/field_time
 import { PreviewLoader } from '../../../api/portal/web/lists/preview_loader.ts';
 import { previewRequests, PREVIEWS_MAX } from '../../../api/portal/web/lists/preview_requests.ts';
 import { suggestionsFor } from '../../../api/portal/web/lists/suggestions.ts';
-import { changeOf, numbersOf, percentileOf } from '../../../api/portal/web/screens/home/day_numbers.ts';
+import { changeOf, numbersOf, percentileOf, pointsOf } from '../../../api/portal/web/screens/home/day_numbers.ts';
 import { gapWords } from '../../../api/portal/web/screens/sessions/gap_words.ts';
 
 describe('the pause between two turns', () => {
@@ -69,6 +69,18 @@ describe('the numbers of a day', () => {
 
   it('are sums, and the mean of the percentiles by traces', () => {
     expect(numbersOf(series)).toEqual({ traces: 4, failed: 2, failed_share: 0.5, cost_usd: 0.75, p95_ms: 150 });
+  });
+
+  it('are points of a line for a few buckets together', () => {
+    const points = pointsOf(series, 1);
+    expect(points.traces).toEqual([...series.traces]);
+    const all = pointsOf(series, series.traces.length);
+    expect(all).toEqual({
+      failed_share: [0.5],
+      p95_ms: [Math.max(...points.p95_ms.map((one) => one ?? 0))],
+      traces: [4],
+    });
+    expect(pointsOf(undefined, 4)).toEqual({ failed_share: [], p95_ms: [], traces: [] });
   });
 
   it('change against the day before, where there is one', () => {

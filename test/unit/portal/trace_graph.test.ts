@@ -33,6 +33,12 @@ describe('the sheet of the graph', () => {
     expect(sheet.labels).toEqual([{ x: 20, y: 90 }]);
   });
 
+  it('puts a label to the left of its edge where a node would cover it to the right', () => {
+    const sheet = fitSheet(layoutOf({ nodes: [{ x: 100, y: 0 }], edges: [[{ x: -10, y: 0 }]] }), NODE, ['×49']);
+    const [label, node] = [sheet.labels[0], sheet.nodes[0]];
+    expect((label?.x ?? 0) + '×49'.length * 8).toBeLessThanOrEqual((node?.x ?? 0) - NODE.width / 2);
+  });
+
   it('has room for a label at the right border', () => {
     const edges = [[{ x: 500, y: 0 }]];
     const [bare, labelled] = ['', '×1,204'].map((label) => fitSheet(layoutOf({ nodes: [], edges }), NODE, [label]));

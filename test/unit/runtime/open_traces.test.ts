@@ -241,6 +241,12 @@ function stateOf(traces: OpenTraces) {
     string,
     boolean,
     number,
+    boolean,
+    string[],
+    string[],
+    string[],
+    string[],
+    string[],
   ];
   return {
     org_id: row[0],
@@ -262,5 +268,11 @@ function stateOf(traces: OpenTraces) {
     cost_pico_usd: 75_000_000n,
     sampled: row[17],
     forced_from: row[18],
+    described: row[19],
+    models: row[20],
+    source_formats: row[21],
+    departments: row[22],
+    realms: row[23],
+    prompts: row[24],
   };
 }

@@ -139,3 +139,20 @@ it('the client ends a read whose caller is gone, also in the middle of its answe
   gone.abort();
   await expect(reading).rejects.toThrow();
 });
+
+it('a read whose kept connection the store closes before an answer is sent once more, and no oftener', async () => {
+  vi.useRealTimers();
+  let asked = 0;
+  server.removeAllListeners('request');
+  server.on('request', (req, res: ServerResponse) => {
+    req.resume();
+    asked += 1;
+    if (asked === 2 || asked > 3) res.destroy();
+    else res.end('{"one":1}\n');
+  });
+  const ask = () => clickhouse.rows({ name: 'one', sql: 'SELECT 1 AS one', timeoutMs: 60_000 });
+  expect(await ask()).toEqual([{ one: 1 }]);
+  expect([await ask(), asked]).toEqual([[{ one: 1 }], 3]);
+  await expect(ask()).rejects.toThrow(StoreUnavailable);
+  expect(asked).toBe(5);
+});

@@ -1,0 +1,62 @@
+// The keys of scores while labelling.
+import { describe, expect, it } from 'vitest';
+import {
+  activeScore,
+  choicesOf,
+  missingScore,
+  optionsOf,
+  type ScoreSpec,
+} from '../../../api/portal/web/screens/annotate/score_keys.ts';
+
+const tone: ScoreSpec = { name: 'tone', type: 'categorical', options: ['kind', 'curt'], required: true };
+const stars: ScoreSpec = { name: 'stars', type: 'numeric', range: { min: 1, max: 5 }, required: true };
+const note: ScoreSpec = { name: 'note', type: 'boolean', required: false };
+
+describe('choices', () => {
+  it('have the digits 1 to 9 in the order of the options', () => {
+    expect(choicesOf(tone)?.map(({ key, value }) => [key, value])).toEqual([
+      ['1', 'kind'],
+      ['2', 'curt'],
+    ]);
+  });
+
+  it('of a short range of whole numbers have the numbers themselves as keys', () => {
+    expect(choicesOf(stars)?.map(({ key, value }) => [key, value])).toEqual([1, 2, 3, 4, 5].map((n) => [String(n), n]));
+  });
+
+  it('of any other range are typed', () => {
+    expect(choicesOf({ ...stars, range: { min: 0, max: 100 } })).toBeNull();
+    expect(choicesOf({ ...stars, range: { min: 0, max: 0.5 } })).toBeNull();
+  });
+
+  it('of a preference are left, right and equal', () => {
+    const better: ScoreSpec = { name: 'better', type: 'preference', required: true };
+    expect(choicesOf(better)?.map(({ key, value }) => [key, value])).toEqual([
+      ['1', 'left'],
+      ['2', 'right'],
+      ['0', 'equal'],
+    ]);
+  });
+});
+
+describe('a digit', () => {
+  it('acts on the first score without a value, or on the one that the focus has reached', () => {
+    expect(activeScore([tone, stars], {}, null)?.name).toBe('tone');
+    expect(activeScore([tone, stars], { tone: 'kind' }, null)?.name).toBe('stars');
+    expect(activeScore([tone, stars], { tone: 'kind' }, 'tone')?.name).toBe('tone');
+    expect(activeScore([tone], { tone: 'kind' }, null)?.name).toBe('tone');
+  });
+});
+
+describe('an answer', () => {
+  it('is whole once every required score has a value', () => {
+    expect(missingScore([tone, note], {})).toBe('tone');
+    expect(missingScore([tone, note], { tone: 'kind' })).toBeNull();
+    expect(missingScore([note], {})).toBe('note');
+    expect(missingScore([note], { note: false })).toBeNull();
+  });
+});
+
+it('options are split at commas, without spaces, empty ones and repeats', () => {
+  expect(optionsOf(' yes, no,,yes , not sure')).toEqual(['yes', 'no', 'not sure']);
+});
