@@ -198,6 +198,8 @@ describe('the playground', () => {
   it('links each run to its trace with its cost, and names the version that made it', async () => {
     const page = await openPrompt(`?view=playground&runs=${encodeURIComponent('2@gpt-4o-mini')}`);
     await keepOneInput(page);
+    // The newest real call may be the one that the test above stopped.
+    await page.getByRole('textbox', { name: 'question of input 1' }).fill('Where is my sofa?');
     await page.getByRole('button', { name: 'Run 1 call' }).click();
     const answer = page.getByRole('group', { name: 'Answer of Version 2 to input 1' });
     await answer.getByText('$').waitFor();
