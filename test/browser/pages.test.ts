@@ -1,4 +1,4 @@
-// What holds for every page: no error on its console, no breach of its policy, no foreign request,
+// Every page is held to the same rules: no error on its console, no breach of its policy, no foreign request,
 // WCAG 2.2 AA by axe in both themes, and no sideways scrolling at the width of a phone.
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { fillQueue } from './support/annotation.ts';

@@ -76,7 +76,7 @@ function answeredItemOf(queue: QueueRecord, item: ItemRecord, stored: Stored, no
     state: isDone(item, queue) ? 'done' : 'open',
     answers: item.answers.map(({ by, at_ms, said, scores }) => {
       const found = scores.flatMap(({ score_id }) => stored.get(score_id) ?? []);
-      // Of a pair both traces have a score; the one of the first trace says it for both.
+      // Both traces of a pair have the score, so only that of the first trace is counted.
       const first = found.filter(({ trace_id }) => trace_id === item.traces[0]?.trace_id);
       const comment = found.find((score) => score.said !== '')?.said;
       return {

@@ -1,4 +1,4 @@
-// What people do in a queue: get the next items, answer them, take an answer back. An item belongs
+// Lets people work on a queue: get the next items, answer them, take an answer back. An item belongs
 // for ten minutes to the person who got it. Every step is one compare-and-swap of the item's record,
 // so no item goes to more people than it asks for, and a process that dies loses nothing.
 import {

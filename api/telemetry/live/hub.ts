@@ -18,7 +18,7 @@ const BEAT_MS = 15_000;
 /** Maximum age of a stream. The client connects again, and is authenticated again. */
 const AGE_MS_MAX = 600_000;
 
-/** What a source reports. */
+/** A change that a source reports. */
 export type LiveSignal =
   | { kind: 'trace'; org_id: string; trace_id: string; complete: boolean }
   | { kind: 'landed' }

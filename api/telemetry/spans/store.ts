@@ -67,7 +67,7 @@ const scored = z.object({
   ...place,
   score: z.number(),
 });
-/** What the rows of both kinds of searches have in common. */
+/** Columns that the rows of both kinds of searches have. */
 export type ScoredRow = z.output<typeof scored>;
 
 const scoreParams = {

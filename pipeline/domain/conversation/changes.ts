@@ -5,7 +5,7 @@
 /** Maximum cells of the table of a comparison; longer lists are compared by their multisets. */
 const CELLS_MAX = 250_000;
 
-/** What a message is compared by. */
+/** The part of a message by which it is compared. */
 export interface Compared {
   key: string;
   role: string;

@@ -38,7 +38,7 @@ const HEIGHT_PX = 240;
 const HINT = 'Point at the chart or use the arrow keys to read its values';
 
 interface ChartProps extends ChartContent {
-  /** What the chart shows: "Cost by day and model". */
+  /** Accessible name of the chart: "Cost by day and model". */
   name: string;
   /** The same in numbers, read out with the name: "$12.40 in 30 days, most on 12 November." */
   summary: string;
@@ -51,7 +51,7 @@ interface ChartProps extends ChartContent {
   height?: number;
   /** A click or Enter on a point; the series is the part of the stack, or null. */
   onPick?: (at: number, series: string | null) => void;
-  /** What a click does, for the readout: "Enter shows its traces". */
+  /** Effect of a click, for the readout: "Enter shows its traces". */
   pick?: string;
   /** A drag, or Shift with arrows and Enter. */
   onBrush?: (from: number, to: number) => void;

@@ -5,7 +5,7 @@ import type { DiffLine, DiffPart, DiffRow } from './shape.ts';
 /** Characters of one side of a row. */
 export const ROW_CHARS_MAX = 2000;
 
-/** What stands beside each other: common words, or what one side has in the place of the other. */
+/** Words that both sides share, or the words of each side where they differ. */
 interface Unit {
   left: DiffPart | null;
   right: DiffPart | null;

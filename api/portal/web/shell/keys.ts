@@ -10,7 +10,7 @@ import { preferences } from './preferences.ts';
 export interface KeyBinding {
   /** Shortcut, or several with one meaning: `j` and `ArrowDown`. */
   keys: string | readonly string[];
-  /** What it does, as a command: "Open the trace". */
+  /** Its action, as a command: "Open the trace". */
   label: string;
   run: (event?: KeyboardEvent) => void;
   /** True: not offered by the palette, because it only moves or depends on the focus. */

@@ -43,7 +43,7 @@ function Sum({ name, children }: { name: string; children: ReactNode }): ReactEl
 
 const kappaText = (kappa: number | null): string => (kappa === null ? NONE : kappa.toFixed(2));
 
-/** What was said by score, and how far people agree. */
+/** Counts of the answers to each score, and how far people agree. */
 export function Said({ progress, queue }: { progress: Progress; queue: Queue }): ReactElement {
   return (
     <section className={styles.section} aria-label="What was said">
@@ -85,7 +85,7 @@ const PAIR: Readonly<Record<string, string>> = {
   tie: 'equal',
 };
 
-/** Who answered, how much, and when last. */
+/** Number of answers of each person, and the time of the last one. */
 export function People({ progress: { people } }: { progress: Progress }): ReactElement | null {
   if (people.length === 0) return null;
   return (

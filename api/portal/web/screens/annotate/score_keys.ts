@@ -2,7 +2,7 @@
 import type { components } from '../../client/contract.d.ts';
 
 export type ScoreSpec = components['schemas']['AnnotationQueue']['scores'][number];
-/** What an answer says: values by name of the score. */
+/** Values of an answer by the name of the score. */
 export type Values = Record<string, string | number | boolean>;
 
 export interface Choice {

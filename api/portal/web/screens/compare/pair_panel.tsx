@@ -137,7 +137,7 @@ interface SideProps {
   ids: readonly [string, string];
 }
 
-/** What a span that one trace lacks has in the place of a record. */
+/** Shown in place of a record where one trace has no such span. */
 const NO_SPAN = { span_id: '', truncated: { prompt: false, response: false } } as SpanDetail;
 
 function Side({ title, part, details, ids }: SideProps): ReactElement | null {

@@ -1,4 +1,4 @@
-// What a forecast means, in sentences. Pure: dates and numbers are those of the API.
+// Puts a forecast into sentences. Pure: dates and numbers are those of the API.
 import type { components } from '../../client/contract.d.ts';
 import { count, money, NONE, percent, tokens } from '../../text/format.ts';
 import { dayWords, type Resource, WORDS } from './amounts.ts';

@@ -1,7 +1,7 @@
 // Makes items of a dataset from the texts of a trace or span. Pure.
 import { readMessages } from '../../trace/text/messages.ts';
 
-/** What the input of an item is made of. */
+/** Source of an item's input. */
 export type InputForm = 'message' | 'messages' | 'variables';
 
 /** Texts of a trace or span from which an item is made. */

@@ -1,4 +1,4 @@
-// What differs between two versions of a dataset, item by item.
+// Compares two versions of a dataset, item by item.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useMemo, useState } from 'react';
 import { useOrganization } from '../../client/session.ts';

@@ -17,7 +17,7 @@ import { SUBJECTS, type Subject, SubjectFields } from './subject_fields.tsx';
 import { useSubject } from './use_subject.ts';
 
 interface NewEvalDialogProps {
-  /** What the form begins with; empty where nothing was chosen. */
+  /** First values of the form; empty where nothing was chosen. */
   judge_id: string;
   trace_ids: readonly string[];
   dataset_id: string;

@@ -12,7 +12,7 @@ export interface Need {
   text: string;
   detail: string;
   href: string;
-  /** What the link leads to, for its tooltip. */
+  /** Destination of the link, for its tooltip. */
   action: string;
   at: string | null;
 }

@@ -90,7 +90,7 @@ function Shown({ judge }: { judge: Judge }): ReactElement {
   );
 }
 
-/** What may be done with the judge. */
+/** Actions that the person may take on the judge. */
 function Actions({ judge, onEdit }: { judge: Judge; onEdit: () => void }): ReactElement {
   const { org_id, can } = useOrganization();
   const enabled = useEnabled(judge);

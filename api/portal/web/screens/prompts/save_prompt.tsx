@@ -67,7 +67,7 @@ function useSave(form: Form, onClose: () => void, onSaved: SavePromptProps['onSa
       else onSaved(data.version);
     },
     onError: () => {
-      // What is sent next is another request.
+      // The next submission is another request, so it needs another key.
       setKey(randomId());
     },
   });

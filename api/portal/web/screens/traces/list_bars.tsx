@@ -46,7 +46,7 @@ interface ListEndProps {
   onRetry: () => void;
 }
 
-/** What stands below the last row. */
+/** The line below the last row. */
 export function ListEnd({ rows, total, loading, error, onRetry }: ListEndProps): ReactElement | null {
   if (error !== null && error !== undefined) return <ErrorPanel error={error} what="more traces" onRetry={onRetry} />;
   if (loading) return <Skeleton rows={rows === 0 ? SKELETON_ROWS : 3} height={16} />;

@@ -15,7 +15,7 @@ export interface Alignment {
   readonly depth: Int32Array;
   /** Row of the parent; -1 for roots. */
   readonly parent: Int32Array;
-  /** What changed in a pair, as bits of CHANGES; 0 for an unchanged pair and for a span of one side. */
+  /** Differences of a pair, as bits of CHANGES; 0 for an unchanged pair and for a span of one side. */
   readonly changes: Uint8Array;
 }
 

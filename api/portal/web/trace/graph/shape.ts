@@ -1,4 +1,4 @@
-// What the layout of a graph takes and gives, in pixels.
+// Input and output of the layout of a graph, in pixels.
 
 export interface GraphGiven {
   nodes: readonly { width: number; height: number }[];

@@ -48,7 +48,7 @@ export function findGroups(tree: Tree): Groups {
   return { first: Int32Array.from(first), last: Int32Array.from(last), members: Int32Array.from(members), groupOf };
 }
 
-/** What the row of a group shows: its extent in time and sums over its members' subtrees. */
+/** Values in the row of a group: its extent in time and sums over its members' subtrees. */
 export interface GroupSums {
   from: number;
   to: number;

@@ -8,7 +8,7 @@ export const rowOfGroup = (group: number): number => ~group;
 export const isGroupRow = (row: number): boolean => row < 0;
 export const groupOfRow = (row: number): number => ~row;
 
-/** What the person folded and unfolded. Spans begin unfolded, groups folded. */
+/** Rows that the person folded and unfolded. Spans begin unfolded, groups folded. */
 export interface Folds {
   closedSpans: ReadonlySet<number>;
   openGroups: ReadonlySet<number>;

@@ -27,7 +27,7 @@ export interface ShownColumn extends Column {
   stored: Template | undefined;
   /** True: the version cannot be read. */
   isLost: boolean;
-  /** What the column sends. */
+  /** Prompt and model that the column sends. */
   template: Template;
 }
 
