@@ -4,8 +4,10 @@
 export const LIMITS = {
   /** Maximum bytes of log messages in one landing. Two landings are in memory at a time. */
   batch_bytes_max: 8 * 1024 * 1024,
-  /** Minimum time between the starts of two landings. Fewer landings make larger parts. */
+  /** Time between the starts of two landings while the store is quick (worker/landing_pace.ts). */
   landing_interval_ms: 100,
+  /** The same while landings take long, unless a whole batch waits. */
+  landing_interval_ms_max: 400,
   /**
    * Interval of checkpoints. A new owner replays at most about this much of the log after a crash.
    */
@@ -17,6 +19,11 @@ export const LIMITS = {
    * Older ids move to Bloom filters.
    */
   dedupe_ids_exact_max: 24_000_000,
+  /**
+   * Maximum ids of counted model calls in memory, at about 500 bytes each. Those of traces that were
+   * quiet longest are read back from the store when another record of the trace arrives.
+   */
+  call_ids_max: 100_000,
   open_traces_max: 200_000,
   done_traces_max: 20_000,
   /**

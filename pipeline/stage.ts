@@ -7,7 +7,7 @@ import type { SourceFormat } from '../schemas/codec.ts';
 import type { Outcomes } from './domain/pricing/outcomes.ts';
 import type { Span } from './domain/traces/span.ts';
 
-export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter';
+export type StageName = 'decode' | 'dedupe' | 'match' | 'sample' | 'meter';
 /**
  * Name of a step of a batch in metrics and dead letters: a stage, or one of the two steps after the
  * stages. `score` judges the traces that the batch completes; `land` writes its rows to the store.
@@ -53,6 +53,12 @@ export interface LoggedEvent extends LogPosition {
   trace_id: string;
   received_at: number;
   body: string;
+  /** API key that sent the event; empty for none. */
+  key_id?: string;
+  label_user_id?: string;
+  label_department?: string;
+  /** True for an event of the past; see IngestEvent. */
+  backfill?: boolean;
 }
 
 /**
@@ -64,7 +70,21 @@ export interface DecodedEvent extends LogPosition {
   trace_id: string;
   event_hex: string;
   received_at: number;
+  /** API key that sent the event; empty for none. */
+  key_id?: string;
+  backfill?: boolean;
   spans: Span[];
+  /** Records of the same model call that counted until this event, which counts in their place. */
+  replaced?: readonly CountedCall[];
+}
+
+/** A record of a model call that counts, as later records of the same call need it. */
+export interface CountedCall {
+  span_id: string;
+  /** Gateway, instrumentation or agent that made the record. */
+  source: string;
+  /** What its event counts, without storage. */
+  usage: Usage;
 }
 
 /**
@@ -83,7 +103,9 @@ export interface SampledEvent extends DecodedEvent {
 export interface Usage {
   org_id: string;
   agent_id: string;
-  /** Start of the hour of received_at, in milliseconds. */
+  /** API key that sent the events; empty for none. */
+  key_id: string;
+  /** Start of the hour of received_at, or for an event of the past of its start, in milliseconds. */
   hour: number;
   /**
    * UTC day on which the event's own span started, in days since the epoch. The cost of the event

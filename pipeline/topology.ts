@@ -1,7 +1,7 @@
 // The stages that every event passes, in the order in which they run. createTopology builds what
 // runs.
 //
-//   ingest.<partition> ─▶ decode ▸ dedupe ▸ sample ▸ meter ─▶ MeteredEvent
+//   ingest.<partition> ─▶ decode ▸ dedupe ▸ match ▸ sample ▸ meter ─▶ MeteredEvent
 //
 // After the stages, the worker processes a batch as a whole. worker/prepare.ts adds its events to
 // the open traces, makes rows of the events that tail sampling has decided, and has completed
@@ -20,6 +20,7 @@ import type { SpanDeps } from './domain/decode/span.ts';
 import type { LoggedEvent, MeteredEvent } from './stage.ts';
 import { createDecodeStage } from './stages/decode.ts';
 import { createDedupeStage, type DedupeDeps } from './stages/dedupe.ts';
+import { createMatchStage, type MatchDeps } from './stages/match.ts';
 import { createMeterStage } from './stages/meter.ts';
 import { createSampleStage, type SampleOptions } from './stages/sample.ts';
 
@@ -28,6 +29,7 @@ export type Topology = Flow<LoggedEvent, MeteredEvent>;
 export interface TopologyDeps {
   decode: SpanDeps;
   dedupe: DedupeDeps;
+  match: MatchDeps;
   sample: SampleOptions;
 }
 
@@ -35,9 +37,10 @@ export interface TopologyDeps {
  * Returns the stages of one worker. They keep no event from one batch to the next; the tail buffer,
  * which does, comes after them (traces/tail_sampling.ts).
  */
-export function createTopology({ decode, dedupe, sample }: TopologyDeps): Topology {
+export function createTopology({ decode, dedupe, match, sample }: TopologyDeps): Topology {
   return startWith(createDecodeStage(decode))
     .followedBy(createDedupeStage(dedupe))
+    .followedBy(createMatchStage(match))
     .followedBy(createSampleStage(sample))
     .followedBy(createMeterStage());
 }

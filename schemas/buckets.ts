@@ -16,14 +16,16 @@ import { parseIncident } from './records/incident.ts';
 import { jobRecord } from './records/job.ts';
 import { parseLongJob } from './records/job_record.ts';
 import { parseJudge } from './records/judge.ts';
+import { langfuseFold } from './records/langfuse.ts';
 import { loginTicket } from './records/login_ticket.ts';
+import { monitorRecord, monitorState } from './records/monitor.ts';
 import { parseOrg } from './records/org.ts';
 import { parseOrgDeletion } from './records/org_deletion.ts';
 import { partitionRecord } from './records/partition.ts';
 import { parsePiiRecord } from './records/pii_policy.ts';
 import { parsePolicy } from './records/policy.ts';
 import { parsePrices } from './records/prices.ts';
-import { parsePrompt } from './records/prompt.ts';
+import { parsePrompt, promptLabels } from './records/prompt.ts';
 import { repricingRecord } from './records/repricing.ts';
 import { parseRetention } from './records/retention.ts';
 import { viewRecord } from './records/view.ts';
@@ -150,6 +152,19 @@ export const BUCKETS = {
   dataset_items: { tenancy: 'key', parse: parseDatasetPart },
   /** Prompt templates, by organization, name and version. */
   prompts: { tenancy: 'key', parse: parsePrompt },
+  /** Labels and tags of each prompt, by organization and name. */
+  prompt_labels: { tenancy: 'key', parse: json(promptLabels) },
+  /**
+   * Up to where the events of each trace of Langfuse's older protocol are folded, and what they became. An update
+   * whose entry was evicted becomes a span of its own.
+   */
+  langfuse_folds: {
+    tenancy: 'key',
+    parse: json(langfuseFold),
+    ttlHours: 24,
+    bytesMax: GIB / 8,
+    whenFull: 'forget',
+  },
   /** Saved views, by organization and id. */
   views: { tenancy: 'key', parse: json(viewRecord) },
   /**
@@ -157,6 +172,10 @@ export const BUCKETS = {
    * its deletion after it.
    */
   annotations: { tenancy: 'key', parse: json(annotationRecord), bytesMax: GIB / 4, whenFull: 'refuse' },
+  /** Monitors, by organization and id. */
+  monitors: { tenancy: 'key', parse: json(monitorRecord) },
+  /** State of each monitor, and its notices that are not known to be sent. */
+  monitor_states: { tenancy: 'key', parse: json(monitorState) },
   /** Redaction rules that apply to each organization's telemetry before it is stored. */
   pii_policies: { tenancy: 'key', parse: parsePiiRecord },
   /** Retention periods of each organization. */

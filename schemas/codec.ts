@@ -19,6 +19,13 @@ export interface IngestEvent {
   received_at: number;
   /** Compact JSON, key order as received. */
   body: string;
+  /** API key that sent the event; empty or left out for none. */
+  key_id?: string;
+  /** Labels of that key, which count where the event names no user or department. */
+  label_user_id?: string;
+  label_department?: string;
+  /** True for an event of the past: it is metered on the day it began, and fires nothing. */
+  backfill?: boolean;
 }
 
 /** One platform event (trace.started, …) for webhooks and mail. */
@@ -188,23 +195,40 @@ export interface Codec<T> {
   decode(bytes: Uint8Array, fingerprint: string | undefined): T;
 }
 
-function defineCodec<T>(file: string): Codec<T> {
+function readSchema(file: string): { type: avsc.Type; fingerprint: string } {
   const schema = JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8')) as avsc.Schema;
   const type = avsc.Type.forSchema(schema);
   const canonical = JSON.stringify(type.schema());
-  const fingerprint = createHash('sha256').update(canonical).digest('hex').slice(0, 16);
+  return { type, fingerprint: createHash('sha256').update(canonical).digest('hex').slice(0, 16) };
+}
+
+/**
+ * @param older schemas of earlier versions, whose messages may still be in the log; fields that
+ * they lack have their defaults
+ */
+function defineCodec<T>(file: string, older: readonly string[] = []): Codec<T> {
+  const { type, fingerprint } = readSchema(file);
+  const resolvers = new Map(
+    older.map((name) => {
+      const before = readSchema(name);
+      return [before.fingerprint, type.createResolver(before.type)] as const;
+    }),
+  );
   return {
     fingerprint,
     encode: (value) => type.toBuffer(value),
     decode: (bytes, given) => {
-      if (given !== fingerprint)
+      const resolver = given === fingerprint ? undefined : resolvers.get(given ?? '');
+      if (given !== fingerprint && resolver === undefined)
         throw new UnknownSchemaError(`schema fingerprint ${given ?? '(none)'} is not ${fingerprint} (${file})`);
-      return type.fromBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) as T;
+      return type.fromBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), resolver) as T;
     },
   };
 }
 
-export const ingestBatchCodec = defineCodec<{ events: IngestEvent[] }>('./ingest_batch.v1.avsc');
+export const ingestBatchCodec = defineCodec<{ events: IngestEvent[] }>('./ingest_batch.v2.avsc', [
+  './ingest_batch.v1.avsc',
+]);
 export const costCorrectionsCodec = defineCodec<CostCorrections>('./cost_corrections.v1.avsc');
 export const serviceEventsCodec = defineCodec<{ events: ServiceEvent[] }>('./service_events.v1.avsc');
 export const deadLetterCodec = defineCodec<DeadLetter>('./dead_letter.v1.avsc');

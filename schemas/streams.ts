@@ -15,6 +15,9 @@ export const MAIL_STREAM = 'MAIL';
 export const WEBHOOKS_STREAM = 'WEBHOOKS';
 export const JUDGING_STREAM = 'JUDGING';
 export const SCORES_STREAM = 'SCORES';
+export const PENDING_SCORES_STREAM = 'PENDING_SCORES';
+export const LANGFUSE_STREAM = 'LANGFUSE';
+export const CACHE_STREAM = 'GATEWAY_CACHE';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
@@ -46,6 +49,31 @@ export const webhookSubject = (org: string, target: string): string => `webhooks
 export const judgingSubject = (kind: 'live' | 'eval' | 'dataset'): string => `judging.${kind}`;
 /** Subject of scores that people give. */
 export const SCORES_SUBJECT = 'scores.given';
+/**
+ * Subject of an organization's scores whose trace has not arrived. Each organization has its own,
+ * which bounds how many wait.
+ * @param org token of the organization, without dots
+ */
+export const pendingScoresSubject = (org: string): string => `pending_scores.${org}`;
+/**
+ * Subject of the events of one trace in Langfuse's older protocol. Each trace has its own, so that
+ * its events can be deleted together.
+ * @param org token of the organization, without dots
+ * @param trace digest of the trace id
+ */
+export const langfuseSubject = (org: string, trace: string): string => `langfuse.${org}.${trace}`;
+/** Maximum scores of one organization that wait for their traces. */
+export const PENDING_SCORES_ORG_MAX = 10_000;
+/**
+ * Subject of a cached answer of the gateway.
+ * @param org token of the organization, without dots
+ * @param digest SHA-256 of the call
+ */
+export const cacheSubject = (org: string, digest: string): string => `gateway_cache.${org}.${digest}`;
+/** Longest time for which an answer of the gateway can be cached: 30 days. */
+export const CACHE_SECONDS_MAX = 2_592_000;
+/** Largest answer of the gateway that is cached. */
+export const CACHE_ANSWER_BYTES_MAX = 1024 * 1024;
 /** Largest score: a comment of 10,000 characters in the longest UTF-8, and ids. */
 const SCORE_BYTES_MAX = 64 * 1024;
 /** Subject of a dead letter. */
@@ -110,6 +138,20 @@ const STREAMS: readonly StreamSpec[] = [
   },
   { ...WORK_QUEUE, name: SCORES_STREAM, subjects: [SCORES_SUBJECT], max_bytes: GIB / 4, max_msg_size: SCORE_BYTES_MAX },
   {
+    // Scores wait here until their trace arrives, at most a day. An organization that has as many
+    // waiting as it may is refused, and leaves room for the others.
+    ...WORK_QUEUE,
+    name: PENDING_SCORES_STREAM,
+    subjects: ['pending_scores.*'],
+    max_bytes: GIB / 4,
+    max_msg_size: SCORE_BYTES_MAX,
+    max_msgs_per_subject: PENDING_SCORES_ORG_MAX,
+    discard_new_per_subject: true,
+  },
+  // Events wait here until their trace is folded into spans, for some seconds in most cases. A full
+  // stream rejects: the API answers 429.
+  { name: LANGFUSE_STREAM, subjects: ['langfuse.*.*'], max_bytes: GIB / 2, discard: DiscardPolicy.New },
+  {
     // The publishers in pipeline/delivery bound what waits for a receiver, for an organization and
     // in all, and dead-letter the rest. Their bounds are below this one, so that the next attempt
     // of a delivery always has room.
@@ -118,6 +160,17 @@ const STREAMS: readonly StreamSpec[] = [
     subjects: ['webhooks.*.*'],
     max_bytes: GIB,
     max_msg_size: WEBHOOK_MESSAGE_BYTES_MAX,
+  },
+  {
+    // Each subject holds the newest answer of one call. A full stream deletes its oldest answers.
+    name: CACHE_STREAM,
+    subjects: ['gateway_cache.*.*'],
+    max_bytes: GIB / 4,
+    max_age: (CACHE_SECONDS_MAX / 3600) * HOUR_NANOS,
+    max_msg_size: CACHE_ANSWER_BYTES_MAX + 4096,
+    max_msgs_per_subject: 1,
+    allow_direct: true,
+    discard: DiscardPolicy.Old,
   },
   {
     // A full queue deletes its oldest live tasks: a judgement that is hours late is worth less than
@@ -136,11 +189,14 @@ const STREAMS: readonly StreamSpec[] = [
 export function streamConfigs({ replicas, logBytesMax }: StreamLimits): StreamSpec[] {
   // A full ingest log rejects (429) so that it never loses an acknowledged event. The janitor of
   // the pipeline purges consumed messages, so the log is full only when landing is behind.
+  // Its blocks are not compressed: S2 saves a third of the disk (prompts of random words), and costs
+  // as much CPU as everything else that nats-server does for an event.
   const ingest = {
     name: INGEST_STREAM,
     subjects: ['ingest.*'],
     max_bytes: logBytesMax,
     discard: DiscardPolicy.New,
+    compression: StoreCompression.None,
   };
   const common = {
     storage: StorageType.File,

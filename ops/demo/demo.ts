@@ -21,7 +21,9 @@ import { runEvents, type RunEvents } from './events.ts';
 import { outline, outlineSpan } from './outline.ts';
 import { planRun } from './plan.ts';
 import { startProgress } from './progress.ts';
-import { helpDesk, scenarios } from './scenarios.ts';
+import { HELP_RUN, helpDesk } from './help_desk.ts';
+import { runEvals, sendRegistry } from './registry.ts';
+import { scenarios } from './scenarios.ts';
 import { durationOf, scenarioEvents } from './scenario.ts';
 import { parseRuns, RunsFileError, type Run } from './runs.ts';
 import { ServiceClient, ServiceError, type ServiceAddress } from './service_client.ts';
@@ -243,15 +245,19 @@ async function main(): Promise<number> {
   // Runs of the same file at the same time share a tag, which selects exactly them in the list.
   const loadTag = `demo-${createHash('sha256').update(text).update(String(options.at)).digest('hex').slice(0, 8)}`;
   const before = await countTagged(client, loadTag);
-  const laid = layOut(runs, options.at, loadTag, options.file === SAMPLE && options.limit === Infinity);
+  const isWhole = options.file === SAMPLE && options.limit === Infinity;
+  const laid = layOut(runs, options.at, loadTag, isWhole);
   console.log(
     `${thousands(laid.length)} agent runs that ended at ${new Date(options.at).toISOString()} to ${options.address.url}, org ${options.address.org}.`,
   );
+  const registry = isWhole ? await sendRegistry(client) : null;
   const began = performance.now();
   await send(client, laid);
   const seconds = (performance.now() - began) / 1000;
   console.log(`${thousands(spansOf(laid))} events sent in ${seconds.toFixed(1)} s.`);
   const good = await verify(client, laid, loadTag);
+  const asked = laid.filter(({ name }) => name === HELP_RUN).map(({ trace_id }) => trace_id);
+  if (registry !== null) console.log((await runEvals(client, registry, asked)).join('\n'), '\n');
   if (before > 0)
     console.log(
       `${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`,

@@ -18,6 +18,8 @@ export interface Step {
   /** Tokens of a model call, input and output. */
   tokens?: readonly [number, number];
   model?: string;
+  /** Version of a prompt that a model call was made with, and its variables. */
+  prompt?: { name: string; version: string; variables: Readonly<Record<string, string>> };
   parallel?: boolean;
   steps?: readonly Step[];
 }
@@ -111,6 +113,13 @@ function attributesOf({ agent, department, user_id, session_id }: Scenario, step
     ...(step.input === undefined ? {} : step.kind === 'llm' ? { messages: step.input } : { input: step.input }),
     ...(step.output === undefined ? {} : { output: step.output }),
     ...(step.model === undefined ? {} : { model: step.model }),
+    ...(step.prompt === undefined
+      ? {}
+      : {
+          prompt_name: step.prompt.name,
+          prompt_version: step.prompt.version,
+          prompt_variables: step.prompt.variables,
+        }),
     ...(step.tokens === undefined ? {} : { usage: { input_tokens: step.tokens[0], output_tokens: step.tokens[1] } }),
   };
 }

@@ -1,6 +1,5 @@
 // The scenarios that the demonstration sends beside the sample runs: failures after retries, a loop,
-// a long wait for a person, agents that work in parallel, a run of 2,000 spans, and two days of short
-// answers, so that lists and charts have a shape. Everything is computed, so it is the same each time.
+// a long wait for a person, agents that work in parallel, and a run of 2,000 spans. Everything is computed, so it is the same each time.
 import type { Scenario, Step } from './scenario.ts';
 
 const user = (text: string): unknown[] => [{ role: 'user', content: text }];
@@ -272,51 +271,6 @@ function large(): Scenario {
         ...batches,
         failed({ ...last, steps: [...(last.steps ?? []), failure] }),
       ],
-    },
-  };
-}
-
-const QUESTIONS = [
-  ['How do I reset my password?', 'Open Settings, then Security, and choose Reset password.'],
-  ['Where can I see my invoices?', 'Invoices are under Billing, newest first.'],
-  ['Can I change the delivery address?', 'Yes, until the parcel is handed to the carrier.'],
-  ['Do you ship to Norway?', 'Yes. Delivery takes three to five working days.'],
-  ['My sofa has a scratch. Can I get a refund?', 'Yes. Send us a photo within 30 days for a refund.'],
-] as const;
-const FAILURE_EVERY = 17;
-
-/** Returns a short answer of the help desk; one of 17 fails because its search is down. */
-export function helpDesk(index: number): Scenario {
-  const [asked, answer] = QUESTIONS[index % QUESTIONS.length] ?? QUESTIONS[0];
-  const model = index % 3 === 0 ? 'gpt-4o' : 'gpt-4o-mini';
-  const search = tool('search_articles', 120 + ((index * 53) % 190), { query: asked }, [
-    { article: index % 40, score: 0.8 },
-  ]);
-  const down = index % FAILURE_EVERY === FAILURE_EVERY - 1;
-  return {
-    agent: 'help-desk',
-    department: 'support',
-    user_id: `customer_${1000 + ((index * 7) % 40)}`,
-    session_id: `session_help_${Math.floor(index / 2)}`,
-    tags: ['help', index % 4 === 0 ? 'web' : 'app'],
-    root: {
-      kind: 'event',
-      name: 'answer question',
-      own_ms: 10,
-      input: asked,
-      ...(down ? { outcome: 'error' as const, output: 'Error: no answer was found' } : { output: answer }),
-      steps: down
-        ? [failed({ ...search, own_ms: 5000, output: 'Error: connection to search-1 refused' })]
-        : [
-            search,
-            call(
-              model,
-              600 + ((index * 131) % 1900),
-              [300 + ((index * 29) % 500), 40 + (index % 60)],
-              user(asked),
-              answer,
-            ),
-          ],
     },
   };
 }

@@ -52,6 +52,11 @@ export class ServiceClient {
     await this.#send('POST', `/orgs/${this.#address.org}/ingest/${format}`, JSON.stringify(body));
   }
 
+  /** Sends a request that may be repeated: the service answers the same thing twice with one result. */
+  post(path: string, body: unknown): Promise<Answer> {
+    return this.#send('POST', path, JSON.stringify(body));
+  }
+
   get(path: string): Promise<Answer> {
     return this.#send('GET', path, null);
   }

@@ -1,8 +1,10 @@
 // Keeps a usage ledger correct: it reads an organization's sums from the store when its account is
 // opened, counts every landing report, and reads the sums again after a lost report, after a lost
-// connection, and at intervals. While the store is unavailable, accounts stand still.
+// connection, and at intervals. While the store is unavailable, accounts stand still. An account is
+// that of an organization or of the budget of an API key (accounts.ts).
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { ReportProblem } from '../platform/report_problem.ts';
+import { keyAccount, keyOfAccount } from '../../schemas/accounts.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
@@ -48,6 +50,15 @@ export interface FollowerDeps {
   onProblem: ReportProblem;
 }
 
+/** Adds to each row of an API key a row for the account of the key's budget. */
+function withKeyRows(report: LandingReport): LandingReport {
+  if (report.rows.every(({ key_id }) => key_id === '')) return report;
+  const rows = report.rows.flatMap((row) =>
+    row.key_id === '' ? [row] : [row, { ...row, org_id: keyAccount(row.org_id, row.key_id), agent_id: '' }],
+  );
+  return { ...report, rows };
+}
+
 interface Followed {
   scope: AccountScope;
   /** Time of the account's next read, on the monotonic clock. */
@@ -89,7 +100,7 @@ export class UsageFollower {
     this.#stopHearing = followLandingReports(
       deps.nc,
       (reports) => {
-        const moved = new Set(reports.flatMap((report) => deps.ledger.landed(report)));
+        const moved = new Set(reports.flatMap((report) => deps.ledger.landed(withKeyRows(report))));
         if (deps.ledger.takeGap()) this.rereadAll();
         for (const listener of this.#reportListeners) listener(reports);
         if (moved.size > 0) deps.onMoved([...moved]);
@@ -220,7 +231,8 @@ export class UsageFollower {
       const { scope } = followed;
       const { from, until } = scope;
       ledger.beginRead(org_id);
-      const rows = await readPeriodSums(clickhouse, { org_id, from, until, agents: [...scope.agents] });
+      const whose = keyOfAccount(org_id) ?? { org_id };
+      const rows = await readPeriodSums(clickhouse, { ...whose, from, until, agents: [...scope.agents] });
       const sums = rows.map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: toPico(cost_usd) }));
       // Read after the sums: while the number is unknown, none of the rows can come from this log.
       const done = ledger.endRead(org_id, scope, sums, await this.#deps.logBase());

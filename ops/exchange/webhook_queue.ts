@@ -40,6 +40,13 @@ export async function dropDeliveries(log: Log, { org_id, target_id }: Receiver):
   await log.jsm.streams.purge(WEBHOOKS_STREAM, { filter: webhookSubject(tokenOf(org_id), target_id) });
 }
 
+/** Returns the number of waiting deliveries of an organization by receiver, without receivers that have none. */
+export async function waitingDeliveries(log: Log, org_id: string): Promise<Map<string, number>> {
+  const filter = webhookSubject(tokenOf(org_id), '*');
+  const { state } = await log.jsm.streams.info(WEBHOOKS_STREAM, { subjects_filter: filter });
+  return new Map(Object.entries(state.subjects ?? {}).map(([subject, count]) => [subject.split('.')[2] ?? '', count]));
+}
+
 /** Returns the first attempt of a delivery. */
 export function freshDelivery(
   fields: Omit<WebhookDelivery, 'attempt' | 'first_attempt_at' | 'not_before'>,
@@ -102,6 +109,11 @@ export class WebhookDeadLetters {
   /** Returns the keys of an organization's dead letters, newest first. */
   async keys(org_id: string): Promise<string[]> {
     return this.#keys(`${tokenOf(org_id)}.*.*`);
+  }
+
+  /** Returns the keys of the dead letters of one receiver, newest first. */
+  async keysOf({ org_id, target_id }: Receiver): Promise<string[]> {
+    return this.#keys(`${tokenOf(org_id)}.${target_id}.*`);
   }
 
   /** Returns the dead letters of these keys that still exist. */

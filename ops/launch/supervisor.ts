@@ -163,8 +163,10 @@ export class Supervisor {
     const left = await stopLeftovers(this.#file('run'), STOP_ORDER);
     if (left.length > 0)
       this.#options.say(`Stopped processes that an earlier start had left running: ${left.join(', ')}.`);
-    const { SERVICE_HOST, SERVICE_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
+    const { SERVICE_HOST, SERVICE_PORT, SERVICE_OTLP_GRPC_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
+    if (SERVICE_OTLP_GRPC_PORT !== undefined)
+      await checkPort('SERVICE_OTLP_GRPC_PORT', SERVICE_HOST, SERVICE_OTLP_GRPC_PORT);
     if (this.#clickhouseUrl === undefined)
       await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
     if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);

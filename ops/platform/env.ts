@@ -122,6 +122,14 @@ const schema = z.object({
     .optional(),
   SERVICE_JWT_ISSUER: z.string().min(1).optional(),
   SERVICE_JWT_AUDIENCE: z.string().min(1).optional(),
+  /** Client of the OIDC provider by which people log in to the portal. */
+  SERVICE_OIDC_CLIENT_ID: z.string().min(1).max(512).optional(),
+  SERVICE_OIDC_CLIENT_SECRET: z.string().min(1).max(2048).optional(),
+  /** Origin at which browsers reach the portal, for the login at the provider and for links in mails. */
+  SERVICE_PUBLIC_URL: z
+    .string()
+    .refine(isOrigin, { error: 'must be an origin as browsers write it, such as https://millrace.example.com' })
+    .optional(),
   SERVICE_SMTP_URL: url('smtp', 'smtps').optional(),
   SERVICE_MAIL_FROM: z
     .string()
@@ -139,6 +147,16 @@ const schema = z.object({
     })
     .optional(),
   SERVICE_LLM_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, { error: 'must be printable characters without spaces' })
+    .optional(),
+  /** URL of Anthropic's API or of one that is compatible with it, with or without /v1, for the gateway. */
+  SERVICE_ANTHROPIC_BASE_URL: url('http', 'https')
+    .refine((text) => URL.parse(text)?.username === '', {
+      error: 'must be a URL without a user; the key is SERVICE_ANTHROPIC_API_KEY',
+    })
+    .optional(),
+  SERVICE_ANTHROPIC_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]+$/, { error: 'must be printable characters without spaces' })
     .optional(),
@@ -174,6 +192,7 @@ const schema = z.object({
   SERVICE_SAMPLING_SLOW_MS: integer(0, 86_400_000).default(5000),
   SERVICE_TRACE_GRACE_MS: integer(1, 3_600_000).default(1000),
   SERVICE_TRACE_IDLE_MS: integer(1, 86_400_000).default(30_000),
+  SERVICE_LANGFUSE_OPEN_MS: integer(1000, 3_600_000).default(30_000),
   SERVICE_MAX_BODY_BYTES: integer(1024, 7 * 1024 * 1024).default(5_242_880),
   /**
    * Origins whose pages may call every path. Unset: none. Pages of any origin may call ingest/app
@@ -187,6 +206,8 @@ const schema = z.object({
         'must be origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
     })
     .default([]),
+  /** Port for OTLP over gRPC, in plain text. Unset: off. */
+  SERVICE_OTLP_GRPC_PORT: integer(0, 65535).optional(),
   SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
   SERVICE_PORTAL: boolean.default(true),
   /** Folder of the portal's built files. npm start sets it; unset elsewhere: no portal. */
@@ -224,6 +245,51 @@ export function hasLocalLogin(env: Pick<Env, 'SERVICE_ENV' | 'SERVICE_JWT_JWKS_U
   return env.SERVICE_ENV === 'development' && env.SERVICE_JWT_JWKS_URL === undefined;
 }
 
+/** The client of the OIDC provider by which people log in to the portal. */
+export interface OidcClient {
+  issuer: string;
+  client_id: string;
+  client_secret: string;
+  /** Origin of the portal, without a slash at the end. */
+  public_url: string;
+}
+
+/** Returns the client; null where the settings name none. */
+export function oidcClientOf(
+  env: Pick<
+    Env,
+    | 'SERVICE_OIDC_CLIENT_ID'
+    | 'SERVICE_OIDC_CLIENT_SECRET'
+    | 'SERVICE_PUBLIC_URL'
+    | 'SERVICE_JWT_ISSUER'
+    | 'SERVICE_JWT_JWKS_URL'
+  >,
+): OidcClient | null {
+  const { SERVICE_OIDC_CLIENT_ID: client_id, SERVICE_OIDC_CLIENT_SECRET: client_secret } = env;
+  const { SERVICE_PUBLIC_URL: public_url, SERVICE_JWT_ISSUER: issuer, SERVICE_JWT_JWKS_URL: keys } = env;
+  return client_id === undefined ||
+    client_secret === undefined ||
+    public_url === undefined ||
+    issuer === undefined ||
+    keys === undefined
+    ? null
+    : { issuer, client_id, client_secret, public_url };
+}
+
+/** Returns what a login at the OIDC provider lacks, one line per problem; none where no client is set. */
+function problemsOfLogin(settings: z.infer<typeof schema>): string[] {
+  if (settings.SERVICE_OIDC_CLIENT_ID === undefined) return [];
+  const needed = [
+    'SERVICE_OIDC_CLIENT_SECRET',
+    'SERVICE_PUBLIC_URL',
+    'SERVICE_JWT_ISSUER',
+    'SERVICE_JWT_JWKS_URL',
+  ] as const;
+  return needed
+    .filter((name) => settings[name] === undefined)
+    .map((name) => `${name}: got nothing; the login of SERVICE_OIDC_CLIENT_ID needs it`);
+}
+
 /**
  * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV,
  * a SERVICE_HOST that other machines reach counts as production, so that a forgotten variable
@@ -247,6 +313,7 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
         return `${name}: got ${got}; ${describe(issue)}`;
       });
+  if (result.success) problems.push(...problemsOfLogin(result.data));
   if (result.success && result.data.SERVICE_ENV === 'production') {
     const missing = problemsInProduction(result.data);
     if (isAssumed && missing.length > 0)

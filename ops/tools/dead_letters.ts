@@ -12,53 +12,41 @@
 // same for an event whose letter could not be stored at all; the worker's logger printed its
 // position.
 import { parseArgs } from 'node:util';
-import { headers } from '@nats-io/transport-node';
 import {
-  BODY_BYTES_HEADER,
-  deadLetterCodec,
-  FINGERPRINT_HEADER,
-  type IngestEvent,
-  ingestBatchCodec,
-  type DeadLetter,
-  type SourceFormat,
-} from '../../schemas/codec.ts';
+  deleteLetter,
+  eventAt,
+  isReplayable,
+  nextLetter,
+  NotReplayable,
+  readLetter,
+  replayLetter,
+  sendEvent,
+  type StoredLetter,
+} from '../exchange/dead_letters.ts';
 import { connectNats } from '../platform/nats/connect.ts';
 import { localNatsUrl } from '../launch/secrets.ts';
 import { attachLog, type Log } from '../platform/nats/open_log.ts';
 import { leave } from '../platform/leave.ts';
-import { DEAD_LETTERS_STREAM, INGEST_STREAM, ingestSubject } from '../../schemas/streams.ts';
+import { DEAD_LETTERS_STREAM } from '../../schemas/streams.ts';
 import { parseEnv } from '../platform/env.ts';
 
 const USAGE =
   'usage: npm run dead-letters -- list [--limit N] | show SEQ | replay SEQ|all | delete SEQ | delete --org ORG_ID | resend LOG_SEQ LOG_INDEX';
 const LIST_LIMIT = 100;
 
-interface Letter {
-  seq: number;
-  letter: DeadLetter;
-  /** Length of the whole body, if the letter contains only a part of it. */
-  bodyBytes: number | null;
-}
-
-async function read(log: Log, seq: number): Promise<Letter | null> {
-  const message = await log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
-  if (message === null) return null;
-  const letter = deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
-  const bodyBytes = message.header.has(BODY_BYTES_HEADER) ? Number(message.header.get(BODY_BYTES_HEADER)) : null;
-  return { seq, letter, bodyBytes };
-}
-
-async function letterAt(log: Log, seq: number): Promise<Letter> {
-  const letter = await read(log, seq);
+async function letterAt(log: Log, seq: number): Promise<StoredLetter> {
+  const letter = await readLetter(log, seq);
   if (letter === null) throw new Error(`no dead letter ${seq}`);
   return letter;
 }
 
-async function* letters(log: Log): AsyncGenerator<Letter> {
+async function* letters(log: Log): AsyncGenerator<StoredLetter> {
+  // An event that dies again gets a new letter, which this run must not replay.
   const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
-  for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
-    const letter = await read(log, seq);
-    if (letter !== null) yield letter;
+  let letter = await nextLetter(log, 1);
+  while (letter !== null && letter.seq <= state.last_seq) {
+    yield letter;
+    letter = await nextLetter(log, letter.seq + 1);
   }
 }
 
@@ -84,53 +72,14 @@ async function show(log: Log, seq: number): Promise<void> {
   process.stdout.write(`${JSON.stringify({ seq, ...rest, ...cut, body: body.toString('utf8') }, null, 2)}\n`);
 }
 
-/** Returns the event that the ingest log contains at a position; null for none. */
-async function eventAt(
-  log: Log,
-  logSeq: number,
-  logIndex: number,
-): Promise<{ subject: string; event: IngestEvent } | null> {
-  const entry = await (await log.bucket('service')).get('log');
-  // Positions are the store's; sequences of the log begin after its base.
-  const base = entry?.operation === 'PUT' ? entry.json<{ base: number }>().base : 0;
-  if (logSeq <= base) return null;
-  const message = await log.jsm.streams.getMessage(INGEST_STREAM, { seq: logSeq - base });
-  if (message === null) return null;
-  const event = ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events[logIndex];
-  return event === undefined ? null : { subject: message.subject, event };
-}
-
-/**
- * Returns the body of the event as it was sent.
- * @throws Error when neither the letter nor the log contains it
- */
-async function bodyOf(log: Log, { seq, letter, bodyBytes }: Letter): Promise<string> {
-  if (bodyBytes === null) return letter.body.toString('utf8');
-  const event = (await eventAt(log, letter.log_seq, letter.log_index))?.event;
-  if (event?.event_hex === letter.event_hex && event.org_id === letter.org_id) return event.body;
-  const seen = `look at it with: show ${seq}`;
-  throw new Error(`dead letter ${seq} contains only a part of its event, and the log no longer has the event; ${seen}`);
-}
-
-async function send(log: Log, subject: string, event: IngestEvent, msgID: string): Promise<void> {
-  const head = headers();
-  head.set(FINGERPRINT_HEADER, ingestBatchCodec.fingerprint);
-  await log.js.publish(subject, ingestBatchCodec.encode({ events: [event] }), { headers: head, msgID });
-}
-
-async function replayOne(log: Log, stored: Letter): Promise<void> {
+async function replayOne(log: Log, stored: StoredLetter): Promise<void> {
   const { seq, letter } = stored;
-  if (letter.org_id === '')
-    throw new Error(
-      `dead letter ${seq} is not an event that can be replayed (${letter.reason}); look at it with: show ${seq}`,
-    );
-  const { org_id, event_hex, trace_id, received_at, partition } = letter;
-  const body = await bodyOf(log, stored);
-  const event = { org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body };
-  // The message id makes it safe to repeat a command that was interrupted between its two steps.
-  await send(log, ingestSubject(partition), event, `replay:${seq}:${letter.died_at}`);
-  await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq);
-  process.stdout.write(`replayed ${seq}: evt_${event_hex} of ${org_id}\n`);
+  try {
+    await replayLetter(log, stored);
+  } catch (error) {
+    throw error instanceof NotReplayable ? new Error(`${error.message}; look at it with: show ${seq}`) : error;
+  }
+  process.stdout.write(`replayed ${seq}: evt_${letter.event_hex} of ${letter.org_id}\n`);
 }
 
 async function replay(log: Log, which: string): Promise<void> {
@@ -139,7 +88,7 @@ async function replay(log: Log, which: string): Promise<void> {
     return;
   }
   for await (const letter of letters(log)) {
-    if (letter.letter.org_id === '') continue;
+    if (!isReplayable(letter)) continue;
     // A letter whose event is lost must not prevent the replay of the others.
     await replayOne(log, letter).catch((error: unknown) => {
       if (letter.bodyBytes === null) throw error;
@@ -154,7 +103,7 @@ async function resend(log: Log, logSeq: number, logIndex: number): Promise<void>
   const found = await eventAt(log, logSeq, logIndex);
   if (found === null) throw new Error(`the log no longer has an event at ${place}`);
   const { subject, event } = found;
-  await send(log, subject, event, `resend:${place}`);
+  await sendEvent(log, subject, event, `resend:${place}`);
   process.stdout.write(`sent ${place} again: evt_${event.event_hex} of ${event.org_id}\n`);
 }
 
@@ -163,14 +112,14 @@ async function remove(log: Log, which: string | undefined, org: string | undefin
   if ((which === undefined) === (org === undefined)) throw new Error(USAGE);
   if (org === undefined) {
     const { seq } = await letterAt(log, sequence(which));
-    await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+    await deleteLetter(log, seq);
     process.stdout.write(`deleted ${seq}\n`);
     return;
   }
   let count = 0;
   for await (const { seq, letter } of letters(log)) {
     if (letter.org_id !== org) continue;
-    await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+    await deleteLetter(log, seq);
     count += 1;
   }
   process.stdout.write(`deleted ${count} of ${org}\n`);

@@ -12,6 +12,8 @@ const ROWS_APART_MAX = 1000;
 /** Which organizations have accounts, and by which limits. */
 export interface Accounts {
   isBudgeted: (org_id: string) => boolean;
+  /** Returns true for an API key with a budget of its own. */
+  isKeyBudgeted: (org_id: string, key_id: string) => boolean;
   /** Returns the agents that have limits of their own. */
   limitedAgents: (org_id: string) => readonly string[];
 }
@@ -35,7 +37,9 @@ export class UsageReports {
    */
   ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, accounts: Accounts): LandingReport[] {
     const byPartition = Map.groupBy(
-      usage.filter((counted) => accounts.isBudgeted(counted.usage.org_id)),
+      usage.filter(
+        ({ usage: { org_id, key_id } }) => accounts.isBudgeted(org_id) || accounts.isKeyBudgeted(org_id, key_id),
+      ),
       (counted) => counted.partition,
     );
     return progress.map(({ state: { partition, epoch, read_through }, landed_through }) => {
@@ -61,6 +65,7 @@ type Row = LandingReport['rows'][number];
 const rowOf = ({ usage: total }: CountedUsage): Row => ({
   org_id: total.org_id,
   agent_id: total.agent_id,
+  key_id: total.key_id,
   hour: total.hour,
   tokens: total.input_tokens + total.output_tokens,
   storage_bytes: total.storage_bytes,
@@ -70,20 +75,21 @@ const rowOf = ({ usage: total }: CountedUsage): Row => ({
 });
 
 /**
- * Merges rows into as few as accounts need, however senders name their agents: agents without
- * limits of their own become one row. Only large reports are merged. For an agent whose limit was
+ * Merges rows into as few as accounts need, however senders name their agents: agents and API keys
+ * without limits of their own become one row. Only large reports are merged. For an agent whose limit was
  * set at this very moment, the tokens of such a landing count once the store is read again.
  */
-function merged(rows: readonly Row[], { limitedAgents }: Accounts): Row[] {
+function merged(rows: readonly Row[], { limitedAgents, isKeyBudgeted }: Accounts): Row[] {
   const limited = new Map<string, ReadonlySet<string>>();
   const sums = new Map<string, Row>();
   for (const row of rows) {
     const agents = limited.get(row.org_id) ?? new Set(limitedAgents(row.org_id));
     limited.set(row.org_id, agents);
     const agent_id = agents.has(row.agent_id) ? row.agent_id : '';
-    const key = JSON.stringify([row.org_id, agent_id, row.hour]);
+    const key_id = isKeyBudgeted(row.org_id, row.key_id) ? row.key_id : '';
+    const key = JSON.stringify([row.org_id, agent_id, key_id, row.hour]);
     const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { ...row, agent_id });
+    if (sum === undefined) sums.set(key, { ...row, agent_id, key_id });
     else addUsed(sum, row);
   }
   return [...sums.values()];

@@ -13,7 +13,7 @@ import { type BudgetRecord, type BudgetState } from '../../schemas/records/budge
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
-import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budgets/budget.ts';
+import { addUsed, isBudgeted, limitedAgents, nothingUsed, type Used } from '../domain/budgets/budget.ts';
 import {
   type BudgetNow,
   cumulativeAlerts,
@@ -129,12 +129,16 @@ export class BudgetKeeper {
       const asked = { org_id: record.org_id, from: period.start, until: period.end, agents: limitedAgents(record) };
       const sums = await readPeriodSums(this.#deps.clickhouse, asked, { signal });
       const used = nothingUsed();
-      const tokens = new Map<string, number>();
+      const agents = new Map<string, Used>();
       for (const { cost_usd, ...sum } of sums) {
-        addUsed(used, { ...sum, cost_pico_usd: usdToPico(cost_usd) });
-        tokens.set(sum.agent_id, (tokens.get(sum.agent_id) ?? 0) + sum.tokens);
+        const part = { ...sum, cost_pico_usd: usdToPico(cost_usd) };
+        addUsed(used, part);
+        const own = agents.get(sum.agent_id) ?? nothingUsed();
+        addUsed(own, part);
+        agents.set(sum.agent_id, own);
       }
-      const budget: BudgetNow = { record, used, agentTokens: (agent_id) => tokens.get(agent_id) ?? 0, period, now };
+      const agentUsed = (agent_id: string) => agents.get(agent_id) ?? nothingUsed();
+      const budget: BudgetNow = { record, used, agentUsed, period, now };
       alerts += await this.#notify(budget, (at, told) => [...cumulativeAlerts(at, told), ...projectedAlerts(at, told)]);
     }
     return { orgs: records.length, alerts };
@@ -202,7 +206,7 @@ export class BudgetKeeper {
     return {
       record,
       used: this.#ledger.used(org_id),
-      agentTokens: (agent_id) => this.#ledger.agentTokens(org_id, agent_id),
+      agentUsed: (agent_id) => this.#ledger.agentUsed(org_id, agent_id),
       period: { kind: this.#deps.ruleOf(org_id).period, start, end },
       now: this.#deps.now(),
     };

@@ -18,6 +18,7 @@ import type { PartitionState } from '../worker/partition_state.ts';
 import type { Prepared } from '../worker/prepare.ts';
 import { UsageReports } from './feed.ts';
 import { BudgetKeeper, type KeeperDeps } from './keeper.ts';
+import { KeyBudgets } from './key_budgets.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
@@ -60,7 +61,8 @@ export async function openBudgets({
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);
   };
-  const orgs = await watch(log, 'orgs', onProblem);
+  const [orgs, apiKeys] = await Promise.all([watch(log, 'orgs', onProblem), watch(log, 'api_keys', onProblem)]);
+  const keyBudgets = new KeyBudgets(apiKeys);
   const keeper = await BudgetKeeper.open({
     log,
     records,
@@ -81,6 +83,7 @@ export async function openBudgets({
     reportLanded: (prepared) => {
       const landed = reports.ofLanding(prepared, {
         isBudgeted: (org_id) => keeper.isBudgeted(org_id),
+        isKeyBudgeted: (org_id, key_id) => keyBudgets.has(org_id, key_id),
         limitedAgents: (org_id) => keeper.limitedAgents(org_id),
       });
       if (!log.nc.isClosed()) reportLanded(log.nc, landed);
@@ -95,6 +98,7 @@ export async function openBudgets({
     stop: async () => {
       await keeper.stop();
       orgs.close();
+      apiKeys.close();
     },
   };
 }

@@ -1,8 +1,9 @@
-// JetStream part of an erasure: purges the ingest log, and deletes dead letters that contain the
-// person or a trace. The ingest log is purged as a whole up to a position, for all organizations:
+// JetStream part of an erasure: purges the ingest log and the cached answers of the organization, and
+// deletes dead letters that contain the person or a trace. The ingest log is purged as a whole up to a position, for all organizations:
 // its messages contain events of many organizations, all of them have landed, and the log keeps
 // them only for replay after a decoder is fixed.
 import { DeliverPolicy } from '@nats-io/jetstream';
+import { purgeCachedAnswers } from '../../ops/exchange/answer_cache.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../schemas/streams.ts';
 import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
@@ -28,7 +29,7 @@ export async function purgeIngest(log: Log, through: number): Promise<number> {
 }
 
 /**
- * Deletes and overwrites dead letters. A letter with only the first part of its body is deleted
+ * Deletes the cached answers of the organization, and deletes and overwrites dead letters. A letter with only the first part of its body is deleted
  * too, because the missing part may name anyone.
  * @param isMeant returns, for each of some letters, whether to delete it
  * @returns the number of deleted letters
@@ -39,6 +40,7 @@ export async function eraseDeadLetters(
   isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
   signal: AbortSignal,
 ): Promise<number> {
+  await purgeCachedAnswers(log, org_id);
   let erased = 0;
   let batch: Stored[] = [];
   const settle = async (): Promise<void> => {

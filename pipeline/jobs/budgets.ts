@@ -1,5 +1,6 @@
 // Scheduled jobs of budgets: alerts on thresholds that the run rate will reach, and the start of a
 // period.
+import { JOB_SCHEDULES } from '../../schemas/job_schedules.ts';
 import type { Job } from './job.ts';
 
 const MINUTE_MS = 60_000;
@@ -14,7 +15,7 @@ export function budgetJobs(budgets: Budgets): Job[] {
   return [
     {
       name: 'alerts',
-      cron: '12 * * * *',
+      cron: JOB_SCHEDULES.alerts,
       timeout_ms: 30 * MINUTE_MS,
       run: async ({ now, signal }) => ({ ...(await budgets.notifyAsOf(now, signal)) }),
     },
@@ -22,7 +23,7 @@ export function budgetJobs(budgets: Budgets): Job[] {
       // Use needs no reset, because it is the sum over the hours of a period. The job only starts
       // the period's list of sent alerts.
       name: 'budget-period',
-      cron: '0 0 * * *',
+      cron: JOB_SCHEDULES['budget-period'],
       timeout_ms: 10 * MINUTE_MS,
       run: async ({ now, signal }) => ({ orgs: await budgets.startOver(now, signal) }),
     },

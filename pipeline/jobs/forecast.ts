@@ -11,6 +11,7 @@ import type { ClickHouse } from '../../sql/client/client.ts';
 import { readDailyUse, readFirstUse } from '../../sql/stores/costs.ts';
 import { amountOf } from '../domain/budgets/budget.ts';
 import { stateIn, stateAfter } from '../domain/budgets/alerts.ts';
+import { usdToPico } from '../domain/pricing/money.ts';
 import { dateOf, dayOf } from '../domain/time/days.ts';
 import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/stats/forecast.ts';
 import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
@@ -91,7 +92,9 @@ async function breachesOf(
     readDailyUse(clickhouse, { org_id, from, until: today + 1 }, { signal }),
     readFirstUse(clickhouse, { org_id }, { signal }),
   ]);
-  const byDay = new Map(rows.map((row) => [row.on_day, { ...row, cost_pico_usd: 0n }]));
+  const byDay = new Map(
+    rows.map(({ cost_usd, ...row }) => [row.on_day, { ...row, cost_pico_usd: usdToPico(cost_usd) }]),
+  );
   return resources.flatMap((resource): Breach[] => {
     const on = (day: number): number => {
       const used = byDay.get(day);

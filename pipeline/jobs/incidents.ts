@@ -1,4 +1,5 @@
 // Scheduled job that resolves incidents that are over.
+import { JOB_SCHEDULES } from '../../schemas/job_schedules.ts';
 import type { Job } from './job.ts';
 
 const MINUTE_MS = 60_000;
@@ -17,7 +18,7 @@ export function incidentJobs(incidents: Incidents): Job[] {
   return [
     {
       name: 'incidents',
-      cron: '* * * * *',
+      cron: JOB_SCHEDULES.incidents,
       timeout_ms: 5 * MINUTE_MS,
       run: async ({ now, signal }) => ({ ...(await incidents.resolveQuiet(now, signal)) }),
     },

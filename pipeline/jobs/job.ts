@@ -26,6 +26,8 @@ export interface Job {
   cron: string;
   /** Timeout of a run, milliseconds. */
   timeout_ms: number;
+  /** Pause before a failed slot is retried, milliseconds; five minutes unless given. */
+  retry_ms?: number;
   /** Runs the job. A repeat, also for the same instant, must do no harm. */
   run: (context: JobContext) => Promise<JobResult>;
 }

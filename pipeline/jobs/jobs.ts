@@ -6,6 +6,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
 import { lastSeenOf } from '../../sql/stores/agent_activity.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
+import { JOB_SCHEDULES } from '../../schemas/job_schedules.ts';
 import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG } from '../../schemas/records/cost_config.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
@@ -16,6 +17,7 @@ import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift
 import { ANOMALIES, createAnomalies } from './anomalies.ts';
 import { budgetJobs, type Budgets } from './budgets.ts';
 import { incidentJobs, type Incidents } from './incidents.ts';
+import { monitorJob } from './monitors.ts';
 import { createForecast, FORECAST } from './forecast.ts';
 import type { OrgPrice } from '../domain/pricing/pricing.ts';
 import { createRetention, RETENTION, type RetentionDeps } from '../retention/retention.ts';
@@ -52,7 +54,7 @@ export function createJobs(deps: JobsDeps): Job[] {
   return [
     {
       name: AGENT_DRIFT,
-      cron: '20 2 * * *',
+      cron: JOB_SCHEDULES['agent-drift'],
       timeout_ms: 10 * MINUTE_MS,
       run: createAgentDrift({
         openAgents: () => openAgents(log, onProblem),
@@ -62,10 +64,11 @@ export function createJobs(deps: JobsDeps): Job[] {
     },
     ...budgetJobs(budgets),
     ...incidentJobs(incidents),
+    monitorJob({ log, clickhouse, onPublished, onProblem }),
     {
       // The scheduled run finishes interrupted repricings.
       name: REPRICE,
-      cron: '*/5 * * * *',
+      cron: JOB_SCHEDULES.reprice,
       timeout_ms: 6 * 60 * MINUTE_MS,
       run: createReprice({
         clickhouse,
@@ -78,13 +81,13 @@ export function createJobs(deps: JobsDeps): Job[] {
     },
     {
       name: RETENTION,
-      cron: '30 3 * * *',
+      cron: JOB_SCHEDULES.retention,
       timeout_ms: 12 * 60 * MINUTE_MS,
       run: createRetention(retention),
     },
     {
       name: ANOMALIES,
-      cron: '7 * * * *',
+      cron: JOB_SCHEDULES.anomalies,
       timeout_ms: 30 * MINUTE_MS,
       run: createAnomalies({
         clickhouse,
@@ -94,7 +97,7 @@ export function createJobs(deps: JobsDeps): Job[] {
     },
     {
       name: FORECAST,
-      cron: '40 0 * * *',
+      cron: JOB_SCHEDULES.forecast,
       timeout_ms: 30 * MINUTE_MS,
       run: createForecast({
         clickhouse,

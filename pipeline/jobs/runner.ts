@@ -103,7 +103,8 @@ export class JobRunner {
       const due = this.#due.get(job.name) ?? 0;
       const record = this.#options.leases.record(job.name);
       if (record === undefined || isDealtWith(record.slot, due, Date.now())) return;
-      if (record.failures > 0 && Date.now() - Date.parse(record.last_ended_at ?? record.slot) < RETRY_MS) return;
+      const retryMs = job.retry_ms ?? RETRY_MS;
+      if (record.failures > 0 && Date.now() - Date.parse(record.last_ended_at ?? record.slot) < retryMs) return;
       const lease = await this.#options.leases.take(job.name);
       if (lease === null) return;
       const tries = record.failures + 1;

@@ -117,6 +117,9 @@ export function addEvent(draft: JudgedDraft, event: MeteredEvent): void {
       source_format,
       prompt,
       response,
+      record: span.record,
+      parent_span_id: span.parent_span_id,
+      name: span.name,
       attributes,
       attribute_bytes: span.storage_bytes,
     });

@@ -10,6 +10,7 @@ import {
   readTextSides,
 } from '../../sql/stores/live_judging.ts';
 import type { DraftSpan, SpanPlace } from '../domain/judging/judged_draft.ts';
+import { hasSpanFlag } from '../domain/traces/span_flags.ts';
 import { unfoldTexts } from '../domain/text/text_refs.ts';
 import type { Judgement } from './rule_judges.ts';
 
@@ -63,6 +64,11 @@ interface Placed {
 
 const placeOf = (row: Placed): SpanPlace => [row.seq, row.log_index, row.log_sub];
 
+function recordOf(flags: number): DraftSpan['record'] {
+  if (hasSpanFlag(flags, 'message_record')) return 'message';
+  return hasSpanFlag(flags, 'line_record') ? 'line' : undefined;
+}
+
 /** The parameters of every read about some traces. */
 function paramsOf(partition: number, refs: readonly StoredRef[]) {
   return {
@@ -106,6 +112,9 @@ export class ClickHouseJudgedStore implements JudgedStore {
         source_format: row.source_format,
         prompt: text?.has_prompt === true ? null : '',
         response: text?.has_response === true ? null : '',
+        record: recordOf(row.flags),
+        parent_span_id: row.parent_span_id,
+        name: row.name,
         attributes: null,
         attribute_bytes: 0,
       });

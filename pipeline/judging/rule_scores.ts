@@ -3,12 +3,15 @@
 // to publish, and tasks for LLM judges. It writes nothing. Guarantees: the judgements of a former
 // owner of the partition stand, so that no trace is scored twice. Judging yields to timers every
 // TURN_MS, and an organization whose judges use too much of the worker's time gets errors instead.
+import { textsOfMessages } from '../domain/conversation/span_messages.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
 import {
   addToDraft,
   emptyDraft,
   findingOf,
+  type FoundMessages,
+  type FoundText,
   judgedTraceOf,
   type DraftFinding,
   type JudgedDraft,
@@ -214,21 +217,33 @@ const refOf = ({ state, stored_through }: CompleteTrace): StoredRef => ({
 });
 
 function storedPlaces(
-  { prompt, response, attributes }: DraftFinding,
+  { prompt, response, attributes, asked, answered }: DraftFinding,
   { org_id, trace_id }: { org_id: string; trace_id: string },
 ): PlaceRef[] {
-  return [prompt, response, attributes].flatMap((part) =>
+  const messages = [...asked, ...answered].flatMap((message) => [message.prompt, message.response]);
+  return [prompt, response, attributes, ...messages].flatMap((part) =>
     typeof part === 'object' && 'stored' in part ? [{ org_id, trace_id, place: part.stored }] : [],
   );
 }
 
 function filledIn(
-  { prompt, response, attributes }: DraftFinding,
+  { prompt, response, attributes, asked, answered }: DraftFinding,
   texts: ReadonlyMap<string, StoredTexts>,
 ): Pick<JudgedTrace, 'prompt' | 'response' | 'attributes'> {
+  const textOf = (text: FoundText, side: 'prompt' | 'response'): string =>
+    typeof text === 'string' ? text : (texts.get(placeKeyOf(text.stored))?.[side] ?? '');
+  const said = (messages: FoundMessages, side: 'prompt' | 'response'): string => {
+    const whole = messages.map((message) => ({
+      ...message,
+      prompt: textOf(message.prompt, 'prompt'),
+      response: textOf(message.response, 'response'),
+    }));
+    return textsOfMessages(whole).values().next().value?.[side] ?? '';
+  };
   return {
-    prompt: typeof prompt === 'string' ? prompt : (texts.get(placeKeyOf(prompt.stored))?.prompt ?? ''),
-    response: typeof response === 'string' ? response : (texts.get(placeKeyOf(response.stored))?.response ?? ''),
+    // The messages of a model call precede the texts of other spans.
+    prompt: said(asked, 'prompt') || textOf(prompt, 'prompt'),
+    response: said(answered, 'response') || textOf(response, 'response'),
     attributes: 'known' in attributes ? attributes.known : (texts.get(placeKeyOf(attributes.stored))?.attributes ?? {}),
   };
 }

@@ -64,7 +64,14 @@ export async function judgeCompleted(
     if (result.fresh.length > 0) {
       const line = scoresLine(state, result.fresh, { partition, version, scored_at });
       const epoch = states.get(partition)?.epoch ?? 0;
-      rows.judge_scores.push({ line, partition, epoch, log_seq: version, key: `${org_id} ${trace_id}`, event: null });
+      rows.judge_scores.push({
+        wire: line,
+        partition,
+        epoch,
+        log_seq: version,
+        key: `${org_id} ${trace_id}`,
+        event: null,
+      });
     }
     for (const breach of result.breaches)
       breaches.push({

@@ -10,6 +10,8 @@ import {
   readJudgedSources,
   readJudgedTexts,
 } from '../../sql/stores/judging.ts';
+import { readSpanMessages, SPAN_MESSAGES_BYTES_MAX } from '../../sql/stores/span_messages.ts';
+import { type SpanMessage, textsOfMessages } from '../domain/conversation/span_messages.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import type { TraceOutcome } from '../domain/traces/span.ts';
 import { unfoldTexts } from '../domain/text/text_refs.ts';
@@ -73,8 +75,11 @@ export async function* judgedTraceGroups(
     const byTrace = new Map(sources.map((source) => [source.trace_id, source]));
     const found = heads.map((head) => ({ head, source: byTrace.get(head.trace_id) }));
     for (const group of bounded(found)) {
-      const texts = await textsOf(clickhouse, org_id, group, signal);
-      yield group.map((one) => judgedTrace(org_id, one, texts));
+      const [texts, said] = await Promise.all([
+        textsOf(clickhouse, org_id, group, signal),
+        messagesOf(clickhouse, org_id, { group, stretch }, signal),
+      ]);
+      yield group.map((one) => ({ ...judgedTrace(org_id, one, texts), ...said.get(one.head.trace_id) }));
     }
   }
 }
@@ -183,6 +188,38 @@ async function textsOf(
       { prompt, response },
     ]),
   );
+}
+
+/**
+ * Returns the texts that log records hold of model calls, for traces in which neither the root nor a
+ * call has its own: the prompt of the earliest such call, the response of the last.
+ */
+async function messagesOf(
+  clickhouse: ClickHouse,
+  org_id: string,
+  { group, stretch }: { group: readonly Found[]; stretch: Stretch },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Partial<Texts>>> {
+  const lacking = group.filter(({ source }) => source?.call_asked !== true || !source.call_answered);
+  if (lacking.length === 0) return new Map();
+  const trace_ids = lacking.map(({ head }) => head.trace_id);
+  const { from_ms, to_ms } = stretch;
+  const options = { signal, bytesMax: SPAN_MESSAGES_BYTES_MAX };
+  const messages = await readSpanMessages(clickhouse, { org_id, trace_ids, from_ms, to_ms }, options);
+  const byTrace = Map.groupBy(messages, ({ trace_id }) => trace_id);
+  return new Map(
+    lacking.map(({ head: { trace_id }, source }) => [trace_id, saidIn(byTrace.get(trace_id) ?? [], source)]),
+  );
+}
+
+function saidIn(messages: readonly SpanMessage[], source: JudgedSource | undefined): Partial<Texts> {
+  const texts = textsOfMessages(messages);
+  const asked = messages.find(({ prompt }) => prompt !== '');
+  const answered = messages.findLast(({ response }) => response !== '');
+  const prompt = asked === undefined || source?.call_asked === true ? undefined : texts.get(asked.span_id)?.prompt;
+  const response =
+    answered === undefined || source?.call_answered === true ? undefined : texts.get(answered.span_id)?.response;
+  return { ...(prompt === undefined ? {} : { prompt }), ...(response === undefined ? {} : { response }) };
 }
 
 function judgedTrace(org_id: string, { head, source }: Found, texts: ReadonlyMap<string, Texts>): JudgedTrace {

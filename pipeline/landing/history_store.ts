@@ -11,7 +11,7 @@ import {
   readOpenTraces,
   readUsageThrough,
 } from '../../sql/stores/partition_rows.ts';
-import { traceKey } from '../traces/open_traces.ts';
+import { traceKey } from '../domain/traces/ids.ts';
 import { storedTrace } from '../traces/stored_trace.ts';
 import type {
   FullFrom,

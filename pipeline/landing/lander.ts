@@ -7,13 +7,13 @@
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { LoggedEvent } from '../stage.ts';
 import type { PartitionEpoch } from './fences.ts';
-import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
-import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../../sql/stores/landing_tables.ts';
+import type { LandingTable, TableSpec, WireRow } from '../../sql/stores/landing_tables.ts';
+import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS, wireBytes } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 
 export interface LandingRow {
-  line: string;
+  wire: WireRow;
   partition: number;
   /**
    * Epoch under which the row was made. A worker that lost the partition and owns it again must not
@@ -38,7 +38,7 @@ export interface RefusedRow {
 /** The store as landing needs it. */
 export interface LandingStore {
   /** @returns rows written; fewer than sent if a partition is fenced off */
-  insert(spec: TableSpec, lines: readonly string[], owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
+  insert(spec: TableSpec, rows: readonly WireRow[], owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
   /**
    * Ends a statement that may still run, or may not have begun. Once it resolves, the statement
    * writes nothing more.
@@ -106,7 +106,7 @@ function piecesOf(rows: LandingRow[]): LandingRow[][] {
       bytes = 0;
     }
     piece.push(row);
-    bytes += row.line.length;
+    bytes += wireBytes(row.wire);
   }
   if (piece.length > 0) pieces.push(piece);
   return pieces;
@@ -161,8 +161,8 @@ export class Lander {
       const queryId = `land-${this.#options.workerId}-${spec.table}-${this.#statements}`;
       const began = performance.now();
       try {
-        const lines = left.map((row) => row.line);
-        const written = await this.#options.store.insert(spec, lines, owned, queryId);
+        const rows = left.map((row) => row.wire);
+        const written = await this.#options.store.insert(spec, rows, owned, queryId);
         this.#options.observe(spec.table, Math.min(written, left.length), (performance.now() - began) / 1000);
         // The count includes rows of materialized views, so for spans it says little; but every
         // event has a usage row.

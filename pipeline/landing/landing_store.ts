@@ -1,9 +1,9 @@
 // Lands rows in ClickHouse behind a fence, and looks up what has landed. Log positions are the
 // store's: JetStream sequence plus log base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
-import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
+import type { LandingTable, TableSpec, WireRow } from '../../sql/stores/landing_tables.ts';
 import {
-  landLines,
+  landRows,
   readLandedSpans,
   readLandedTexts,
   readLandedTraces,
@@ -32,11 +32,11 @@ export class ClickHouseLandingStore implements LandingStore {
 
   insert(
     spec: TableSpec,
-    lines: readonly string[],
+    rows: readonly WireRow[],
     owned: readonly PartitionEpoch[],
     queryId: string,
   ): Promise<number> {
-    return landLines(this.#client, spec, { lines, owned, queryId });
+    return landRows(this.#client, spec, { rows, owned, queryId });
   }
 
   /** Resolves once the rows are in the store. */

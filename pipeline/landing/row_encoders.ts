@@ -1,6 +1,7 @@
-// Encodes records as wire rows: one JSONCompactEachRow line each, with the columns in the order of
-// tables.ts. Pure functions: what a row needs beside its record (its log position, the
+// Encodes records as wire rows: cells, or one JSONCompactEachRow line, with the columns in the order
+// of sql/stores/landing_tables.ts. Pure functions: what a row needs beside its record (its log position, the
 // organization's retention) is an argument.
+import type { Cells } from '../../sql/client/native_block.ts';
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -42,9 +43,9 @@ export function dropDay(
   return Math.min(DATE_MAX_DAYS, Math.max(0, due, Math.floor(received_at / DAY_MS)));
 }
 
-export function spanLine(span: Span, position: LogPosition, sub: number, sampled: boolean): string {
+export function spanCells(span: Span, position: LogPosition, sub: number, sampled: boolean): Cells {
   const { price } = span;
-  return JSON.stringify([
+  return [
     span.org_id,
     span.started_at,
     span.ended_at,
@@ -76,21 +77,21 @@ export function spanLine(span: Span, position: LogPosition, sub: number, sampled
     span.first_token_ms,
     span.cache_write_tokens,
     span.reasoning_tokens,
-    picoToDecimal(span.cost_pico_usd),
+    span.cost_pico_usd,
     price.source,
     price.input_usd_per_mtok,
     price.output_usd_per_mtok,
     price.cached_input_usd_per_mtok,
     span.storage_bytes,
-    span.sandbox_seconds.toFixed(6),
-    sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : '{}',
+    microsOf(span.sandbox_seconds),
+    sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : summaryAttributes(span),
     sampled,
     flagsOf(span, sampled),
     position.partition,
     position.log_seq,
     position.log_index,
     sub,
-  ]);
+  ];
 }
 
 /** Returns the bits of SPAN_FLAGS that hold for a span. */
@@ -109,15 +110,25 @@ function flagsOf(span: Span, sampled: boolean): number {
     bit('dataset_run', typeof attributes['dataset_run'] === 'string') |
     bit('prompt_truncated', attributes['prompt_truncated'] === true) |
     bit('redacted', span.redacted !== undefined && span.redacted.length > 0) |
-    bit('times_estimated', attributes['times_estimated'] === true)
+    bit('times_estimated', attributes['times_estimated'] === true) |
+    bit('message_record', span.record === 'message') |
+    bit('line_record', span.record === 'line') |
+    bit('duplicate', span.duplicate_of !== undefined) |
+    bit('replaces', span.replaces !== undefined)
   );
 }
 
+/** Returns what a summary row keeps of the attributes: which span counts the call, which the service found. */
+function summaryAttributes({ duplicate_of, replaces }: Span): string {
+  if (replaces !== undefined) return JSON.stringify({ replaces });
+  return duplicate_of === undefined ? '{}' : JSON.stringify({ duplicate_of });
+}
+
 /** Returns the row of a span's texts, or null if it has none. */
-export function textLine(span: Span, position: LogPosition, sub: number, retentionDays: number): string | null {
+export function textCells(span: Span, position: LogPosition, sub: number, retentionDays: number): Cells | null {
   if (span.prompt === '' && span.response === '') return null;
   const terms = documentTerms(span.prompt, span.response);
-  return JSON.stringify([
+  return [
     span.org_id,
     span.started_at,
     span.trace_id,
@@ -125,10 +136,10 @@ export function textLine(span: Span, position: LogPosition, sub: number, retenti
     span.event_hex,
     span.model,
     span.outcome,
-    picoToDecimal(span.cost_pico_usd),
+    span.cost_pico_usd,
     span.prompt,
     span.response,
-    terms.extra_words,
+    terms.words,
     terms.dl,
     terms.reps,
     terms.stop_reps,
@@ -137,7 +148,7 @@ export function textLine(span: Span, position: LogPosition, sub: number, retenti
     position.log_seq,
     position.log_index,
     sub,
-  ]);
+  ];
 }
 
 /**
@@ -171,6 +182,7 @@ export function traceCells(trace: TraceState, partition: number, version: number
     trace.departments,
     trace.realms,
     trace.prompts,
+    trace.backfilled,
     partition,
     version,
   ]).slice(0, -1);
@@ -186,13 +198,14 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
     usage.hour,
     usage.day,
     usage.agent_id,
+    usage.key_id,
     usage.model,
     usage.department,
     usage.realm,
     usage.last_received_at,
     usage.events,
-    usage.input_tokens,
-    usage.output_tokens,
+    unsigned(usage.input_tokens),
+    unsigned(usage.output_tokens),
     usage.storage_bytes,
     microsToDecimal(usage.sandbox_micros),
     picoToDecimal(usage.cost_pico_usd),
@@ -203,6 +216,12 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
     logSeq,
   ]);
 }
+
+/**
+ * Returns a count for a column of unsigned integers. A cancelled count is negative; sums of the store
+ * wrap at 2^64, so it is subtracted from them.
+ */
+const unsigned = (count: number): number | string => (count < 0 ? String(BigInt.asUintN(64, BigInt(count))) : count);
 
 /**
  * Returns one wire row with all scores that rules gave a trace. `version` is the log_seq of the
@@ -228,6 +247,11 @@ export function scoresLine(
     partition,
     version,
   ]);
+}
+
+/** Returns seconds as whole microseconds. */
+function microsOf(seconds: number): bigint {
+  return seconds === 0 ? 0n : BigInt(seconds.toFixed(6).replace('.', ''));
 }
 
 function microsToDecimal(micros: bigint): string {

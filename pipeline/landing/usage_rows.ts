@@ -2,6 +2,7 @@
 // model and further dimension. It takes all events of a batch, whatever sampling decides, and
 // returns the totals; their rows join the landing.
 import { addOutcomes } from '../domain/pricing/outcomes.ts';
+import { cancelled } from '../domain/traces/call_records.ts';
 import type { MeteredEvent, Usage } from '../stage.ts';
 import { usageLine } from './row_encoders.ts';
 import type { Correction } from './corrections.ts';
@@ -36,7 +37,9 @@ export function countUsage(
     const state = states.get(event.partition);
     if (state === undefined) continue;
     lastSeq.set(event.partition, event.log_seq);
-    if (state.replay === null || event.log_seq > state.replay.usage_through) addUsage(usage, event);
+    if (state.replay !== null && event.log_seq <= state.replay.usage_through) continue;
+    addUsage(usage, event);
+    for (const call of event.replaced ?? []) addUsage(usage, { usage: cancelled(call), partition: event.partition });
   }
   for (const correction of corrections) {
     const { partition, log_seq } = correction;
@@ -51,7 +54,7 @@ export function countUsage(
   }));
   for (const { usage: total, partition, log_seq: seq } of counted) {
     rows.usage_events.push({
-      line: usageLine(total, partition, seq),
+      wire: usageLine(total, partition, seq),
       partition,
       epoch: states.get(partition)?.epoch ?? 0,
       log_seq: seq,
@@ -66,13 +69,14 @@ function addUsage(
   totals: Map<string, { usage: Usage; partition: number }>,
   { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
 ): void {
-  const { org_id, agent_id, model, department, realm } = usage;
+  const { org_id, agent_id, key_id, model, department, realm } = usage;
   const key = JSON.stringify([
     partition,
     usage.hour,
     usage.day,
     org_id,
     agent_id,
+    key_id,
     model,
     department,
     realm,

@@ -5,12 +5,16 @@
 // Bounds: queues are read one message at a time, up to the newest one at the start.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { purgeCachedAnswers } from '../../ops/exchange/answer_cache.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import {
   AUDIT_STREAM,
   EVENTS_STREAM,
+  LANGFUSE_STREAM,
   JUDGING_STREAM,
   MAIL_STREAM,
+  PENDING_SCORES_STREAM,
+  pendingScoresSubject,
   SCORES_STREAM,
   WEBHOOKS_STREAM,
 } from '../../schemas/streams.ts';
@@ -58,6 +62,11 @@ const QUEUES: readonly Queue[] = [
 export async function eraseQueued(log: Log, org_id: string, signal: AbortSignal): Promise<number> {
   const own = { filter: `webhooks.${tokenOf(org_id)}.>` };
   let erased = (await log.jsm.streams.purge(WEBHOOKS_STREAM, own)).purged;
+  const parts = { filter: `langfuse.${tokenOf(org_id)}.>` };
+  erased += (await log.jsm.streams.purge(LANGFUSE_STREAM, parts)).purged;
+  const pending = { filter: pendingScoresSubject(tokenOf(org_id)) };
+  erased += (await log.jsm.streams.purge(PENDING_SCORES_STREAM, pending)).purged;
+  erased += await purgeCachedAnswers(log, org_id);
   for (const queue of QUEUES) erased += await eraseFrom(log, queue, org_id, signal);
   return erased;
 }

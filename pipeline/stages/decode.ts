@@ -38,8 +38,21 @@ function decodeOne(deps: SpanDeps, logged: LoggedEvent, redaction: Redaction | n
   try {
     const spans = spansOf(deps, logged, JSON.parse(logged.body), redaction);
     if (typeof spans === 'string') return dead(spans);
-    const { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at } = logged;
-    return { kind: 'emit', out: { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at, spans } };
+    const { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at, key_id, backfill } = logged;
+    const where = { partition, log_seq, log_index };
+    return {
+      kind: 'emit',
+      out: {
+        ...where,
+        org_id,
+        trace_id,
+        event_hex,
+        received_at,
+        key_id: key_id ?? '',
+        backfill: backfill ?? false,
+        spans,
+      },
+    };
   } catch (error) {
     // A bug, or a body that no check foresaw. The event becomes a dead letter with its reason, and
     // the batch goes on.

@@ -8,7 +8,7 @@
 import { forcesTrace } from '../domain/traces/keep_rules.ts';
 import type { MeteredEvent } from '../stage.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
-import { traceKey } from './open_traces.ts';
+import { traceKey } from '../domain/traces/ids.ts';
 
 /**
  * Returns the events, with those marked `full` that lie in or after the message that forces their

@@ -4,14 +4,18 @@
 // It takes events in log order and the passing of time. It returns rows of the traces table as
 // pairs, and the events trace.started and trace.completed. A trace leaves memory only once its rows
 // were returned by one call of takeRows and the next call is made. A late event of a trace that
-// left memory needs the trace's row from the store first (see `missing` and `restore`).
+// left memory needs the trace's row from the store first (see `missing` and `restore`). A trace that
+// begins with a backfilled event is complete from then on, and has no events.
+import { isPromptRecord } from '../domain/decode/otlp_log_names.ts';
 import { forcesTrace } from '../domain/traces/keep_rules.ts';
 import type { Span } from '../domain/traces/span.ts';
-import { addSpan, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
+import { traceKey } from '../domain/traces/ids.ts';
+import { addEvent, emptyTrace } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
 import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import type { StoredTrace } from './stored_trace.ts';
+import type { Entry, TraceRow } from './trace_entry.ts';
 import { type TraceEvent, completed, started } from './trace_events.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
@@ -27,36 +31,6 @@ export interface TraceBookLimits {
    */
   doneMax: number;
 }
-
-/** A wire row of the traces table. Both rows of a pair carry the version of the newer one. */
-export interface TraceRow {
-  line: string;
-  org_id: string;
-  trace_id: string;
-  version: number;
-}
-
-interface Entry {
-  key: string;
-  state: TraceState;
-  /**
-   * Version of the row that was restored: it includes the messages up to this one. 0 for a trace
-   * that began in this worker.
-   */
-  restored_version: number;
-  /** log_seq of the newest message included in `state`. */
-  version: number;
-  /** The row returned last, without its sign; empty before the first. */
-  cells: string;
-  /** received_at of the newest event, in milliseconds. */
-  heard_at: number;
-  open: boolean;
-  /** True while tail sampling buffers its events: the trace gets no row yet. */
-  buffered: boolean;
-}
-
-/** Returns the key of a trace within its partition. */
-export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
 
 export class OpenTraces {
   readonly #partition: number;
@@ -101,9 +75,19 @@ export class OpenTraces {
     return [...wanted.values()];
   }
 
+  /** Returns whether a trace is in memory, by its key. */
+  remembers(key: string): boolean {
+    return this.#find(key) !== undefined;
+  }
+
+  /** Returns whether the store may have spans of a trace that this worker did not land. */
+  mayBeStored(org_id: string, trace_id: string): boolean {
+    const entry = this.#find(traceKey(org_id, trace_id));
+    return entry === undefined ? this.#known.mayHave(traceHash(org_id, trace_id)) : entry.restored_version > 0;
+  }
+
   /**
    * Adds a trace whose row was read from the store.
-   *
    * @param open true if its completion was not published yet (on takeover), false for the trace of
    * a late event
    * @param announce true to publish trace.started again, because the landing was not checkpointed
@@ -116,12 +100,12 @@ export class OpenTraces {
       version,
       cells: traceCells(state, this.#partition, version),
       heard_at: options.now,
-      open: options.open,
+      open: options.open && !state.backfilled,
       buffered: false,
     };
     this.#known.add(traceHash(state.org_id, state.trace_id));
     this.#place(entry);
-    if (options.announce) this.#events.push(started(state));
+    if (options.announce && !state.backfilled) this.#events.push(started(state));
   }
 
   /**
@@ -152,22 +136,22 @@ export class OpenTraces {
   /**
    * Adds the spans of an event to its trace. Events that a restored row already includes change
    * nothing.
-   *
    * @param buffered true if tail sampling buffers the event, and with it the whole trace so far
    */
   apply(event: MeteredEvent, buffered = false): void {
     const [first] = event.spans;
     if (first === undefined) return;
     const key = traceKey(event.org_id, event.trace_id);
-    const entry = this.#find(key) ?? this.#begin(key, first);
+    const entry = this.#find(key) ?? this.#begin(key, first, event.backfill ?? false);
     if (event.log_seq <= entry.restored_version) return;
     if (entry.open) this.#inputs?.add(key, { version: entry.version, spans: entry.state.spans }, event);
-    for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
+    addEvent(entry.state, event);
     if (entry.state.forced_from === 0 && event.spans.some(forcesTrace)) entry.state.forced_from = event.log_seq;
     entry.version = event.log_seq;
     entry.buffered = buffered;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
-    if (entry.cells === '' && !this.#touched.has(entry)) this.#events.push(started(entry.state));
+    if (entry.cells === '' && !this.#touched.has(entry) && !entry.state.backfilled)
+      this.#events.push(started(entry.state));
     this.#touched.add(entry);
     this.#place(entry);
   }
@@ -175,7 +159,6 @@ export class OpenTraces {
   /**
    * Corrects the cost of a trace. A trace without a row has nothing to correct, and a correction
    * that a restored row already includes changes nothing.
-   *
    * @param heardAt keeps an open trace open for as long as an event would, so that open traces stay
    * in the order of their versions
    */
@@ -326,16 +309,16 @@ export class OpenTraces {
     return this.#rooted.get(key) ?? this.#rootless.get(key) ?? this.#done.get(key);
   }
 
-  #begin(key: string, first: Span): Entry {
+  #begin(key: string, first: Span, backfilled: boolean): Entry {
     this.#known.add(traceHash(first.org_id, first.trace_id));
     return {
       key,
-      state: emptyTrace(first),
+      state: { ...emptyTrace(first), backfilled },
       restored_version: 0,
       version: 0,
       cells: '',
       heard_at: first.received_at,
-      open: true,
+      open: !backfilled,
       buffered: false,
     };
   }
@@ -347,7 +330,9 @@ export class OpenTraces {
       this.#keepDone(entry);
       return;
     }
-    (entry.state.root_at === null ? this.#rootless : this.#rooted).set(entry.key, entry);
+    // The record of a prompt begins its trace and says nothing about the end.
+    const isEnding = entry.state.root_at !== null && !isPromptRecord(entry.state.root_span_name);
+    (isEnding ? this.#rooted : this.#rootless).set(entry.key, entry);
   }
 
   #completeQuiet(map: Map<string, Entry>, quietSince: number): void {

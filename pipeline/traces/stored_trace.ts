@@ -40,6 +40,7 @@ export function storedTrace(row: TraceRow): StoredTrace {
       departments: row.departments,
       realms: row.realms,
       prompts: row.prompts,
+      backfilled: row.backfilled,
     },
   };
 }

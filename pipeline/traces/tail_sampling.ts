@@ -14,7 +14,7 @@
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
 import { addEvent } from '../judging/rule_inputs.ts';
-import { traceKey } from './open_traces.ts';
+import { traceKey } from '../domain/traces/ids.ts';
 import type { TraceEvent } from './trace_events.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';

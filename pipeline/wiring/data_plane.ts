@@ -7,6 +7,7 @@ import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
 import { ClickHouseHistoryStore } from '../landing/history_store.ts';
 import { Lander } from '../landing/lander.ts';
+import { ReplacedSpans } from '../landing/replaced_spans.ts';
 import { TextMover } from '../landing/text_mover.ts';
 import { ClickHouseTextStore } from '../landing/text_store.ts';
 import { onTracesDeleted } from '../retention/deleted_traces.ts';
@@ -65,6 +66,7 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
     onPublished: countPublished,
   });
   const activity = new AgentActivity((heard) => storeUp.store.writeActivity(heard));
+  const replaced = new ReplacedSpans({ clickhouse, logger, windowMs: windowMsOf(platform), now: () => Date.now() });
   const worker = new Worker({
     states,
     reader,
@@ -76,13 +78,14 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
     reportLanded: (prepared) => {
       activity.note(prepared.usage);
       budgets.reportLanded(prepared);
+      if (prepared.replaces) replaced.wake();
     },
     sync: async () => {
       await activity.write();
       await storeUp.sync();
     },
   });
-  const holder = createHolder(parts, states, ownership, worker);
+  const holder = createHolder(parts, states, ownership, worker, replaced);
   const mover = createTextMover(parts, ownership);
   return {
     states,
@@ -100,6 +103,7 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
     },
     stop: async () => {
       await mover.stop();
+      await replaced.stop();
       // NATS or the store may be unavailable. The next owner of the partitions then starts from the
       // last checkpoint.
       await ownership.stop().catch((error: unknown) => {
@@ -177,6 +181,7 @@ function createHolder(
   states: ReadonlyMap<number, PartitionState>,
   ownership: Ownership,
   worker: Worker,
+  replaced: ReplacedSpans,
 ): PartitionHolder {
   const { env, logger, clickhouse, partitions } = platform;
   const deps = {
@@ -192,7 +197,10 @@ function createHolder(
     isJudged: (org_id: string) => settings.judges.of(org_id) !== null,
   };
   return {
-    acquire: (records) => untilDone(logger, 'bringing partitions up', () => takeOver(deps, records)),
+    acquire: async (records) => {
+      await untilDone(logger, 'bringing partitions up', () => takeOver(deps, records));
+      replaced.takeOver();
+    },
     release: (released) => worker.release(released),
     lose: (partition) => {
       worker.lose(partition);

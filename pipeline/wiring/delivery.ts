@@ -7,6 +7,7 @@ import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { alertTargets } from '../settings/budget_records.ts';
 import { createAuditLander } from '../delivery/audit_lander.ts';
 import { createMailer } from '../delivery/mail.ts';
+import { PendingScores } from '../delivery/pending_scores.ts';
 import { createScoreLander } from '../delivery/score_lander.ts';
 import { startWebhooks } from '../delivery/webhooks.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
@@ -79,9 +80,11 @@ export async function startDelivery(
     storeUp,
   });
   scores.start();
+  const pendingScores = new PendingScores({ log, logger, clickhouse, now, observe });
+  pendingScores.start();
   return {
     stop: async () => {
-      await Promise.all([audit.stop(), scores.stop(), mailer.stop(), webhooks.stop()]);
+      await Promise.all([audit.stop(), scores.stop(), pendingScores.stop(), mailer.stop(), webhooks.stop()]);
     },
   };
 }

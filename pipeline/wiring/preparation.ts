@@ -74,6 +74,11 @@ function openTopology(
       findLanded: async (events) => new Set([...(await known.findLanded(events)), ...bufferedAmong(states, events)]),
       now: () => Date.now(),
     },
+    match: {
+      partitionOf: (partition) => states.get(partition) ?? null,
+      findCalls: (partition, traces) =>
+        untilDone(platform.logger, 'looking up calls', () => known.findCalls(partition, traces)),
+    },
     sample: {
       profile: env.SERVICE_SAMPLING_PROFILE,
       enabled: env.SERVICE_SAMPLING_ENABLED,

@@ -1,6 +1,7 @@
 // Wiring of what a worker does beside the data plane, once the store is up: incidents, LLM judging,
 // evals, scheduled jobs and long jobs.
 import * as metrics from '../../ops/platform/metrics.ts';
+import { LangfuseFolder } from '../langfuse/folder.ts';
 import { type IncidentsPart, openIncidents } from '../incidents/open.ts';
 import { type StartedJobs, startJobs } from '../jobs/start.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
@@ -49,13 +50,22 @@ export async function startServices(parts: ServiceParts): Promise<Services> {
     isLeader,
   });
   const stopPreviews = answerPreviews(platform, { models: judging.models, prices, patterns });
+  const folder = new LangfuseFolder({
+    log: platform.log,
+    partitions,
+    isLeader,
+    openMs: platform.env.SERVICE_LANGFUSE_OPEN_MS,
+    now: () => Date.now(),
+    onProblem: platform.onProblem,
+  });
+  folder.start();
   const jobs = await startScheduledJobs(parts, incidents);
   const longJobs = await startAskedJobs(parts);
   return {
     overdue: () => jobs.overdue(),
     stop: async () => {
       stopPreviews();
-      await Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop()]);
+      await Promise.all([folder.stop(), jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop()]);
     },
     close: longJobs.close,
   };

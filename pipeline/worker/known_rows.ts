@@ -1,9 +1,27 @@
 // Look-ups of events, traces and cost corrections that a worker does not remember. It only reads;
 // each query is bounded in time and in the ids that it names.
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { findCorrectionRows, findEventRows, findTraceRows } from '../../sql/stores/partition_rows.ts';
+import {
+  findCallRows,
+  findCorrectionRows,
+  findEventRows,
+  findTraceRows,
+  type FoundCall,
+} from '../../sql/stores/partition_rows.ts';
+import { noUsage } from '../domain/budgets/usage.ts';
+import { usdToPico } from '../domain/pricing/money.ts';
+import {
+  CALL_ID_ATTRIBUTES,
+  CALL_SOURCE_ATTRIBUTES,
+  callIds,
+  callSource,
+  GATEWAY,
+  isUsed,
+} from '../domain/traces/call_records.ts';
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import type { EventRef } from '../stages/dedupe.ts';
+import type { RecordPlace } from '../stages/known_calls.ts';
+import type { LandedCall } from '../stages/match.ts';
 import { storedTrace, type StoredTrace } from '../traces/stored_trace.ts';
 
 /**
@@ -13,6 +31,7 @@ import { storedTrace, type StoredTrace } from '../traces/stored_trace.ts';
 const ID_BYTES_MAX = 60_000;
 /** Bytes that an id takes in a list beside its own. */
 const ID_FRAME_BYTES = 3;
+const HOUR_MS = 3_600_000;
 
 /** Yields the references in batches whose ids fit one query. */
 function* parameterBatches<T extends { org_id: string; trace_id: string }>(refs: readonly T[]): Generator<T[]> {
@@ -68,6 +87,26 @@ export class KnownRows {
     return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
   }
 
+  /** Returns the counted calls of each trace that landed before its position, in log order. */
+  async findCalls(partition: number, places: readonly RecordPlace[]): Promise<LandedCall[]> {
+    const before = new Map(places.map(({ org_id, trace_id, log_seq }) => [`${org_id} ${trace_id}`, log_seq]));
+    const found: LandedCall[] = [];
+    for (const batch of parameterBatches(places)) {
+      const rows = await findCallRows(this.#client, {
+        partition,
+        orgs: [...new Set(batch.map(({ org_id }) => org_id))],
+        traces: batch.map(({ trace_id }) => trace_id),
+        before: Math.max(...batch.map(({ log_seq }) => log_seq)),
+        names: [...CALL_ID_ATTRIBUTES, ...CALL_SOURCE_ATTRIBUTES],
+      });
+      for (const row of rows) {
+        const call = row.log_seq < (before.get(`${row.org_id} ${row.trace_id}`) ?? 0) ? landedCall(row) : null;
+        if (call !== null) found.push(call);
+      }
+    }
+    return found;
+  }
+
   /**
    * Returns the identities (domain/traces/event_identity.ts) of those events that have a row from
    * another log position.
@@ -92,4 +131,23 @@ export class KnownRows {
       .filter((row) => !own.has(`${eventIdentity(row)} ${row.partition} ${row.log_seq} ${row.log_index}`))
       .map(eventIdentity);
   }
+}
+
+/**
+ * Returns a stored call; null for one that counts nothing or has no id. Its row does not say which
+ * key sent it, so its usage belongs to none.
+ */
+function landedCall(row: FoundCall): LandedCall | null {
+  const { org_id, trace_id, span_id, source_format, received_ms, named } = row;
+  const attributes = Object.fromEntries(named.map(([name, json]): [string, unknown] => [name, JSON.parse(json)]));
+  const usage = {
+    ...noUsage({ ...row, hour: Math.floor(received_ms / HOUR_MS) * HOUR_MS }),
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cost_pico_usd: usdToPico(row.cost_usd),
+  };
+  const source = callSource(source_format, attributes);
+  const ids = callIds(attributes, source);
+  const call = { org_id, trace_id, span_id, source, usage, ids };
+  return ids.length > 0 && (call.source === GATEWAY || isUsed(call)) ? call : null;
 }

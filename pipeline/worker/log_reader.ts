@@ -85,6 +85,11 @@ export class LogReader {
     return this.#queue.length + this.#pending;
   }
 
+  /** Bytes of the messages that were read and not taken yet. */
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
+  }
+
   /** Messages that were read and not taken yet. */
   get buffered(): number {
     return this.#queue.length;

@@ -10,6 +10,7 @@ import { TraceFilter } from '../traces/trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';
 import { IdWindow } from '../stages/id_window.ts';
+import { KnownCalls } from '../stages/known_calls.ts';
 import { TailBuffer } from '../traces/tail_buffer.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 
@@ -42,6 +43,8 @@ export interface PartitionState {
    * such list, because it finds no rows of them.
    */
   forgotten: Forgotten;
+  /** Model calls of its traces that count. */
+  calls: KnownCalls;
   book: OpenTraces;
   tail: TailBuffer;
   replay: Replay | null;
@@ -140,7 +143,8 @@ export interface HistoryStore {
 
 export interface RebuildOptions {
   logBase: number;
-  limits: TraceBookLimits;
+  /** `callIdsMax` is the maximum of ids of model calls in memory. */
+  limits: TraceBookLimits & { callIdsMax: number };
   /** Gathers what judges will see. */
   inputs: JudgedInputs;
   now: number;
@@ -169,6 +173,7 @@ export function rebuild(
     epoch: record.epoch,
     window,
     forgotten,
+    calls: new KnownCalls(options.limits.callIdsMax),
     book,
     tail: new TailBuffer(),
     replay: until > checkpoint ? { ...replayOf(history), until } : null,

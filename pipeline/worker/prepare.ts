@@ -7,7 +7,7 @@ import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../.
 import { partitionOf } from '../domain/traces/ids.ts';
 import { piiMatches } from '../domain/pii/match_sample.ts';
 import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
-import { spanLine, textLine } from '../landing/row_encoders.ts';
+import { spanCells, textCells } from '../landing/row_encoders.ts';
 import type { LandingEvent } from '../traces/tail_buffer.ts';
 import type { Topology } from '../topology.ts';
 import { LIMITS } from '../limits.ts';
@@ -57,6 +57,8 @@ export interface Prepared {
   /** Tasks for LLM judges. */
   tasks: Judging['tasks'];
   progress: Progress[];
+  /** True if rows count model calls in place of rows that landed before. */
+  replaces: boolean;
   count: number;
 }
 
@@ -128,10 +130,14 @@ export async function prepare(
   endReplays(deps, progress);
   const traceEvents = progress.flatMap(({ state }) => takeBook(state, rows));
   const { events, tasks } = await judgeCompleted(deps, states, withReleased(traceEvents, decided), rows, landed);
-  for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
-  for (const { partition, spans } of metered)
-    events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
-  return { rows, usage, deadLetters, events, tasks, progress, count: metered.length };
+  for (const { state } of progress) {
+    state.book.trimInputs(deps.logBase + state.landed_through);
+    state.calls.trim(deps.logBase + state.settled_through, state.book);
+  }
+  for (const { partition, spans, backfill } of metered)
+    if (backfill !== true) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  const replaces = decided.some(({ event }) => event.replaced !== undefined);
+  return { rows, usage, deadLetters, events, tasks, progress, replaces, count: metered.length };
 }
 
 /** The events of a batch as they were logged, by sequence of the message and index in it. */
@@ -237,10 +243,10 @@ async function fillRows(
     for (const [sub, span] of event.spans.entries()) {
       const key = rowKey(event.log_seq, event.log_index, sub);
       const place = { partition: event.partition, epoch, log_seq: event.log_seq, key, event: source };
-      if (replay?.spans.has(key) !== true) rows.spans.push({ line: spanLine(span, event, sub, full), ...place });
+      if (replay?.spans.has(key) !== true) rows.spans.push({ wire: spanCells(span, event, sub, full), ...place });
       if (!full || replay?.texts.has(key) === true) continue;
-      const line = textLine(span, event, sub, days);
-      if (line !== null) rows.span_texts_recent.push({ line, ...place });
+      const wire = textCells(span, event, sub, days);
+      if (wire !== null) rows.span_texts_recent.push({ wire, ...place });
     }
     const { retain, sample_reason } = event;
     const counted = counts.get(`${retain} ${sample_reason}`);
@@ -281,7 +287,9 @@ function keepBooks(
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
     const one = { event, source: sourceOf(sources, event) };
-    if (state !== undefined && deps.tail !== null) deps.tail.take(owned, state, one, decided);
+    // A backfilled trace never completes, so it is decided by its events alone.
+    if (state !== undefined && deps.tail !== null && event.backfill !== true)
+      deps.tail.take(owned, state, one, decided);
     else if (state !== undefined) {
       state.book.apply(event);
       decided.push(one);
@@ -328,7 +336,7 @@ function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): vo
 function takeBook(state: PartitionState, rows: LandingUnit): (TraceEvent & { partition: number })[] {
   for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
     rows.traces.push({
-      line,
+      wire: line,
       partition: state.partition,
       epoch: state.epoch,
       log_seq: version,

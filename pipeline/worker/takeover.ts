@@ -61,6 +61,7 @@ async function recover(deps: TakeoverDeps, record: PartitionRecord): Promise<Par
       idleMs: deps.idleMs,
       openMax: share(LIMITS.open_traces_max),
       doneMax: share(LIMITS.done_traces_max),
+      callIdsMax: share(LIMITS.call_ids_max),
     },
     inputs: new JudgedInputs((org_id) => deps.isJudged(org_id), share(LIMITS.judged_bytes_max)),
     now: Date.now(),

@@ -6,11 +6,13 @@
 // checkpoint is done, and what a crash repeats is recognized (rows) or carries a stable id (events,
 // dead letters).
 import type { Logger } from '../../ops/platform/logger.ts';
+import { wireText } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lander } from '../landing/lander.ts';
 import type { LogReader } from './log_reader.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { Ownership } from './ownership.ts';
+import { landingDelay } from './landing_pace.ts';
 import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
 import type { Publisher } from './publish.ts';
 
@@ -27,7 +29,7 @@ export interface WorkerDeps {
    * Reports what has landed to the keeper of budgets and to the API processes. Nothing waits for
    * it.
    */
-  reportLanded(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
+  reportLanded(prepared: Pick<Prepared, 'usage' | 'progress' | 'replaces'>): void;
   /** Resolves once everything that landed before the call would survive power loss. */
   sync(): Promise<void>;
 }
@@ -45,6 +47,8 @@ export class Worker {
   #jobs: (() => Promise<void>)[] = [];
   #landing: Promise<void> = Promise.resolve();
   #lastLandingAt = 0;
+  /** Duration of the last landing, in milliseconds. */
+  #lastLandingMs = 0;
   #lastCheckpointAt = 0;
   #checkpointing: Promise<void> | null = null;
   #stopped = false;
@@ -111,6 +115,7 @@ export class Worker {
       this.#jobs.push(() => {
         const state = this.#states.get(partition);
         state?.book.forget(org_id, traceIds);
+        state?.calls.forget(org_id, traceIds);
         resolve(state !== undefined && this.#deps.ownership.isOwner(partition));
         return Promise.resolve();
       });
@@ -153,6 +158,7 @@ export class Worker {
       this.#jobs.push(() => {
         const state = this.#states.get(partition);
         state?.book.forgetOrg(org_id);
+        state?.calls.forgetOrg(org_id);
         state?.tail.forgetOrg(org_id);
         state?.forgotten.addOrg(org_id, Math.max(state.heard_at, this.#deps.prepare.now()));
         resolve(state !== undefined && this.#deps.ownership.isOwner(partition));
@@ -241,7 +247,7 @@ export class Worker {
           position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 },
         },
         event: row.event,
-        raw: Buffer.from(row.line),
+        raw: Buffer.from(wireText(row.wire)),
       })),
     );
     const owned = <T extends { partition: number }>(items: readonly T[]): T[] =>
@@ -258,6 +264,7 @@ export class Worker {
       state.completed_through = completed_through;
       state.landed_at = heard_at;
     }
+    this.#lastLandingMs = performance.now() - this.#lastLandingAt;
   }
 
   #tickDue(state: PartitionState): boolean {
@@ -286,10 +293,10 @@ export class Worker {
   }
 
   async #waitForWork(): Promise<void> {
-    const since = performance.now() - this.#lastLandingAt;
-    if (since < LIMITS.landing_interval_ms) await this.#sleep(LIMITS.landing_interval_ms - since);
+    for (let wait = this.#landingDelay(); wait > 0 && !this.#isAsked(); wait = this.#landingDelay())
+      await this.#sleep(wait);
     const ready = this.#deps.reader.buffered > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
-    if (ready || this.#jobs.length > 0 || this.#stopped) return;
+    if (ready || this.#isAsked()) return;
     const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
     const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
     await this.#sleep(Math.min(LIMITS.checkpoint_interval_ms, Math.max(1, untilTick)));
@@ -299,24 +306,30 @@ export class Worker {
     const until = performance.now() + ms;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, ms);
-      const lastLandingAt = this.#lastLandingAt;
-      const interval = LIMITS.landing_interval_ms;
       function done(): void {
         clearTimeout(timer);
         resolve();
       }
       this.#wake = () => {
-        // A message does not end the pause between two landings; a job or a stop does.
-        if (
-          performance.now() - lastLandingAt >= interval ||
-          this.#jobs.length > 0 ||
-          this.#stopped ||
-          performance.now() >= until
-        )
-          done();
+        // A message ends the pause between two landings only if it makes a whole batch; a job or a
+        // stop ends it at once.
+        if (this.#isAsked() || performance.now() + this.#landingDelay() < until) done();
       };
     });
     this.#wake = null;
+  }
+
+  #landingDelay(): number {
+    return landingDelay({
+      since_ms: performance.now() - this.#lastLandingAt,
+      took_ms: this.#lastLandingMs,
+      buffered_bytes: this.#deps.reader.bufferedBytes,
+    });
+  }
+
+  /** Returns whether a job or a stop waits for the loop. */
+  #isAsked(): boolean {
+    return this.#jobs.length > 0 || this.#stopped;
   }
 
   async #runJobs(): Promise<void> {

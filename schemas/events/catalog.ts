@@ -2,6 +2,7 @@
 // payload. Subscriptions are checked against it, and the OpenAPI document is generated from it.
 import { z } from 'zod';
 import { auditActor, auditTarget } from '../records/audit.ts';
+import { MONITOR_RESOLUTIONS, monitorThreshold } from '../records/monitor.ts';
 
 const time = z.iso.datetime();
 const severity = z.enum(['info', 'warning', 'critical']);
@@ -29,6 +30,18 @@ const incident = {
   severity: z.enum(['warning', 'critical']),
   trace_count: z.int().min(1),
   first_trace_at: time,
+};
+
+const monitor = {
+  org_id: z.string(),
+  monitor_id: z.string(),
+  name: z.string(),
+  severity,
+  group: z.record(z.string(), z.string()).describe('Dimension and value of the group; empty without a group'),
+  value: z.number().nullable().describe('null when there is no data'),
+  threshold: monitorThreshold,
+  window_minutes: z.int(),
+  for_minutes: z.int(),
 };
 
 /** Events by name: when each fires, and its payload. */
@@ -145,6 +158,21 @@ export const EVENT_CATALOG = {
       resolution: z.enum(['auto', 'manual']),
     }),
   },
+  'monitor.alerting': {
+    fires: 'The value of a monitor, or of one of its groups, is past its threshold; fires once for each change',
+    payload: payload('monitor.alerting', { ...monitor, alerting_at: time }),
+  },
+  'monitor.resolved': {
+    fires: 'A monitor, or one of its groups, alerts no longer; fires once for each change',
+    payload: payload('monitor.resolved', {
+      ...monitor,
+      alerting_at: time,
+      resolved_at: time,
+      reason: z
+        .enum(MONITOR_RESOLUTIONS)
+        .describe('The value is back, there is no data, or the monitor was changed, disabled or deleted'),
+    }),
+  },
   'agent.registered': {
     fires: 'A new agent was registered',
     payload: payload('agent.registered', {
@@ -156,6 +184,27 @@ export const EVENT_CATALOG = {
   'agent.deprecated': {
     fires: 'Drift detection archived an agent',
     payload: payload('agent.deprecated', { agent_id: z.string(), drift_type: z.string(), reason: z.string() }),
+  },
+  'prompt.created': {
+    fires: 'A version of a prompt was created',
+    payload: payload('prompt.created', {
+      org_id: z.string(),
+      name: z.string(),
+      version: z.string(),
+      model: z.string().nullable().describe('null when the version names none'),
+      created_at: time,
+    }),
+  },
+  'prompt.labeled': {
+    fires: 'A label of a prompt was created, or moved to another version',
+    payload: payload('prompt.labeled', {
+      org_id: z.string(),
+      name: z.string(),
+      label: z.string(),
+      version: z.string(),
+      previous_version: z.string().nullable().describe('null for a new label'),
+      created_at: time,
+    }),
   },
   'pii.match': {
     fires: 'Personal data was redacted; fires for one redaction in 1000',

@@ -1,4 +1,4 @@
-// Protobuf messages of OTLP/HTTP: decoders of what exporters send, and encoders of the answers.
+// Protobuf messages of OTLP: decoders of what exporters send, and encoders of the answers.
 // Decoders return plain records with camelCase names, as protobufjs does, and map nothing.
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
@@ -51,20 +51,35 @@ export interface WireSpan {
   status: { message: string; code: number } | null;
 }
 
-/** What the spans of one scope share. */
-export interface WireScopeSpans {
+/** What the spans, log records or metrics of one scope share. */
+export interface WireScopeGroup {
   scope: { name: string; version: string; attributes: WireKeyValue[]; droppedAttributesCount: number } | null;
   schemaUrl: string;
 }
 
-/** What the spans of one resource share. */
-export interface WireResourceSpans {
+/** What the spans, log records or metrics of one resource share. */
+export interface WireResourceGroup {
   resource: { attributes: WireKeyValue[]; droppedAttributesCount: number } | null;
   schemaUrl: string;
 }
 
+export interface WireLogRecord {
+  timeUnixNano: Bits64;
+  observedTimeUnixNano: Bits64;
+  severityNumber: number;
+  severityText: string;
+  body: WireValue | null;
+  attributes: WireKeyValue[];
+  droppedAttributesCount: number;
+  flags: number;
+  traceId: Uint8Array;
+  spanId: Uint8Array;
+  eventName: string;
+}
+
+/** The partial success of any signal: the number of its records that were rejected. */
 export interface PartialSuccess {
-  rejectedSpans: number;
+  rejected: number;
   errorMessage: string;
 }
 
@@ -75,9 +90,12 @@ export interface RpcStatus {
   reason: string;
   domain: string;
   metadata: Readonly<Record<string, string>>;
+  /** Seconds of a google.rpc.RetryInfo among the details; undefined for none. */
+  retrySeconds?: number;
 }
 
 export const ERROR_INFO_TYPE = 'type.googleapis.com/google.rpc.ErrorInfo';
+const RETRY_INFO_TYPE = 'type.googleapis.com/google.rpc.RetryInfo';
 
 function typesOf(file: string): (name: string) => protobuf.Type {
   const { root } = protobuf.parse(readFileSync(new URL(file, import.meta.url), 'utf8'), new protobuf.Root());
@@ -85,21 +103,27 @@ function typesOf(file: string): (name: string) => protobuf.Type {
   return (name) => root.lookupType(name);
 }
 
-const otlp = typesOf('./trace_service.proto');
+const otlp = typesOf('./otlp.proto');
 const rpc = typesOf('./rpc_status.proto');
-const RESOURCE_SPANS = otlp('opentelemetry.proto.ResourceSpans');
-const SCOPE_SPANS = otlp('opentelemetry.proto.ScopeSpans');
+const RESOURCE_GROUP = otlp('opentelemetry.proto.ResourceGroup');
+const SCOPE_GROUP = otlp('opentelemetry.proto.ScopeGroup');
 const SPAN = otlp('opentelemetry.proto.Span');
-const RESPONSE = otlp('opentelemetry.proto.ExportTraceServiceResponse');
+const LOG_RECORD = otlp('opentelemetry.proto.LogRecord');
+const RESPONSE = otlp('opentelemetry.proto.ExportResponse');
 const STATUS = rpc('google.rpc.Status');
 const ERROR_INFO = rpc('google.rpc.ErrorInfo');
+const RETRY_INFO = rpc('google.rpc.RetryInfo');
 
-/** Number of the field resource_spans of an ExportTraceServiceRequest. */
-export const RESOURCE_SPANS_FIELD = 1;
-/** Number of the field scope_spans of a ResourceSpans. */
-export const SCOPE_SPANS_FIELD = 2;
-/** Number of the field spans of a ScopeSpans. */
-export const SPANS_FIELD = 2;
+/** Number of the field resource_spans, resource_logs or resource_metrics of a request. */
+export const RESOURCES_FIELD = 1;
+/** Number of the field scope_spans, scope_logs or scope_metrics of a resource. */
+export const SCOPES_FIELD = 2;
+/** Number of the field spans, log_records or metrics of a scope. */
+export const RECORDS_FIELD = 2;
+/** Numbers of the fields of a Metric: gauge, sum, histogram, exponential_histogram and summary. */
+export const METRIC_DATA_FIELDS: readonly number[] = [5, 7, 9, 10, 11];
+/** Number of the field data_points of each of these. */
+export const POINTS_FIELD = 1;
 const WIRE_TYPE_BITS = 3;
 const WIRE_TYPE = 7;
 const LENGTH_DELIMITED = 2;
@@ -140,19 +164,19 @@ function skip(reader: protobuf.Reader, tag: number): void {
 }
 
 /**
- * Decodes a ResourceSpans.
+ * Decodes a ResourceSpans, ResourceLogs or ResourceMetrics.
  * @throws Error when the bytes are not such a message
  */
-export function decodeResourceSpans(bytes: Uint8Array): WireResourceSpans {
-  return RESOURCE_SPANS.decode(bytes) as unknown as WireResourceSpans;
+export function decodeResourceGroup(bytes: Uint8Array): WireResourceGroup {
+  return RESOURCE_GROUP.decode(bytes) as unknown as WireResourceGroup;
 }
 
 /**
- * Decodes a ScopeSpans.
+ * Decodes a ScopeSpans, ScopeLogs or ScopeMetrics.
  * @throws Error when the bytes are not such a message
  */
-export function decodeScopeSpans(bytes: Uint8Array): WireScopeSpans {
-  return SCOPE_SPANS.decode(bytes) as unknown as WireScopeSpans;
+export function decodeScopeGroup(bytes: Uint8Array): WireScopeGroup {
+  return SCOPE_GROUP.decode(bytes) as unknown as WireScopeGroup;
 }
 
 /**
@@ -173,12 +197,28 @@ export function decodeSpan(bytes: Uint8Array): WireSpan {
   return SPAN.decode(bytes) as unknown as WireSpan;
 }
 
-/** Encodes the answer to an export; null when every span was accepted. */
+/**
+ * Decodes a LogRecord.
+ * @throws Error when the bytes are not a log record
+ */
+export function decodeLogRecord(bytes: Uint8Array): WireLogRecord {
+  return LOG_RECORD.decode(bytes) as unknown as WireLogRecord;
+}
+
+/**
+ * Encodes the answer to an export of any signal; null when every record was accepted. The three
+ * responses have the same field numbers.
+ */
 export function encodeResponse(partialSuccess: PartialSuccess | null): Uint8Array {
   return RESPONSE.encode(RESPONSE.fromObject(partialSuccess === null ? {} : { partialSuccess })).finish();
 }
 
-export function encodeStatus({ code, message, reason, domain, metadata }: RpcStatus): Uint8Array {
+export function encodeStatus({ code, message, reason, domain, metadata, retrySeconds }: RpcStatus): Uint8Array {
   const value = ERROR_INFO.encode(ERROR_INFO.fromObject({ reason, domain, metadata })).finish();
-  return STATUS.encode(STATUS.fromObject({ code, message, details: [{ typeUrl: ERROR_INFO_TYPE, value }] })).finish();
+  const details = [{ typeUrl: ERROR_INFO_TYPE, value }];
+  if (retrySeconds !== undefined) {
+    const retry = RETRY_INFO.encode(RETRY_INFO.fromObject({ retryDelay: { seconds: retrySeconds } })).finish();
+    details.push({ typeUrl: RETRY_INFO_TYPE, value: retry });
+  }
+  return STATUS.encode(STATUS.fromObject({ code, message, details })).finish();
 }

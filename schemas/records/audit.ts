@@ -8,6 +8,7 @@ export type AuditActor = z.infer<typeof auditActor>;
 export const AUDIT_TARGETS = [
   'org',
   'member',
+  'monitor',
   'api_key',
   'transfer',
   'grant',
@@ -24,6 +25,7 @@ export const AUDIT_TARGETS = [
   'judge',
   'eval',
   'dataset',
+  'dead_letter',
   'prompt',
   'trace',
   'incident',

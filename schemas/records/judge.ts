@@ -50,6 +50,9 @@ export const judgeScope = z.object({
 });
 export type JudgeScope = z.infer<typeof judgeScope>;
 
+/** What a judge does in the gateway with a text that fails its rule. */
+export const GUARDS = ['block', 'redact'] as const;
+
 /** One version of a judge. */
 export const judgeRecord = z.object({
   org_id: z.string(),
@@ -66,6 +69,8 @@ export const judgeRecord = z.object({
   /** LLM judges only: within this time, at most one of an agent's live traces is judged. */
   cooldown_seconds: z.int().min(0),
   enabled: z.boolean(),
+  /** Deterministic judges only: the gateway applies the rule to calls before or after they are made. */
+  guard: z.enum(GUARDS).optional(),
   /** Creation of version 1. */
   created_at: z.iso.datetime(),
   /** Creation of this version. */

@@ -28,7 +28,7 @@ const fields = {
   kinds: z
     .array(z.enum(PII_KINDS))
     .max(50)
-    .transform((kinds) => PII_KINDS.filter((kind) => kinds.includes(kind)))
+    .overwrite((kinds) => PII_KINDS.filter((kind) => kinds.includes(kind)))
     .describe('Kinds of personal data that are redacted'),
   custom: z
     .array(customPattern)

@@ -1,6 +1,7 @@
 // An organization's settings for its telemetry, as stored in KV and as answered. A parsed record
 // has every field, with its default where none was set.
 import { z } from 'zod';
+import { CAPTURE_MODES } from './api_key.ts';
 
 export const VALUE_OF_OUTCOMES_CHARS_MAX = 1000;
 
@@ -36,6 +37,9 @@ const fields = {
     .max(1_000_000_000)
     .nullable()
     .describe('Maximum number of calls of LLM judges in a period; null: unlimited'),
+  capture: z
+    .enum(CAPTURE_MODES)
+    .describe('usage: the gateway stores no prompt, response or attribute values of any call of the organization'),
 };
 
 export const policy = z.object(fields);
@@ -50,6 +54,7 @@ export const DEFAULT_POLICY: Policy = Object.freeze({
   compare_threshold_percent: 10,
   regression_drop: 0.5,
   judge_quota_calls: null,
+  capture: 'full',
 });
 
 /** Fields to change; null resets a field to its default. */
@@ -61,6 +66,7 @@ export const policyChange = z.strictObject({
   compare_threshold_percent: fields.compare_threshold_percent.nullish(),
   regression_drop: fields.regression_drop.nullish(),
   judge_quota_calls: fields.judge_quota_calls.nullish(),
+  capture: fields.capture.nullish(),
 });
 export type PolicyChange = z.infer<typeof policyChange>;
 

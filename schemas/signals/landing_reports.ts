@@ -9,6 +9,8 @@ const count = z.number();
 const row = z.object({
   org_id: z.string(),
   agent_id: z.string(),
+  /** API key that sent the events; empty for none, and from older workers. */
+  key_id: z.string().default(''),
   /** Start of the hour of receipt, milliseconds since the epoch. */
   hour: count,
   tokens: count,

@@ -25,7 +25,7 @@ export const STATE_TENANTS_MAX = 5000;
  */
 export const TENANT_LENGTH_MAX = 256;
 
-const kind = z.enum(['ingest', 'api', 'app']);
+const kind = z.enum(['ingest', 'api', 'app', 'backfill']);
 const tenant = z.string().min(1).max(TENANT_LENGTH_MAX);
 /** Kind, tenant, and tokens granted, or units missing from the bucket. */
 const limitRow = z.tuple([kind, tenant, z.int().min(1)]);

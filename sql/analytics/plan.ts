@@ -110,6 +110,64 @@ export function planRows(query: AnalyticsQuery, rollup: boolean, top: readonly G
   };
 }
 
+/**
+ * Returns the statement for the values of the most extreme groups by the first measure, largest or
+ * smallest first. Rows: {d0, m0, …}; without groups one row {m0, …}. Rows without a value of the
+ * dimension belong to no group.
+ */
+export function planExtremes(query: AnalyticsQuery, order: 'largest' | 'smallest', limit: number): PlannedStatement {
+  if (query.group_by.length === 0) return planTotals(query, false);
+  const { where, params } = conditions(query, false);
+  const dimensions = query.group_by.map((name, index) => `toString(${dimensionOf(query, name).sql}) AS d${index}`);
+  const keys = query.group_by.map((_, index) => `d${index}`);
+  const measures = query.measures.map((one, index) => `${aggregateOf(query, one).sql} AS m${index}`);
+  const named = keys.map((key) => `${key} != ''`).join(' AND ');
+  return {
+    sql: `SELECT ${[...dimensions, ...measures].join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where} GROUP BY ${keys.join(', ')} HAVING ${named} ORDER BY m0 ${order === 'largest' ? 'DESC' : 'ASC'}, ${keys.join(', ')} LIMIT {limit:UInt32}`,
+    params: { ...params, limit },
+  };
+}
+
+/** Instants at which a measure is evaluated, each over the window before it. Times are milliseconds. */
+export interface Windows {
+  /** First instant. */
+  first: number;
+  step: number;
+  count: number;
+  window: number;
+}
+
+/**
+ * Returns the statement for the first measure over moving windows, for the most extreme groups. Rows:
+ * {d0, instants, found}, where found has the value at each of the numbered instants.
+ */
+export function planRolling(
+  query: AnalyticsQuery,
+  { first, step, count, window }: Windows,
+  order: 'largest' | 'smallest',
+  limit: number,
+): PlannedStatement {
+  const [measure] = query.measures;
+  if (measure === undefined) throw new Error('a measure is missing');
+  const since = first - window;
+  const { where, params } = conditions({ ...query, since, until: first + (count - 1) * step + 1 }, false);
+  const [dimension] = query.group_by;
+  const group = dimension === undefined ? "''" : `toString(${dimensionOf(query, dimension).sql})`;
+  const at = `toUnixTimestamp64Milli(toDateTime64(${SOURCES[query.view].time}, 3))`;
+  // A row at t counts at the instants after t and not after t + window. Numbers stay positive for intDiv.
+  const from = `greatest(0, intDiv(${at} - {since_ms:Int64} + {lead_ms:Int64}, {step_ms:Int64}) + 1 - {lead:Int64})`;
+  const to = `least({count:Int64}, intDiv(${at} - {since_ms:Int64}, {step_ms:Int64}) + 1)`;
+  const extreme = order === 'largest' ? 'max(m0) DESC' : 'min(m0) ASC';
+  const named = dimension === undefined ? '' : " AND d0 != ''";
+  const inner = `SELECT arrayJoin(range(toUInt64(${from}), toUInt64(${to}))) AS k, ${group} AS d0, ${aggregateOf(query, measure).sql} AS m0 FROM ${SOURCES[query.view].from} WHERE ${where} GROUP BY k, d0`;
+  // The lead makes the first quotient a whole number of steps too large, which is subtracted again.
+  const lead = Math.ceil(window / step);
+  return {
+    sql: `SELECT d0, groupArray(toUInt32(k)) AS instants, groupArray(toFloat64(m0)) AS found FROM (${inner}) WHERE isNotNull(m0)${named} GROUP BY d0 ORDER BY ${extreme}, d0 LIMIT {limit:UInt32}`,
+    params: { ...params, step_ms: step, count, lead, lead_ms: lead * step - window, limit },
+  };
+}
+
 /** Returns the statement for totals alone, where rows count in several groups. One row {m0, …}. */
 export function planTotals(query: AnalyticsQuery, rollup: boolean): PlannedStatement {
   return planRows({ ...query, granularity: null, group_by: [] }, rollup, []);

@@ -2,7 +2,15 @@
 // statement is bounded in time, memory and rows, and ends when the caller aborts.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { type AnalyticsQuery, countsTwice, type Group, planGroups, planRows, planTotals } from './plan.ts';
+import {
+  type AnalyticsQuery,
+  countsTwice,
+  type Group,
+  planExtremes,
+  planGroups,
+  planRows,
+  planTotals,
+} from './plan.ts';
 
 /** Time for all statements of one query together, milliseconds. */
 export const ANALYTICS_MS_MAX = 10_000;
@@ -71,7 +79,21 @@ export async function readAnalytics(
   return { rows: found, totals: totals === null ? (found[0]?.values ?? []) : valuesOf(query, row.parse(totals)) };
 }
 
-function boundsOf({ deadline, signal }: AnalyticsRead) {
+/** Returns the values of the most extreme groups by the first measure, at most `limit`. */
+export async function readExtremes(
+  clickhouse: ClickHouse,
+  read: Omit<AnalyticsRead, 'rollup'>,
+  { order, limit }: { order: 'largest' | 'smallest'; limit: number },
+): Promise<AnalyticsRow[]> {
+  const rows = await clickhouse.rows<unknown>({
+    name: 'analytics_extremes',
+    ...planExtremes(read.query, order, limit),
+    ...boundsOf(read),
+  });
+  return rows.map((found) => rowOf(read.query, row.parse(found)));
+}
+
+function boundsOf({ deadline, signal }: Pick<AnalyticsRead, 'deadline' | 'signal'>) {
   return { timeoutMs: Math.max(1, Math.round(deadline - performance.now())), bytesMax: RESULT_BYTES_MAX, signal };
 }
 

@@ -1,6 +1,7 @@
 // Errors of ClickHouse, classified: either the store is unavailable and a retry may help, or it
 // refuses the data and no retry helps.
 import { ClickHouseError } from '@clickhouse/client';
+import { UnencodableCell } from './native_block.ts';
 
 /**
  * The store is unreachable or overloaded, or did not answer in time. A later attempt may succeed.
@@ -43,7 +44,9 @@ const REFUSED_CODES = new Set([
  * other failure.
  */
 export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
-  return error instanceof ClickHouseError && REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
+  const refused =
+    error instanceof UnencodableCell || (error instanceof ClickHouseError && REFUSED_CODES.has(error.code));
+  return refused ? 'refused' : 'unavailable';
 }
 
 /**

@@ -93,8 +93,9 @@ const checksumOf = (sql: string): string => createHash('sha256').update(sql).dig
 
 function checkNames(migrations: readonly Script[]): void {
   for (const [index, { name }] of migrations.entries()) {
-    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) !== index + 1)
-      throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with the next number`);
+    const before = Number(migrations[index - 1]?.name.slice(0, 4) ?? 0);
+    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) <= before)
+      throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with a number of its own`);
   }
 }
 

@@ -47,6 +47,14 @@ export const seenSince = defineQuery({
   row: z.object({ ...seen, landed_ms: milliseconds }),
 });
 
+/** Agents that events of an organization named in the last days, the newest event first. */
+export const sendersOf = defineQuery({
+  name: 'agents_senders',
+  file: 'agents/senders.sql',
+  params: z.object({ org_id: z.string(), days: z.int(), rows: z.int() }),
+  row: z.object({ agent_id: z.string(), last_seen_ms: milliseconds }),
+});
+
 /** Yields the agents in batches that fit into one lookup. */
 export function* lookupBatches<T extends AgentRef>(agents: readonly T[]): Generator<T[]> {
   let batch: T[] = [];

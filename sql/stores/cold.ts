@@ -17,7 +17,7 @@ const COLUMNS = [
   ['cost_usd', 'Decimal(18, 12)'],
   ['prompt', 'String'],
   ['response', 'String'],
-  ['extra_words', 'String'],
+  ['words', 'String'],
   ['dl', 'UInt32'],
   ['reps', 'Array(UInt32)'],
   ['stop_reps', 'Array(UInt32)'],
@@ -27,6 +27,8 @@ const COLUMNS = [
   ['log_sub', 'UInt32'],
 ] as const;
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
+/** Older objects have no words; NULL lets the table's default make them. */
+const RESTORED = NAMES.replace(' words,', " if(words = '' AND dl > 0, NULL, words),");
 const STRUCTURE = COLUMNS.map(([name, type]) => `${name} ${type}`)
   .join(', ')
   .replaceAll("'", "\\'");
@@ -323,7 +325,7 @@ export class ColdTables {
     const { written_rows } = await this.#client.execute({
       name: 'cold_unpack',
       sql: `INSERT INTO span_texts (${NAMES}, drop_on, restored_on)
-        SELECT ${NAMES}, toDate({drop_on:UInt16}), toDate({restored_on:UInt16}) FROM cold_staging
+        SELECT ${RESTORED}, toDate({drop_on:UInt16}), toDate({restored_on:UInt16}) FROM cold_staging
         WHERE task = {task:String} AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts WHERE ${OF_DAYS})
           AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts_recent WHERE ${OF_DAYS})
           AND (${PLACE}) IN (SELECT ${PLACE} FROM spans WHERE ${OF_DAYS})

@@ -108,7 +108,14 @@ export const readDailyUse = defineQuery({
   name: 'daily_use',
   file: 'costs/daily_use.sql',
   params: z.object({ ...days, by_agent: flag, agent_id: z.string().optional() }),
-  row: z.object({ on_day: z.int(), tokens: count, storage_bytes: count, sandbox_micros: count }),
+  row: z.object({
+    on_day: z.int(),
+    tokens: count,
+    storage_bytes: count,
+    sandbox_micros: count,
+    /** Decimal text. */
+    cost_usd: z.string(),
+  }),
 });
 
 /** Returns at most one row. */

@@ -67,6 +67,9 @@ const source = z.object({
   response_sub: z.int(),
   response_length: whole,
   model: z.string(),
+  /** Whether the root or a model call has a prompt, and a response. */
+  call_asked: z.coerce.boolean(),
+  call_answered: z.coerce.boolean(),
 });
 export type JudgedSource = z.output<typeof source>;
 

@@ -1,7 +1,9 @@
 // Tables that landing writes, as data: the structure of a row on the wire and how the store reads
-// it. Rows travel as JSONCompactEachRow through input(), so that one statement converts them (times
-// are milliseconds, ids hexadecimal) and rejects the rows of partitions that the writer no longer
-// owns.
+// it. Rows travel through input(), so that one statement converts them (times are milliseconds, ids
+// hexadecimal) and rejects the rows of partitions that the writer no longer owns. Rows of spans and
+// texts, which are most of the bytes, travel as one block of the Native format; the others as
+// JSONCompactEachRow.
+import { type BlockColumn, type Cells, cellsBytes, encodeBlock } from '../client/native_block.ts';
 
 export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events' | 'judge_scores';
 
@@ -15,7 +17,12 @@ export interface TableSpec {
   readonly select: readonly string[];
   /** Clause between input() and WHERE, for a wire row that expands to several rows. */
   readonly expand: string;
+  /** Wire columns of a table whose rows travel as a block; null for one whose rows travel as JSON. */
+  readonly block: readonly BlockColumn[] | null;
 }
+
+/** A row on the wire: a JSON array, or the cells of a block, in the structure of its table. */
+export type WireRow = string | Cells;
 
 /** [column, wire type, expression over the wire value; undefined for the value itself] */
 type Column = readonly [string, string, string?];
@@ -28,82 +35,93 @@ const POSITION: readonly Column[] = [
   ['log_sub', 'UInt32'],
 ];
 
-function spec(table: LandingTable, columns: readonly Column[], expand = ''): TableSpec {
+function spec(
+  table: LandingTable,
+  columns: readonly Column[],
+  { expand = '', native = false }: { expand?: string; native?: boolean } = {},
+): TableSpec {
+  const wire = columns.flatMap(([name, type]) => (type === '' ? [] : [{ name, type }]));
   return {
     table,
     columns: columns.map(([name]) => name),
-    structure: columns
-      .filter(([, type]) => type !== '')
-      .map(([name, type]) => `${name} ${type}`)
-      .join(', '),
+    structure: wire.map(({ name, type }) => `${name} ${type}`).join(', '),
     select: columns.map(([name, , expression]) => expression ?? name),
     expand,
+    block: native ? wire : null,
   };
 }
 
-export const SPANS = spec('spans', [
-  ['org_id', 'String'],
-  time('started_at'),
-  time('ended_at'),
-  time('received_at'),
-  ['trace_id', 'String'],
-  ['span_id', 'String'],
-  ['parent_span_id', 'String'],
-  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-  ['kind', 'LowCardinality(String)'],
-  ['name', 'String'],
-  ['model', 'LowCardinality(String)'],
-  ['provider', 'LowCardinality(String)'],
-  ['source_format', 'LowCardinality(String)'],
-  ['outcome', 'LowCardinality(String)'],
-  ['agent_id', 'String'],
-  ['department', 'String'],
-  ['realm', 'String'],
-  ['environment', 'LowCardinality(String)'],
-  ['service', 'LowCardinality(String)'],
-  ['release', 'LowCardinality(String)'],
-  ['prompt_name', 'LowCardinality(String)'],
-  ['prompt_version', 'LowCardinality(String)'],
-  ['session_id', 'String'],
-  ['user_id', 'String'],
-  ['tags', 'Array(String)'],
-  ['input_tokens', 'UInt32'],
-  ['output_tokens', 'UInt32'],
-  ['cached_input_tokens', 'UInt32'],
-  ['first_token_ms', 'UInt32'],
-  ['cache_write_tokens', 'UInt32'],
-  ['reasoning_tokens', 'UInt32'],
-  ['cost_usd', 'Decimal(18, 12)'],
-  ['price_source', 'LowCardinality(String)'],
-  ['price_input_usd_per_mtok', 'Nullable(Float64)'],
-  ['price_output_usd_per_mtok', 'Nullable(Float64)'],
-  ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
-  ['storage_bytes', 'UInt32'],
-  ['sandbox_seconds', 'Decimal(18, 6)'],
-  ['attributes', 'String'],
-  ['sampled', 'Bool'],
-  ['flags', 'UInt16'],
-  ...POSITION,
-]);
+export const SPANS = spec(
+  'spans',
+  [
+    ['org_id', 'LowCardinality(String)'],
+    time('started_at'),
+    time('ended_at'),
+    time('received_at'),
+    ['trace_id', 'String'],
+    ['span_id', 'String'],
+    ['parent_span_id', 'String'],
+    ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+    ['kind', 'LowCardinality(String)'],
+    ['name', 'LowCardinality(String)'],
+    ['model', 'LowCardinality(String)'],
+    ['provider', 'LowCardinality(String)'],
+    ['source_format', 'LowCardinality(String)'],
+    ['outcome', 'LowCardinality(String)'],
+    ['agent_id', 'LowCardinality(String)'],
+    ['department', 'LowCardinality(String)'],
+    ['realm', 'LowCardinality(String)'],
+    ['environment', 'LowCardinality(String)'],
+    ['service', 'LowCardinality(String)'],
+    ['release', 'LowCardinality(String)'],
+    ['prompt_name', 'LowCardinality(String)'],
+    ['prompt_version', 'LowCardinality(String)'],
+    ['session_id', 'String'],
+    ['user_id', 'String'],
+    ['tags', 'Array(String)'],
+    ['input_tokens', 'UInt32'],
+    ['output_tokens', 'UInt32'],
+    ['cached_input_tokens', 'UInt32'],
+    ['first_token_ms', 'UInt32'],
+    ['cache_write_tokens', 'UInt32'],
+    ['reasoning_tokens', 'UInt32'],
+    ['cost_usd', 'Decimal(18, 12)'],
+    ['price_source', 'LowCardinality(String)'],
+    ['price_input_usd_per_mtok', 'Nullable(Float64)'],
+    ['price_output_usd_per_mtok', 'Nullable(Float64)'],
+    ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
+    ['storage_bytes', 'UInt32'],
+    ['sandbox_seconds', 'Decimal(18, 6)'],
+    ['attributes', 'String'],
+    ['sampled', 'Bool'],
+    ['flags', 'UInt16'],
+    ...POSITION,
+  ],
+  { native: true },
+);
 
-export const SPAN_TEXTS = spec('span_texts_recent', [
-  ['org_id', 'String'],
-  time('started_at'),
-  ['trace_id', 'String'],
-  ['span_id', 'String'],
-  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-  ['model', 'LowCardinality(String)'],
-  ['outcome', 'LowCardinality(String)'],
-  ['cost_usd', 'Decimal(18, 12)'],
-  ['prompt', 'String'],
-  ['response', 'String'],
-  ['extra_words', 'String'],
-  ['dl', 'UInt32'],
-  ['reps', 'Array(UInt32)'],
-  ['stop_reps', 'Array(UInt32)'],
-  ['drop_on', 'UInt16', 'toDate(drop_on)'],
-  ...POSITION,
-]);
+export const SPAN_TEXTS = spec(
+  'span_texts_recent',
+  [
+    ['org_id', 'LowCardinality(String)'],
+    time('started_at'),
+    ['trace_id', 'String'],
+    ['span_id', 'String'],
+    ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+    ['model', 'LowCardinality(String)'],
+    ['outcome', 'LowCardinality(String)'],
+    ['cost_usd', 'Decimal(18, 12)'],
+    ['prompt', 'String'],
+    ['response', 'String'],
+    ['words', 'String'],
+    ['dl', 'UInt32'],
+    ['reps', 'Array(UInt32)'],
+    ['stop_reps', 'Array(UInt32)'],
+    ['drop_on', 'UInt16', 'toDate(drop_on)'],
+    ...POSITION,
+  ],
+  { native: true },
+);
 
 export const TRACES = spec('traces', [
   ['org_id', 'String'],
@@ -132,6 +150,7 @@ export const TRACES = spec('traces', [
   ['departments', 'Array(LowCardinality(String))'],
   ['realms', 'Array(LowCardinality(String))'],
   ['prompts', 'Array(LowCardinality(String))'],
+  ['backfilled', 'Bool'],
   ['partition', 'UInt16'],
   ['log_seq', 'UInt64'],
   ['sign', 'Int8'],
@@ -143,6 +162,7 @@ export const USAGE_EVENTS = spec('usage_events', [
   ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
   ['day', 'UInt16', 'toDate(day)'],
   ['agent_id', 'String'],
+  ['key_id', 'String'],
   ['model', 'LowCardinality(String)'],
   ['department', 'String'],
   ['realm', 'String'],
@@ -183,7 +203,7 @@ export const JUDGE_SCORES = spec(
     ['partition', 'UInt16'],
     ['log_seq', 'UInt64'],
   ],
-  'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
+  { expand: 'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason' },
 );
 
 /**
@@ -205,6 +225,33 @@ export const FENCE = `(
 export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
 
 /** Returns the statement that lands rows of a table. Its parameters are those of FENCE. */
-export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
-  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT JSONCompactEachRow`;
+export function landingStatement({ table, columns, structure, select, expand, block }: TableSpec): string {
+  const format = block === null ? 'JSONCompactEachRow' : 'Native';
+  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT ${format}`;
+}
+
+/**
+ * Returns the body of a landing statement.
+ * @throws UnencodableCell if a row does not fit its table
+ */
+export function landingBody({ table, block }: TableSpec, rows: readonly WireRow[]): string | Buffer {
+  if (block === null) return rows.join('\n');
+  return encodeBlock(
+    block,
+    rows.map((row) => {
+      if (typeof row === 'string') throw new Error(`rows of ${table} travel as cells`);
+      return row;
+    }),
+  );
+}
+
+/** Returns the size of a row on the wire: in characters of JSON, or in bytes, roughly. */
+export function wireBytes(row: WireRow): number {
+  return typeof row === 'string' ? row.length : cellsBytes(row);
+}
+
+/** Returns a row as JSON, for a person to read. */
+export function wireText(row: WireRow): string {
+  if (typeof row === 'string') return row;
+  return JSON.stringify(row, (_key, cell: unknown) => (typeof cell === 'bigint' ? String(cell) : cell));
 }

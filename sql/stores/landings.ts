@@ -5,7 +5,15 @@ import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { MOVER_PARTITION, type OwnedPartition, ownedParam } from './landing_fences.ts';
-import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type TableSpec } from './landing_tables.ts';
+import {
+  ANY_TIMES,
+  FENCE,
+  landingBody,
+  landingStatement,
+  SPAN_TEXTS,
+  type TableSpec,
+  type WireRow,
+} from './landing_tables.ts';
 
 /** A landing that takes longer than this is given up; the landing reads back what it wrote. */
 const INSERT_TIMEOUT_MS = 30_000;
@@ -91,19 +99,19 @@ export async function readNewestPosition(client: ClickHouse): Promise<number> {
 
 /**
  * Lands rows of a table.
- * @param lines rows as JSON arrays, in the structure of the table's spec
+ * @throws UnencodableCell if a row does not fit the table
  * @returns rows written; fewer than sent when a partition is fenced off
  */
-export async function landLines(
+export async function landRows(
   client: ClickHouse,
   spec: TableSpec,
-  { lines, owned, queryId }: { lines: readonly string[]; owned: readonly OwnedPartition[]; queryId: string },
+  { rows, owned, queryId }: { rows: readonly WireRow[]; owned: readonly OwnedPartition[]; queryId: string },
 ): Promise<number> {
   const { written_rows } = await client.execute({
     name: `land_${spec.table}`,
     sql: landingStatement(spec),
     params: { owned: ownedParam(owned), statement: queryId },
-    body: lines.join('\n'),
+    body: landingBody(spec, rows),
     query_id: queryId,
     timeoutMs: INSERT_TIMEOUT_MS,
   });

@@ -35,6 +35,9 @@ export const readLiveSpans = defineQuery({
     kind: z.enum(['llm', 'tool', 'event', 'app']),
     model: z.string(),
     source_format: z.string(),
+    parent_span_id: z.string(),
+    name: z.string(),
+    flags: z.int(),
   }),
   timeoutMs: READ_TIMEOUT_MS,
 });

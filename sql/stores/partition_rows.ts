@@ -44,6 +44,7 @@ const traceRow = z.object({
   departments: z.array(z.string()),
   realms: z.array(z.string()),
   prompts: z.array(z.string()),
+  backfilled: z.boolean(),
   version: z.string(),
 });
 /** Row of a trace. Numbers of 64 bits are text; times are milliseconds since the epoch. */
@@ -94,6 +95,51 @@ export const findEventRows = defineQuery({
   }),
   timeoutMs: READ_TIMEOUT_MS,
 });
+
+/** Maximum calls of the traces of one look-up. */
+const CALLS_MAX = 100_000;
+
+const foundCalls = defineQuery({
+  name: 'find_calls',
+  file: 'landing/found_calls.sql',
+  params: z.object({
+    partition,
+    orgs: z.array(z.string()),
+    traces: z.array(z.string()),
+    before: z.int(),
+    names: z.array(z.string()),
+    rows: z.int(),
+  }),
+  row: z.object({
+    org_id: z.string(),
+    trace_id: z.string(),
+    span_id: z.string(),
+    source_format: z.string(),
+    agent_id: z.string(),
+    model: z.string(),
+    department: z.string(),
+    realm: z.string(),
+    received_ms: z.coerce.number(),
+    day: z.int(),
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    cost_usd: z.string(),
+    log_seq: z.coerce.number(),
+    /** Attributes by name, as JSON text. */
+    named: z.array(z.tuple([z.string(), z.string()])),
+  }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+export type FoundCall = Awaited<ReturnType<typeof foundCalls>>[number];
+
+/**
+ * Returns the model calls of traces that landed before a position, with the attributes of these
+ * names. As with findTraceRows, the lists are no pairs.
+ */
+export const findCallRows = (
+  client: ClickHouse,
+  asked: { partition: number; orgs: string[]; traces: string[]; before: number; names: string[] },
+): Promise<FoundCall[]> => foundCalls(client, { ...asked, rows: CALLS_MAX });
 
 export const readDecidedTraces = defineQuery({
   name: 'decided_traces',

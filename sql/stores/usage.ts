@@ -19,6 +19,8 @@ const periodSums = defineQuery({
     until: z.int(),
     agents: z.array(z.string()),
     all_agents: z.literal(true).optional(),
+    of_key: z.literal(true).optional(),
+    key_id: z.string().optional(),
   }),
   row: z.object({
     partition: z.int(),
@@ -46,18 +48,44 @@ export interface PeriodSum {
   cost_usd: string;
 }
 
+interface PeriodAsked {
+  org_id: string;
+  /** Counts the events of this API key alone. */
+  key_id?: string;
+  from: number;
+  until: number;
+  /** Agents whose use is returned separately. */
+  agents: readonly string[];
+}
+
+/** Use of each API key since the starts of a day, a week and a month, milliseconds since the epoch. */
+export const readKeySums = defineQuery({
+  name: 'usage_key_sums',
+  file: 'usage/key_sums.sql',
+  params: z.object({ org_id: z.string(), day: z.int(), week: z.int(), month: z.int() }),
+  row: z.object({
+    key_id: z.string(),
+    day_tokens: count,
+    day_cost_usd: z.string(),
+    week_tokens: count,
+    week_cost_usd: z.string(),
+    month_tokens: count,
+    month_cost_usd: z.string(),
+  }),
+});
+
 /**
  * Returns the use of an organization from `from` until `until` (milliseconds since the epoch, whole
  * hours). If the agents do not fit into one read, the sums of every agent come separately.
- * @param agents agents whose use is returned separately
  */
 export async function readPeriodSums(
   client: ClickHouse,
-  { org_id, from, until, agents }: { org_id: string; from: number; until: number; agents: readonly string[] },
+  { org_id, key_id, from, until, agents }: PeriodAsked,
   options?: QueryOptions,
 ): Promise<PeriodSum[]> {
   const fits = agents.reduce((bytes, agent_id) => bytes + Buffer.byteLength(agent_id), 0) <= AGENT_BYTES_MAX;
   const asked = fits ? { agents: [...agents] } : { agents: [], all_agents: true as const };
-  const rows = await periodSums(client, { org_id, from, until, ...asked }, options);
+  const ofKey = key_id === undefined ? {} : { of_key: true as const, key_id };
+  const rows = await periodSums(client, { org_id, from, until, ...asked, ...ofKey }, options);
   return rows.map(({ agent, ...sums }) => ({ ...sums, agent_id: agent }));
 }

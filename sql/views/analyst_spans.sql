@@ -90,7 +90,8 @@ AS SELECT
   arrayFilter(
     (name, bit) -> bitTest(s.flags, bit),
     ['recorded', 'has_texts', 'texts_sampled_out', 'usage_estimated', 'price_missing', 'judge_call',
-     'replay', 'dataset_run', 'prompt_truncated', 'redacted', 'times_estimated'],
-    range(11)
+     'replay', 'dataset_run', 'prompt_truncated', 'redacted', 'times_estimated', 'message_record',
+     'line_record', 'duplicate', 'replaces'],
+    range(15)
   ) AS flags
 FROM spans AS s;

@@ -10,6 +10,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { chunkGroups, nameScreens } from './chunks.ts';
 import { classNames } from './class_names.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -20,6 +21,7 @@ const OTHER_SOURCES = [
   'api/portal/pages.ts',
   'pipeline/domain/traces/span_flags.ts',
   'ops/launch/portal/build.ts',
+  'ops/launch/portal/chunks.ts',
   'ops/launch/portal/class_names.ts',
   'package-lock.json',
 ];
@@ -93,7 +95,7 @@ const LAYERS = {
 /** Runs Vite; its import takes longer than a check for an existing build, so it is not at the top. */
 async function bundle(outDir: string): Promise<void> {
   const { build } = await import('vite');
-  await build({
+  const built = await build({
     root: WEB,
     // Addresses relative to the importing file, so that the server alone decides where assets are.
     base: './',
@@ -126,6 +128,7 @@ async function bundle(outDir: string): Promise<void> {
       rolldownOptions: {
         input: path.join(WEB, 'main.tsx'),
         output: {
+          codeSplitting: { groups: chunkGroups() },
           entryFileNames: 'assets/[name]-[hash].js',
           chunkFileNames: 'assets/[name]-[hash].js',
           assetFileNames: 'assets/[name]-[hash][extname]',
@@ -133,6 +136,8 @@ async function bundle(outDir: string): Promise<void> {
       },
     },
   });
+  if (!('output' in built)) throw new Error('the bundler gave no files');
+  nameScreens(outDir, WEB, built.output);
 }
 
 const brotli = promisify(brotliCompress);

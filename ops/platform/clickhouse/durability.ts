@@ -4,6 +4,7 @@
 // The ingest log holds everything until a checkpoint, so it suffices that rows are on the disk
 // before the checkpoint passes them.
 import { execFile } from 'node:child_process';
+import { loadSyncfs } from './syncfs.ts';
 
 export interface Syncer {
   /**
@@ -21,26 +22,46 @@ const COMMAND: Partial<Record<NodeJS.Platform, (dir: string) => [string, string[
   darwin: () => ['sync', []],
 };
 
+/** Syncs once; rejects if that fails or takes longer than SYNC_MS_MAX. */
+type Sync = () => Promise<void>;
+
 /**
- * Returns the syncer of a folder.
+ * Returns the syncer of a folder: it calls syncfs where the C library can be called, and runs the
+ * command `sync` elsewhere.
  * @param dir folder of the engine on this machine
- * @returns null where the system has no such command; every insert has to be synced then
+ * @param native loads the call of syncfs
+ * @returns null where the system has neither; every insert has to be synced then
  */
-export async function createSyncer(dir: string): Promise<Syncer | null> {
+export async function createSyncer(dir: string, native = loadSyncfs): Promise<Syncer | null> {
+  return (await usable(() => native(dir, SYNC_MS_MAX))) ?? (await usable(() => commandOf(dir)));
+}
+
+/** Returns a syncer if a first sync succeeds. */
+async function usable(load: () => Sync | null | Promise<Sync | null>): Promise<Syncer | null> {
+  try {
+    const sync = await load();
+    if (sync === null) return null;
+    await sync();
+    return sharing(sync);
+  } catch {
+    return null;
+  }
+}
+
+function commandOf(dir: string): Sync | null {
   const command = COMMAND[process.platform]?.(dir);
   if (command === undefined) return null;
-  const run = (): Promise<void> =>
+  return () =>
     new Promise((resolve, reject) => {
       execFile(command[0], command[1], { timeout: SYNC_MS_MAX }, (error) => {
         if (error === null) resolve();
         else reject(new Error(`sync of ${dir} failed`, { cause: error }));
       });
     });
-  try {
-    await run();
-  } catch {
-    return null;
-  }
+}
+
+/** Runs one sync at a time, which callers share. */
+function sharing(run: Sync): Syncer {
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   const begin = (): Promise<void> => {

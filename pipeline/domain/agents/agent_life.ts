@@ -73,6 +73,14 @@ export function statusOf(agent: AgentRecord, lastSeen: number): AgentStatus {
 }
 
 /**
+ * Returns the time from which on drift detection deprecates the agent unless it registers or sends an
+ * event before, milliseconds since the epoch.
+ */
+export function driftsAt(agent: AgentRecord, lastSeen: number): number {
+  return Math.max(lastSeen, Date.parse(agent.registered_at), Date.parse(agent.updated_at)) + INACTIVE_DAYS * DAY_MS;
+}
+
+/**
  * Returns the change that drift detection makes: `deprecate` when the agent neither registered nor
  * sent an event for INACTIVE_DAYS, `revive` when a deprecated agent did so since, null when nothing
  * changes. Archived agents stay archived.
@@ -80,8 +88,7 @@ export function statusOf(agent: AgentRecord, lastSeen: number): AgentStatus {
  */
 export function driftOf(agent: AgentRecord, lastSeen: number, now: number): 'deprecate' | 'revive' | null {
   if (agent.archived_at !== null) return null;
-  const heard = Math.max(lastSeen, Date.parse(agent.registered_at), Date.parse(agent.updated_at));
-  const inactive = heard < now - INACTIVE_DAYS * DAY_MS;
+  const inactive = driftsAt(agent, lastSeen) < now;
   if (agent.deprecated_at === null) return inactive ? 'deprecate' : null;
   return !inactive || lastSeen > Date.parse(agent.deprecated_at) ? 'revive' : null;
 }

@@ -10,7 +10,7 @@ import type {
   ResourceName,
   Severity,
 } from '../../../schemas/records/budget.ts';
-import { agentScope, NO_LIMITS, RESOURCES } from '../../../schemas/records/budget.ts';
+import { AGENT_RESOURCES, limitScope, NO_LIMITS, RESOURCES } from '../../../schemas/records/budget.ts';
 import { amountOf, limitedAgents, limitsOfAgent, percentageOf, statusOf, type Used } from './budget.ts';
 import type { Period } from './period.ts';
 
@@ -60,7 +60,7 @@ export interface DueAlert {
 export interface BudgetNow {
   record: BudgetRecord;
   used: Used;
-  agentTokens: (agent_id: string) => number;
+  agentUsed: (agent_id: string) => Used;
   period: Period;
   /** Milliseconds since the epoch, within the period. */
   now: number;
@@ -76,9 +76,10 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
     due.push(...thresholds(budget, resource, amount, amount, 'cumulative'));
   }
   for (const agent_id of limitedAgents(record))
-    due.push(
-      ...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS),
-    );
+    for (const resource of AGENT_RESOURCES) {
+      const own = limitsOfAgent(record, agent_id, resource) ?? NO_LIMITS;
+      due.push(...crossings(resource, agent_id, amountOf(budget.agentUsed(agent_id), resource), own));
+    }
   const untold = unsentOf(due, told);
   return untold.map((alert) =>
     untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert,
@@ -174,7 +175,7 @@ function thresholds(
 function crossings(resource: ResourceName, agent_id: string | null, amount: number, limits: Limits): DueAlert[] {
   const status = statusOf(amount, limits);
   if (status === 'ok') return [];
-  const scope = agent_id === null ? resource : agentScope(agent_id);
+  const scope = limitScope(resource, agent_id);
   const common = { cause: 'cumulative' as const, resource, agent_id, used: amount, projected: amount, limits };
   const due: DueAlert[] = [];
   if (limits.soft_limit !== null && amount >= limits.soft_limit)
@@ -219,7 +220,7 @@ export function sentBy(alerts: readonly DueAlert[], now: number, costUsd: string
     keys: alerts.map(({ key }) => key),
     crossed: Object.fromEntries(
       hard.map(({ resource, agent_id, limits }) => [
-        agent_id === null ? resource : agentScope(agent_id),
+        limitScope(resource, agent_id),
         { at, cost_usd: costUsd, hard_limit: limits.hard_limit ?? 0 },
       ]),
     ),

@@ -1,7 +1,8 @@
 // Rules of budgets: status and percentage of a resource, and the hard limit that rejects an event.
 // Pure.
-import type { BudgetRecord, Limits, ResourceName } from '../../../schemas/records/budget.ts';
-import { agentScope, RESOURCES } from '../../../schemas/records/budget.ts';
+import type { AgentResourceName, BudgetRecord, Limits, ResourceName } from '../../../schemas/records/budget.ts';
+import { AGENT_RESOURCES, agentScope, limitScope, RESOURCES } from '../../../schemas/records/budget.ts';
+import { picoToUsd, usdToPico } from '../pricing/money.ts';
 
 const BYTES_PER_MB = 1_000_000;
 const MICROS_PER_SECOND = 1_000_000;
@@ -27,9 +28,14 @@ export function addUsed(used: Used, more: Used, sign: 1 | -1 = 1): void {
   used.cost_pico_usd += sign === 1 ? more.cost_pico_usd : -more.cost_pico_usd;
 }
 
-/** Returns the use of one resource in the unit of its limits. */
+/**
+ * Returns the use of one resource in the unit of its limits. Costs are the double nearest to the
+ * exact sum, as limits in USD are the double nearest to their decimal text: below 9,007 USD both
+ * are exact to 12 decimals.
+ */
 export function amountOf(used: Used, resource: ResourceName): number {
   if (resource === 'tokens') return used.tokens;
+  if (resource === 'cost_usd') return picoToUsd(used.cost_pico_usd);
   return resource === 'storage_mb' ? used.storage_bytes / BYTES_PER_MB : used.sandbox_micros / MICROS_PER_SECOND;
 }
 
@@ -53,26 +59,42 @@ export function percentageOf(amount: number, { soft_limit, hard_limit }: Limits)
 
 /**
  * Sums the use of consecutive parts of a period.
- * @returns the sum, and the index of the part in which it reaches the hard limit; -1 if it never does
+ * @returns the sum, what of it exceeds the hard limit, and the index of the part in which it
+ * reaches the limit; -1 if it never does
  */
 export function reachOf(
   parts: readonly Used[],
   resource: ResourceName,
   hard_limit: number,
-): { used: number; at: number } {
+): { used: number; beyond: number; at: number } {
   const sum = nothingUsed();
   let at = -1;
   for (const [index, part] of parts.entries()) {
     addUsed(sum, part);
     if (at === -1 && amountOf(sum, resource) >= hard_limit) at = index;
   }
-  return { used: amountOf(sum, resource), at };
+  return { used: amountOf(sum, resource), beyond: beyondOf(sum, resource, hard_limit), at };
+}
+
+/** Returns the use beyond a limit; that of costs is exact. */
+function beyondOf(used: Used, resource: ResourceName, limit: number): number {
+  if (resource !== 'cost_usd') return Math.max(0, amountOf(used, resource) - limit);
+  const beyond = used.cost_pico_usd - usdToPico(limit);
+  return beyond > 0n ? picoToUsd(beyond) : 0;
 }
 
 /** Returns true when the record limits any resource. */
 export function isBudgeted(record: BudgetRecord): boolean {
-  return RESOURCES.some((name) => isLimited(record[name])) || Object.values(record.agents).some(isLimited);
+  return RESOURCES.some((name) => isLimited(record[name])) || ownLimits(record).some(isLimited);
 }
+
+/** Returns the limits of single agents on every resource. */
+const ownLimits = (record: BudgetRecord): Limits[] =>
+  AGENT_RESOURCES.flatMap((resource) => Object.values(agentLimits(record, resource)));
+
+/** Returns the limits of single agents on a resource by agentScope. */
+export const agentLimits = (record: BudgetRecord, resource: AgentResourceName): Record<string, Limits> =>
+  resource === 'tokens' ? record.agents : record.agent_costs;
 
 const isLimited = ({ soft_limit, hard_limit }: Limits): boolean => soft_limit !== null || hard_limit !== null;
 
@@ -80,13 +102,13 @@ const isLimited = ({ soft_limit, hard_limit }: Limits): boolean => soft_limit !=
 export function hasHardLimit(record: BudgetRecord): boolean {
   return (
     RESOURCES.some((name) => record[name].hard_limit !== null) ||
-    Object.values(record.agents).some((own) => own.hard_limit !== null)
+    ownLimits(record).some((own) => own.hard_limit !== null)
   );
 }
 
 /** A hard limit that rejects an event. */
 export interface Blocked {
-  /** Name of the crossed limit: the resource, or agent:<id> for an agent's own tokens. */
+  /** Name of the crossed limit; see limitScope. */
   scope: string;
   resource: ResourceName;
   /** The agent whose own limit this is; null for the organization's limit. */
@@ -94,38 +116,46 @@ export interface Blocked {
   hard_limit: number;
 }
 
-/** Returns an agent's own limits on tokens; null where the organization's limits apply to it. */
-export function limitsOfAgent(record: BudgetRecord, agent_id: string): Limits | null {
-  const own = agent_id === '' ? undefined : record.agents[agentScope(agent_id)];
+const isAgentResource = (resource: ResourceName): resource is AgentResourceName =>
+  (AGENT_RESOURCES as readonly ResourceName[]).includes(resource);
+
+/** Returns an agent's own limits on a resource; null where the organization's apply to it. */
+export function limitsOfAgent(
+  record: BudgetRecord,
+  agent_id: string,
+  resource: AgentResourceName = 'tokens',
+): Limits | null {
+  const own = agent_id === '' ? undefined : agentLimits(record, resource)[agentScope(agent_id)];
   return own !== undefined && isLimited(own) ? own : null;
 }
 
 /** Returns the agents that have limits of their own. */
 export function limitedAgents(record: BudgetRecord): string[] {
-  return Object.keys(record.agents).map((scope) => scope.slice(agentScope('').length));
+  const scopes = AGENT_RESOURCES.flatMap((resource) => Object.keys(agentLimits(record, resource)));
+  return [...new Set(scopes)].map((scope) => scope.slice(agentScope('').length));
 }
 
 /**
- * Returns the first hard limit that rejects an event of the agent; null when the event is admitted.
- * An agent's own limit on tokens replaces the organization's; the other resources are limited for
- * the organization alone.
+ * Returns the hard limits that apply to an event of the agent, one for each resource that has one.
+ * An agent's own limit replaces the organization's on the same resource.
  */
+export function hardLimitsFor(record: BudgetRecord, agent_id: string): Blocked[] {
+  return RESOURCES.flatMap((resource) => {
+    const own = isAgentResource(resource) ? limitsOfAgent(record, agent_id, resource) : null;
+    const { hard_limit } = own ?? record[resource];
+    const whose = own === null ? null : agent_id;
+    return hard_limit === null ? [] : [{ scope: limitScope(resource, whose), resource, agent_id: whose, hard_limit }];
+  });
+}
+
+/** Returns the first hard limit that rejects an event of the agent; null when it is admitted. */
 export function blockedBy(
   record: BudgetRecord,
   agent_id: string,
   org: Used,
-  agentTokens: (agent_id: string) => number,
+  agentUsed: (agent_id: string) => Used,
 ): Blocked | null {
-  const own = limitsOfAgent(record, agent_id);
-  if (own !== null) {
-    if (statusOf(agentTokens(agent_id), own) === 'hard_exceeded')
-      return { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? 0 };
-  } else if (statusOf(org.tokens, record.tokens) === 'hard_exceeded') {
-    return { scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: record.tokens.hard_limit ?? 0 };
-  }
-  for (const resource of ['storage_mb', 'sandbox_seconds'] as const) {
-    if (statusOf(amountOf(org, resource), record[resource]) === 'hard_exceeded')
-      return { scope: resource, resource, agent_id: null, hard_limit: record[resource].hard_limit ?? 0 };
-  }
-  return null;
+  const reached = ({ resource, agent_id: own, hard_limit }: Blocked): boolean =>
+    amountOf(own === null ? org : agentUsed(own), resource) >= hard_limit;
+  return hardLimitsFor(record, agent_id).find(reached) ?? null;
 }

@@ -11,8 +11,8 @@
 // - Amount: in a burst from nothing, every process admits at once whatever it receives. Each
 //   process is assumed to admit BURST requests of the size of the one in question, plus twice what
 //   this process has in flight, which is more when more senders are active.
-import type { BudgetRecord } from '../../../schemas/records/budget.ts';
-import { amountOf, limitsOfAgent, type Used } from './budget.ts';
+import { type BudgetRecord, RESOURCES } from '../../../schemas/records/budget.ts';
+import { amountOf, hardLimitsFor, type Used } from './budget.ts';
 
 /**
  * Shortest time in which a limit is used up, bursts aside: 1,000,000 tokens in 250 ms are 4,000,000
@@ -69,21 +69,22 @@ export function isNear(
 
 /**
  * Returns true when an admissible event of the agent comes near a hard limit. An agent with limits
- * of its own is never rejected by the organization's limit on tokens, but its use counts towards
- * it.
+ * of its own is never rejected by the organization's limit on the same resource, but its use counts
+ * towards it.
  */
 export function isNearAny(
   record: BudgetRecord,
   agent_id: string,
   org: Used,
-  agentTokens: (agent_id: string) => number,
+  agentUsed: (agent_id: string) => Used,
   view: View,
 ): boolean {
   const { burst } = view;
-  const own = limitsOfAgent(record, agent_id);
-  if (own !== null && own.hard_limit !== null && isNear(own.hard_limit, agentTokens(agent_id), burst.tokens, view))
-    return true;
-  for (const resource of ['tokens', 'storage_mb', 'sandbox_seconds'] as const) {
+  for (const { resource, agent_id: own, hard_limit } of hardLimitsFor(record, agent_id)) {
+    if (own === null) continue;
+    if (isNear(hard_limit, amountOf(agentUsed(own), resource), amountOf(burst, resource), view)) return true;
+  }
+  for (const resource of RESOURCES) {
     const { hard_limit } = record[resource];
     const used = amountOf(org, resource);
     if (hard_limit !== null && used < hard_limit && isNear(hard_limit, used, amountOf(burst, resource), view))

@@ -18,6 +18,19 @@ export interface Period {
 
 export const MONTHLY: PeriodRule = Object.freeze({ period: 'month', fiscal_year_start_month: 1 });
 
+const DAY_MS = 86_400_000;
+/** Days from a Monday to 1970-01-01. */
+const EPOCH_WEEKDAY = 3;
+
+/** Returns the day, the week from Monday, or the month (UTC) that contains an instant. */
+export function keyPeriodAt(kind: 'day' | 'week' | 'month', at: number): { start: number; end: number } {
+  if (kind === 'month') return periodAt(MONTHLY, at);
+  const day = Math.floor(at / DAY_MS);
+  if (kind === 'day') return { start: day * DAY_MS, end: (day + 1) * DAY_MS };
+  const monday = day - ((day + EPOCH_WEEKDAY) % 7);
+  return { start: monday * DAY_MS, end: (monday + 7) * DAY_MS };
+}
+
 /**
  * Returns the period that contains an instant. Both ends are midnights UTC, so every hour lies in
  * exactly one period.

@@ -10,23 +10,34 @@ const HOUR_MS = 3_600_000;
 /** Decimals of seconds in the store. */
 const SECONDS_DECIMALS = 6;
 
+/** The parts of an event that metering reads. */
+interface MeteredParts {
+  org_id: string;
+  received_at: number;
+  spans: readonly Span[];
+  key_id?: string;
+  backfill?: boolean;
+}
+
 /**
- * Returns the sums over an event's spans, in the hour (UTC) of its receipt. The event's own span
- * gives agent, model and day.
+ * Returns the sums over an event's spans, in the hour (UTC) of its receipt, or of its start for an
+ * event of the past. The event's own span gives agent, model and day.
  */
-export function usageOf(event: { org_id: string; received_at: number; spans: readonly Span[] }): Usage {
+export function usageOf(event: MeteredParts): Usage {
   const own = event.spans[0];
+  const counted_at = event.backfill === true ? (own?.started_at ?? event.received_at) : event.received_at;
   const usage: Usage = {
     ...noUsage({
       org_id: event.org_id,
       agent_id: own?.agent_id ?? '',
-      hour: Math.floor(event.received_at / HOUR_MS) * HOUR_MS,
+      hour: Math.floor(counted_at / HOUR_MS) * HOUR_MS,
       day: dayOf(own?.started_at ?? event.received_at),
       model: own?.model ?? '',
       department: own?.department ?? '',
       realm: own?.realm ?? '',
     }),
-    last_received_at: event.received_at,
+    key_id: event.key_id ?? '',
+    last_received_at: counted_at,
     events: 1,
     outcomes: outcomesOf(own?.attributes['outcomes']),
   };
@@ -47,6 +58,7 @@ export function noUsage(
 ): Usage {
   return {
     ...where,
+    key_id: '',
     last_received_at: 0,
     events: 0,
     input_tokens: 0,

@@ -52,7 +52,7 @@ export interface StoredSum extends Used {
 }
 
 /**
- * What an account counts: the hours of a period and, separately, the tokens of agents with limits
+ * What an account counts: the hours of a period and, separately, the use of agents with limits
  * of their own.
  */
 export interface AccountScope {
@@ -79,8 +79,8 @@ interface Account {
 
 interface Settled {
   org: Used;
-  /** Tokens by agent. */
-  agents: Map<string, number>;
+  /** Use by agent. */
+  agents: Map<string, Used>;
 }
 
 export class UsageLedger {
@@ -233,11 +233,14 @@ export class UsageLedger {
     return total;
   }
 
-  /** Returns the tokens, landed plus reserved, of an agent with limits of its own. */
-  agentTokens(org_id: string, agent_id: string): number {
+  /** Returns the use, landed plus reserved, of an agent with limits of its own. */
+  agentUsed(org_id: string, agent_id: string): Used {
     const account = this.#accounts.get(org_id);
-    if (account === undefined) return 0;
-    return (account.settled?.agents.get(agent_id) ?? 0) + account.reserves.agentTokens(agent_id, account.scope);
+    if (account === undefined) return nothingUsed();
+    const total = account.reserves.agentTotal(agent_id, account.scope);
+    const landed = account.settled?.agents.get(agent_id);
+    if (landed !== undefined) addUsed(total, landed);
+    return total;
   }
 
   /**
@@ -274,5 +277,8 @@ export class UsageLedger {
 
 function tally(to: Settled, { agents }: AccountScope, agent_id: string, used: Used): void {
   addUsed(to.org, used);
-  if (agents.has(agent_id)) to.agents.set(agent_id, (to.agents.get(agent_id) ?? 0) + used.tokens);
+  if (!agents.has(agent_id)) return;
+  const own = to.agents.get(agent_id) ?? nothingUsed();
+  addUsed(own, used);
+  to.agents.set(agent_id, own);
 }

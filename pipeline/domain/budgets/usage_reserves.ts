@@ -67,11 +67,13 @@ export class Reserves {
     return total;
   }
 
-  agentTokens(agent_id: string, { from, until }: Hours): number {
-    let tokens = 0;
-    for (const hour of this.#hours.keys())
-      if (hour >= from && hour < until) tokens += this.#agents.get(keyOf({ hour, agent_id }))?.tokens ?? 0;
-    return tokens;
+  agentTotal(agent_id: string, { from, until }: Hours): Used {
+    const total = nothingUsed();
+    for (const hour of this.#hours.keys()) {
+      const own = hour >= from && hour < until ? this.#agents.get(keyOf({ hour, agent_id })) : undefined;
+      if (own !== undefined) addUsed(total, own);
+    }
+    return total;
   }
 }
 

@@ -47,6 +47,11 @@ export interface Draft {
   steps: readonly (readonly [string, string])[];
   /** Attributes of the process that sent the span; its deployment and service are read from them. */
   resource?: Fields;
+  /**
+   * Set on log records: `message` holds messages of its span, `line` a text that is neither asked of a
+   * model nor answered by one.
+   */
+  record?: 'message' | 'line';
   /** True when the span repeats usage and cost of its children, where they are counted. */
   repeats_usage?: boolean;
 }

@@ -12,8 +12,14 @@ const FIRST_TOKEN_MS_MAX = 86_400_000;
 const ENVIRONMENTS = ['environment', 'deployment.environment.name', 'deployment.environment', 'langfuse.environment'];
 const SERVICES = ['service', 'service.name'];
 const RELEASES = ['release', 'service.version', 'langfuse.release'];
-const PROMPT_NAMES = ['prompt_name', 'gen_ai.prompt.name', 'langfuse.observation.prompt.name'];
-const PROMPT_VERSIONS = ['prompt_version', 'gen_ai.prompt.version', 'langfuse.observation.prompt.version'];
+const PROMPT_NAMES = ['prompt_name', 'gen_ai.prompt.name', 'langfuse.observation.prompt.name', 'traceloop.prompt.key'];
+const PROMPT_VERSIONS = [
+  'prompt_version',
+  'gen_ai.prompt.version',
+  'langfuse.observation.prompt.version',
+  'traceloop.prompt.version',
+  'llm.prompt_template.version',
+];
 const FIRST_TOKEN_MS = ['time_to_first_token_ms', 'ai.response.msToFirstChunk', 'ttft_ms'];
 /** Attributes of the OpenTelemetry conventions: seconds. */
 const FIRST_TOKEN_SECONDS = ['gen_ai.response.time_to_first_chunk', 'gen_ai.server.time_to_first_token'];

@@ -74,6 +74,7 @@ export function anthropicUsage(usage: Fields): ReportedUsage {
   const read = tokenNumber(usage['cache_read_input_tokens']) ?? 0;
   const written = tokenNumber(usage['cache_creation_input_tokens']) ?? 0;
   const creation = isFields(usage['cache_creation']) ? usage['cache_creation'] : {};
+  const details = isFields(usage['output_tokens_details']) ? usage['output_tokens_details'] : {};
   const writtenForAnHour = Math.min(written, tokenNumber(creation['ephemeral_1h_input_tokens']) ?? 0);
   return {
     input_tokens: uncached === null ? null : uncached + read + written,
@@ -83,6 +84,6 @@ export function anthropicUsage(usage: Fields): ReportedUsage {
     cache_write_1h_tokens: writtenForAnHour,
     input_audio_tokens: 0,
     output_audio_tokens: 0,
-    reasoning_tokens: 0,
+    reasoning_tokens: tokenNumber(details['thinking_tokens']) ?? 0,
   };
 }

@@ -8,7 +8,9 @@ import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
 import type { SpanKind } from '../traces/span.ts';
 import { addAttribute, isFields, NO_USAGE, type Draft, type Fields } from './draft.ts';
 import { otlpAnsweredModel, otlpKind, otlpModel, otlpProvider, otlpRepeats, otlpUsage } from './otlp_kind.ts';
+import { readOtlpLog } from './otlp_log.ts';
 import { conversationOf, type Conversation } from './otlp_messages.ts';
+import { readLangfuse } from './langfuse.ts';
 import { fieldsOf, firstText, parsedText, textsOf } from './otlp_parts.ts';
 import { exceptionOf, otlpEvent } from './otlp_span.ts';
 
@@ -64,13 +66,15 @@ const DETAILS_SAID = new Set(['gen_ai.system_instructions', 'gen_ai.input.messag
  * @param receivedAt milliseconds since the epoch
  */
 export function readOtlp(value: unknown, receivedAt: number): { ok: true; event: Fields; draft: Draft } | Refusal {
+  if (isFields(value) && isFields(value['log'])) return readOtlpLog(value, receivedAt);
   if (!isFields(value) || !isFields(value['span'])) return { ok: false, path: 'span', message: 'must be an object' };
   const { span } = value;
   const checked = otlpEvent(span, receivedAt);
   if (!checked.ok) return checked;
   const resource = fieldsOf(value['resource']);
   const ofResource = fieldsOf(resource['attributes']);
-  const given = fieldsOf(span['attributes']);
+  const langfuse = readLangfuse(fieldsOf(span['attributes']));
+  const given = langfuse.attributes;
   const sources = [given, ofResource];
   const event = {
     ...checked.event,
@@ -78,6 +82,8 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
     user_id: firstText(sources, USERS),
     tags: tagsOf(given),
   };
+  if (langfuse.failed && event.outcome === 'success') event.outcome = 'error';
+  if (langfuse.is_root) event.parent_span_id = '';
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
   const scope = fieldsOf(value['scope'])['name'];
   const kind = otlpKind(given, typeof scope === 'string' ? scope : '');
@@ -143,7 +149,8 @@ function attributesOf(
 
 function errorOf(span: Fields): unknown {
   const { message } = fieldsOf(span['status']);
-  return typeof message === 'string' && message !== '' ? message : exceptionOf(span)['exception.message'];
+  if (typeof message === 'string' && message !== '') return message;
+  return exceptionOf(span)['exception.message'] ?? fieldsOf(span['attributes'])['langfuse.observation.status_message'];
 }
 
 interface Parts {

@@ -54,7 +54,11 @@ export function otlpKind(attributes: Fields, scope: string): SpanKind {
   if (request !== '' && request !== 'rerank' && request !== 'unknown') return 'llm';
   const traceloop = textOf(attributes, 'traceloop.span.kind');
   if (traceloop !== '') return traceloop === 'tool' ? 'tool' : 'event';
+  const langsmith = textOf(attributes, 'langsmith.span.kind').toLowerCase();
+  if (langsmith === 'llm' || langsmith === 'embedding') return 'llm';
+  if (langsmith !== '') return langsmith === 'tool' ? 'tool' : 'event';
   if (textOf(attributes, 'gen_ai.tool.name') !== '') return 'tool';
+  if (textOf(attributes, 'mcp.method.name') === 'tools/call') return 'tool';
   // Before the conventions had operations, a model call was a span that named a vendor and a model.
   const vendor = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system']);
   return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== ''

@@ -56,6 +56,7 @@ const OUTPUT_MESSAGES = 'gen_ai.output.messages';
  */
 const INPUTS = [
   'gen_ai.tool.call.arguments',
+  'gen_ai.retrieval.query.text',
   'ai.toolCall.args',
   'gen_ai.prompt',
   'ai.prompt',
@@ -67,6 +68,7 @@ const INPUTS = [
 ];
 const OUTPUTS = [
   'gen_ai.tool.call.result',
+  'gen_ai.retrieval.documents',
   'ai.toolCall.result',
   'gen_ai.completion',
   'ai.response.text',

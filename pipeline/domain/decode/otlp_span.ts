@@ -36,8 +36,11 @@ function millisOf(nanos: unknown): number {
   return typeof nanos === 'string' && DIGITS.test(nanos) ? Number(nanos.slice(0, -NANO_DIGITS)) : NaN;
 }
 
+/** Ids of services whose protocols are translated into spans, such as UUIDs. The readers of OTLP are stricter. */
+const FOREIGN_ID = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/;
+
 const isId = (value: unknown, length: number): value is string =>
-  typeof value === 'string' && value.length === length && HEX.test(value);
+  typeof value === 'string' && ((value.length === length && HEX.test(value)) || FOREIGN_ID.test(value));
 
 /**
  * Validates a span.
@@ -66,12 +69,18 @@ export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpE
   };
   const times = checkTimes(event, nowMs);
   if (!times.ok) return refuse(times.path === 'ended_at' ? 'endTimeUnixNano' : 'startTimeUnixNano', times.message);
-  if (isFields(attributes) && ('cost_usd' in attributes || 'sandbox_seconds' in attributes)) {
-    const checked = amounts.safeParse(attributes);
-    if (!checked.success)
-      return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'must be an amount that is not negative');
-  }
+  const amount = refusedAmount(attributes);
+  if (amount !== null) return amount;
   return { ok: true, event };
+}
+
+/** Returns the rejection of an amount that the store cannot hold; null where there is none. */
+export function refusedAmount(attributes: unknown): Refusal | null {
+  if (!isFields(attributes) || !('cost_usd' in attributes || 'sandbox_seconds' in attributes)) return null;
+  const checked = amounts.safeParse(attributes);
+  return checked.success
+    ? null
+    : refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'must be an amount that is not negative');
 }
 
 /**

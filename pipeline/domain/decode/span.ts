@@ -2,6 +2,7 @@
 // missing), price, bounds. The same for all formats; the result always fits the columns of the
 // store.
 import { estimateTokens } from '../text/tokens.ts';
+import { callIds, GATEWAY } from '../traces/call_records.ts';
 import { spanIdOf } from '../traces/ids.ts';
 import type { PiiRedactor, Redaction } from '../pii/pii.ts';
 import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing/pricing.ts';
@@ -57,7 +58,8 @@ export function spanOf(
   const isAsSent = shown.messages === draft.messages && shown.prompt_text === draft.prompt_text;
   const sentTexts = { attributes: sent, prompt: isAsSent ? prompt.whole : promptText(draft), response: draft.response };
   const texts = { prompt: prompt.text.toWellFormed(), response: shown.response.toWellFormed() };
-  const attributes = followTexts(shown.attributes, sentTexts, texts);
+  const whole = followTexts(shown.attributes, sentTexts, texts);
+  const attributes = captured(whole);
   if (prompt.truncated) attributes['prompt_truncated'] = true;
   const labels = labelsOf(sent, draft.resource);
   const span_id = spanIdOf(event, logged.event_hex);
@@ -78,11 +80,11 @@ export function spanOf(
     source_format: logged.format,
     outcome: outcomeOf(event),
     agent_id: label(sent['agent_id']),
-    department: label(sent['department']),
+    department: label(sent['department']) || label(logged.label_department),
     realm: label(sent['realm']),
     ...(redaction === null ? labels : redactedLabels(labels, redaction)),
     session_id: whose(event['session_id'], sent['session_id'], sent['session.id']),
-    user_id: whose(event['user_id'], sent['user_id'], sent['enduser.id'], sent['user.id']),
+    user_id: whose(event['user_id'], sent['user_id'], sent['enduser.id'], sent['user.id'], logged.label_user_id),
     tags: redaction === null ? tags : tags.map((tag) => redaction.text(tag)),
     input_tokens: tokens.input,
     output_tokens: tokens.output,
@@ -96,7 +98,29 @@ export function spanOf(
   };
   const kinds = redaction?.takeKinds() ?? [];
   if (kinds.length > 0) span.redacted = kinds;
+  if (draft.record !== undefined) span.record = draft.record;
+  if (attributes !== whole) span.call_ids = callIds(whole, GATEWAY);
   return span;
+}
+
+/** Attributes of a call whose content is not captured that are stored: facts of the service alone. */
+const CAPTURED = [
+  'gateway',
+  'capture',
+  'http_status',
+  'cached',
+  'stream',
+  'aborted',
+  'tokens_estimated',
+  'price_missing',
+];
+
+/** Returns the attributes that are stored. The gateway marks calls of which it captures the usage alone. */
+function captured(attributes: Record<string, unknown>): Record<string, unknown> {
+  if (attributes['capture'] !== 'usage' || attributes['gateway'] !== true) return attributes;
+  return Object.fromEntries(
+    CAPTURED.filter((name) => attributes[name] !== undefined).map((name) => [name, attributes[name]]),
+  );
 }
 
 function tagsOf(tags: unknown): string[] {

@@ -23,6 +23,15 @@ export interface DraftSpan {
   source_format: string;
   prompt: DraftText;
   response: DraftText;
+  /**
+   * Set on log records, whose texts no rule reads as those of a span: a message is one of its parent,
+   * a line is neither asked nor answered.
+   */
+  record?: 'message' | 'line' | undefined;
+  /** Parent of a message. */
+  parent_span_id?: string | undefined;
+  /** Name of a message. */
+  name?: string | undefined;
   /** Null when the attributes are in the store. */
   attributes: Readonly<Record<string, unknown>> | null;
   /** Maximum bytes that the attributes take. */
@@ -54,10 +63,33 @@ export interface JudgedDraft {
   any_prompt: Lead | null;
   call_response: Lead | null;
   any_response: Lead | null;
+  /** Messages that log records hold of spans, at most MESSAGES_MAX. */
+  messages: DraftMessage[];
 }
 
+/** A message of a span, as a log record holds it. */
+interface DraftMessage {
+  place: SpanPlace;
+  started_at: number;
+  span_id: string;
+  name: string;
+  prompt: DraftText;
+  response: DraftText;
+}
+
+/** Further messages of a trace are not judged. */
+const MESSAGES_MAX = 1000;
+
 export function emptyDraft(): JudgedDraft {
-  return { root: null, first: null, call_prompt: null, any_prompt: null, call_response: null, any_response: null };
+  return {
+    root: null,
+    first: null,
+    call_prompt: null,
+    any_prompt: null,
+    call_response: null,
+    any_response: null,
+    messages: [],
+  };
 }
 
 const comparePlaces = (a: SpanPlace, b: SpanPlace): number => a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
@@ -81,6 +113,10 @@ export function addToDraft(draft: JudgedDraft, span: DraftSpan): void {
     const { prompt, response } = span;
     draft.root = { place, started_at, model, source_format, prompt, response, attributes, attribute_bytes };
   }
+  if (span.record !== undefined) {
+    addMessage(draft, span);
+    return;
+  }
   const lead = { place, started_at, ended_at, model };
   if (span.prompt !== '') {
     if (draft.any_prompt === null || isEarlier(span, draft.any_prompt.span))
@@ -96,13 +132,21 @@ export function addToDraft(draft: JudgedDraft, span: DraftSpan): void {
   }
 }
 
+function addMessage({ messages }: JudgedDraft, span: DraftSpan): void {
+  const { record, place, started_at, parent_span_id = '', name = '', prompt, response } = span;
+  if (record !== 'message' || parent_span_id === '' || messages.length >= MESSAGES_MAX) return;
+  messages.push({ place, started_at, span_id: parent_span_id, name, prompt, response });
+}
+
 const FRAME_BYTES = 800;
+const MESSAGE_FRAME_BYTES = 200;
 
 /**
  * Returns the maximum bytes of memory that a draft takes: two for each character of the leading
  * texts, plus the attributes of root and first.
  */
-export function draftBytes({ root, first, call_prompt, any_prompt, call_response, any_response }: JudgedDraft): number {
+export function draftBytes(draft: JudgedDraft): number {
+  const { root, first, call_prompt, any_prompt, call_response, any_response, messages } = draft;
   const place = root?.place;
   let chars = (root?.prompt?.length ?? 0) + (root?.response?.length ?? 0) + (root?.attribute_bytes ?? 0);
   // A span that leads under more than one rule has its text counted once.
@@ -110,7 +154,8 @@ export function draftBytes({ root, first, call_prompt, any_prompt, call_response
   chars += leadChars(any_prompt, place) + leadChars(any_response, place);
   chars +=
     leadChars(call_prompt, place, any_prompt?.span.place) + leadChars(call_response, place, any_response?.span.place);
-  return FRAME_BYTES + 2 * chars;
+  for (const { prompt, response } of messages) chars += (prompt?.length ?? 0) + (response?.length ?? 0);
+  return FRAME_BYTES + MESSAGE_FRAME_BYTES * messages.length + 2 * chars;
 }
 
 const leadChars = (lead: Lead | null, ...counted: (SpanPlace | undefined)[]): number =>
@@ -119,13 +164,40 @@ const leadChars = (lead: Lead | null, ...counted: (SpanPlace | undefined)[]): nu
 /** A text that judges will see: the text itself, or the position of the stored span that has it. */
 export type FoundText = string | { stored: SpanPlace };
 
+/** Messages of one span, in the order in which they were said. */
+export type FoundMessages = readonly { span_id: string; name: string; prompt: FoundText; response: FoundText }[];
+
 export interface DraftFinding {
   prompt: FoundText;
   response: FoundText;
   model: string;
   source_format: string;
+  /** Messages that give the prompt, and the response, where it is empty. */
+  asked: FoundMessages;
+  answered: FoundMessages;
   /** `stored` when the attributes have to be fetched. */
   attributes: { stored: SpanPlace } | { known: Readonly<Record<string, unknown>> };
+}
+
+/** Returns the messages of one span, by the choice of `better` among all messages. */
+function messagesBy(
+  messages: readonly DraftMessage[],
+  side: 'prompt' | 'response',
+  better: (a: DraftMessage, b: DraftMessage) => boolean,
+): FoundMessages {
+  const chosen = messages
+    .filter((message) => message[side] !== '')
+    .reduce<DraftMessage | null>((best, one) => (best === null || better(one, best) ? one : best), null);
+  if (chosen === null) return [];
+  return messages
+    .filter(({ span_id }) => span_id === chosen.span_id)
+    .toSorted((a, b) => a.started_at - b.started_at || comparePlaces(a.place, b.place))
+    .map(({ span_id, name, prompt, response, place }) => ({
+      span_id,
+      name,
+      prompt: found(prompt, place),
+      response: found(response, place),
+    }));
 }
 
 const found = (text: DraftText, place: SpanPlace): FoundText => text ?? { stored: place };
@@ -137,7 +209,11 @@ export function findingOf(draft: JudgedDraft): DraftFinding {
   const prompt = draft.call_prompt ?? draft.any_prompt;
   const response = draft.call_response ?? draft.any_response;
   const rootAnswers = root !== null && root.response !== '';
+  const isAsked = (root !== null && root.prompt !== '') || draft.call_prompt !== null;
+  const isAnswered = rootAnswers || draft.call_response !== null;
   return {
+    asked: isAsked ? [] : messagesBy(draft.messages, 'prompt', isEarlier),
+    answered: isAnswered ? [] : messagesBy(draft.messages, 'response', (a, b) => isEarlier(b, a)),
     prompt:
       root !== null && root.prompt !== ''
         ? found(root.prompt, root.place)

@@ -51,6 +51,7 @@ export const COUNTING_ATTRIBUTES = [
   'gen_ai.provider.name',
   'gen_ai.system',
   'gen_ai.response.model',
+  'capture',
   ...OTLP_COUNTING,
 ] as const;
 export const COUNTING_PREFIX = USAGE_PREFIX;
@@ -61,7 +62,8 @@ export const COUNTING_PREFIX = USAGE_PREFIX;
  */
 export function repriced(prices: PriceBook, call: StoredCall): Priced | null {
   const { org_id, model, started_at: at, input_tokens, output_tokens } = call;
-  if (!call.sampled && !isExplained(call)) return null;
+  // The gateway stores no counts in the attributes of calls whose content it does not capture.
+  if ((!call.sampled || call.attributes['capture'] === 'usage') && !isExplained(call)) return null;
   const found = call.sampled ? countsOf(call) : NO_USAGE;
   const usage: PricedUsage = {
     ...found,

@@ -1,15 +1,18 @@
-// The words of a span's texts, counted so that BM25 search need not read the texts again. A word is
-// a run of Unicode letters and digits in lower case; its hash is FNV-1a 32 over its UTF-16 code
-// units.
+// The words of a span's texts, counted so that BM25 search need not read the texts again. The
+// document is the plain text of prompt and response, its words are those of words.ts.
 //
-// This runs for every span with text, so ASCII words are hashed in place, without substrings, into
-// a table that is reused between calls. Hashes are stored and therefore the same everywhere; the
-// table's layout is salted.
+// This runs for every span with text, so words are counted by their hashes, in a table that is
+// reused between calls. Hashes are stored and therefore the same everywhere; the table's layout is
+// salted.
 import { randomInt } from 'node:crypto';
+import { plainText } from './plain_text.ts';
 import { fnvOfCodeUnits, isStopHash } from './stop_words.ts';
+import { clearWords, joinedWords, splitWords, wordList } from './words.ts';
 
 /** What is stored of the words of prompt and response, as one document. */
 export interface DocumentTerms {
+  /** Every word in order, with a space between each and the next. */
+  words: string;
   /** Number of words. */
   dl: number;
   /**
@@ -19,12 +22,6 @@ export interface DocumentTerms {
   reps: number[];
   /** The same for stop words. */
   stop_reps: number[];
-  /**
-   * Distinct words, in order of appearance and joined by a space, that contain or touch a character
-   * outside ASCII. The text index counts every such character as a letter, so it would not find
-   * these words by itself.
-   */
-  extra_words: string;
 }
 
 export interface QueryWord {
@@ -34,55 +31,31 @@ export interface QueryWord {
   stop: boolean;
 }
 
-const FNV_OFFSET = 0x811c9dc5 | 0;
-const FNV_PRIME = 0x01000193;
-const WORD = /[\p{L}\p{N}]+/gu;
-const WORD_CHAR = /^[\p{L}\p{N}]$/u;
+/** Words of the current text: the functions are synchronous, so there is one at a time. */
+const list = wordList(false);
 
-/**
- * By UTF-16 code unit: lower-cased code of an ASCII letter or digit, 0 for other ASCII, FOREIGN for
- * everything else.
- */
-const FOREIGN = 0xffff;
-const ASCII_WORD = new Uint16Array(65_536).fill(FOREIGN);
-for (let code = 0; code < 128; code++) {
-  const char = String.fromCharCode(code);
-  ASCII_WORD[code] = /[A-Za-z0-9]/.test(char) ? char.toLowerCase().charCodeAt(0) : 0;
-}
-
-/** 0: not looked up yet, 1: letter or digit, 2: neither. Filled on demand. */
-const bmpClass = new Uint8Array(65_536);
-
-function isWordCodePoint(codePoint: number): boolean {
-  if (codePoint > 0xffff) return WORD_CHAR.test(String.fromCodePoint(codePoint));
-  if (bmpClass[codePoint] === 0) bmpClass[codePoint] = WORD_CHAR.test(String.fromCharCode(codePoint)) ? 1 : 2;
-  return bmpClass[codePoint] === 1;
-}
-
-/** Returns the hash of a lower-cased word; unsigned 32 bits. */
+/** Returns the hash of a word; unsigned 32 bits. */
 export function wordHash(word: string): number {
   return fnvOfCodeUnits(word);
 }
 
+/** Returns the words of a text in order. */
+export function wordsOf(text: string): string[] {
+  clearWords(list);
+  splitWords(text, list);
+  return list.count === 0 ? [] : joinedWords(list).split(' ');
+}
+
 /** Returns the distinct words of a query, in order, with what is needed to find and count them. */
 export function queryWords(query: string): QueryWord[] {
-  const words = new Set<string>();
-  for (const match of query.matchAll(WORD)) words.add(match[0].toLowerCase());
-  return [...words].map((word) => {
+  return [...new Set(wordsOf(query))].map((word) => {
     const hash = wordHash(word);
     return { word, hash, stop: isStopHash(hash) };
   });
 }
 
-/** Sizes kept between documents; a larger document gets larger arrays temporarily. */
+/** Size kept between documents; a larger document gets a larger table temporarily. */
 const SLOTS_KEPT = 4096;
-const UNITS_KEPT = 64 * 1024;
-
-/** Buffers of the current document: documentTerms is synchronous, so there is one at a time. */
-let units = new Uint16Array(UNITS_KEPT);
-let unitBytes = Buffer.from(units.buffer);
-/** The hash of every word, in order; a text of n characters has at most (n + 1) / 2 words. */
-let wordHashes = new Int32Array(UNITS_KEPT);
 /**
  * Table of the distinct words. A slot is taken when its stamp is the document's, so nothing is
  * cleared in between.
@@ -101,19 +74,14 @@ function slotOf(hash: number, mask: number): number {
   return (twice ^ (twice >>> 16)) & mask;
 }
 
-/** Returns the words of prompt and response together. */
+/** Returns the words of prompt and response, as stored, together. */
 export function documentTerms(prompt: string, response: string): DocumentTerms {
-  reserve(Math.max(prompt.length, response.length), prompt.length + response.length + 2);
-  const extra = new Set<string>();
-  const dl = scan(response, scan(prompt, 0, extra), extra);
-  const repeats = takeRepeats(dl);
-  const terms: DocumentTerms = {
-    dl,
-    reps: [],
-    stop_reps: [],
-    extra_words: extra.size === 0 ? '' : [...extra].join(' '),
-  };
-  const sorted = new Uint32Array(wordHashes.buffer, 0, repeats).sort();
+  clearWords(list);
+  splitWords(plainText(prompt), list);
+  splitWords(plainText(response), list);
+  const terms: DocumentTerms = { words: joinedWords(list), dl: list.count, reps: [], stop_reps: [] };
+  const repeats = takeRepeats(list.hashes, list.count);
+  const sorted = new Uint32Array(list.hashes.buffer, 0, repeats).sort();
   for (let i = 0; i < repeats; i++) {
     const hash = sorted[i] ?? 0;
     if (isStopHash(hash)) terms.stop_reps.push(hash);
@@ -122,85 +90,13 @@ export function documentTerms(prompt: string, response: string): DocumentTerms {
   return terms;
 }
 
-/** Makes room for the longest text and all words, and releases what a huge document needed. */
-function reserve(longest: number, characters: number): void {
-  const unitsWanted = Math.max(longest, UNITS_KEPT);
-  if (units.length !== unitsWanted) {
-    units = new Uint16Array(unitsWanted);
-    unitBytes = Buffer.from(units.buffer);
-  }
-  const wordsWanted = Math.max(characters >>> 1, UNITS_KEPT);
-  if (wordHashes.length !== wordsWanted) wordHashes = new Int32Array(wordsWanted);
-}
-
-/**
- * Appends the hash of each word of a text to the first `count` hashes and returns the new count. A
- * word never continues into the next text.
- */
-function scan(text: string, count: number, extra: Set<string>): number {
-  const length = text.length;
-  // Reading code units from a typed array is several times faster than from the string.
-  unitBytes.write(text, 0, 'utf16le');
-  const codes = units;
-  const out = wordHashes;
-  let words = count;
-  let afterForeign = false;
-  let i = 0;
-  while (i < length) {
-    let letter = ASCII_WORD[codes[i] ?? 0] ?? 0;
-    if (letter === 0) {
-      afterForeign = false;
-      i++;
-      continue;
-    }
-    const start = i;
-    let hash = FNV_OFFSET;
-    while (letter !== 0 && letter !== FOREIGN) {
-      hash = Math.imul(hash ^ letter, FNV_PRIME);
-      letter = ++i < length ? (ASCII_WORD[codes[i] ?? 0] ?? 0) : 0;
-    }
-    if (letter === FOREIGN) {
-      const word = foreignWord(text, start);
-      if (word !== '') {
-        out[words++] = wordHash(word.toLowerCase());
-        extra.add(word.toLowerCase());
-      }
-      i = start + (word === '' ? charLength(text, start) : word.length);
-      afterForeign = true;
-      continue;
-    }
-    if (afterForeign) extra.add(text.slice(start, i).toLowerCase());
-    afterForeign = false;
-    out[words++] = hash;
-  }
-  return words;
-}
-
-/**
- * Returns the word from `start` on that contains, or is followed by, a character outside ASCII;
- * empty when the character at `start` is neither letter nor digit.
- */
-function foreignWord(text: string, start: number): string {
-  let end = start;
-  while (end < text.length) {
-    const codePoint = text.codePointAt(end) ?? 0;
-    if (codePoint < 128 ? ASCII_WORD[codePoint] === 0 : !isWordCodePoint(codePoint)) break;
-    end += codePoint > 0xffff ? 2 : 1;
-  }
-  return text.slice(start, end);
-}
-
-function charLength(text: string, index: number): number {
-  return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
-}
-
 /**
  * Moves the hashes of repeated words to the front of the first `count` hashes and returns their
  * number.
  */
-function takeRepeats(count: number): number {
+function takeRepeats(list: Int32Array, count: number): number {
   prepareTable(count);
-  const [hashes, stamps, list, mine] = [slotHashes, slotStamps, wordHashes, stamp];
+  const [hashes, stamps, mine] = [slotHashes, slotStamps, stamp];
   const mask = hashes.length - 1;
   let repeats = 0;
   for (let i = 0; i < count; i++) {

@@ -72,3 +72,6 @@ function fnvBytes(bytes: Uint8Array, state: number): number {
   for (const byte of bytes) h = Math.imul(h ^ byte, FNV_PRIME);
   return h >>> 0;
 }
+
+/** Returns the key of a trace within its partition. */
+export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;

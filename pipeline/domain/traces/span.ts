@@ -71,6 +71,17 @@ export interface Span {
   storage_bytes: number;
   sandbox_seconds: number;
   /**
+   * Set on log records: `message` holds messages of its parent, `line` a text that is neither asked of
+   * a model nor answered by one.
+   */
+  record?: 'message' | 'line';
+  /** The vendor's ids of a model call whose attributes are not stored. */
+  call_ids?: readonly string[];
+  /** Id of the span that counts the same model call; set on a span that does not count it again. */
+  duplicate_of?: string;
+  /** Ids of the spans in whose place this span counts their model call. */
+  replaces?: readonly string[];
+  /**
    * Kinds of personal data that were redacted in it, and labels of own patterns; absent when there
    * were none.
    */

@@ -25,6 +25,14 @@ export const SPAN_FLAGS = {
   redacted: 1 << 9,
   /** The client sent no times of its own for this step of a chain, so the service derived them. */
   times_estimated: 1 << 10,
+  /** The row is a log record whose texts are messages of the parent span. */
+  message_record: 1 << 11,
+  /** The row is a log record whose text no model was asked and none answered. */
+  line_record: 1 << 12,
+  /** Another span counts the same model call, so this one has no tokens and no cost. */
+  duplicate: 1 << 13,
+  /** The span counts its model call in place of other spans, which are duplicates from then on. */
+  replaces: 1 << 14,
 } as const;
 
 export type SpanFlag = keyof typeof SPAN_FLAGS;

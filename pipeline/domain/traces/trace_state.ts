@@ -1,5 +1,6 @@
 // A trace as the sum of its spans: pure functions over one record, which is also the row of the
 // traces table.
+import type { MeteredEvent } from '../../stage.ts';
 import type { Span, TraceOutcome } from './span.ts';
 
 /** One trace of one organization. Times are milliseconds since the epoch. */
@@ -38,6 +39,8 @@ export interface TraceState {
   realms: string[];
   /** Names of registered prompts, and each with its version after a line break. */
   prompts: string[];
+  /** True for a trace that began with an event of the past: it is complete at once, and fires nothing. */
+  backfilled: boolean;
 }
 
 /** Maximum tags of a trace; further ones are stored on their spans only. */
@@ -77,6 +80,7 @@ export function emptyTrace(first: Span): TraceState {
     departments: [],
     realms: [],
     prompts: [],
+    backfilled: false,
   };
 }
 
@@ -109,6 +113,21 @@ export function addSpan(trace: TraceState, span: Span, sampled: boolean): void {
     trace.agent_id = span.agent_id;
   }
   if (trace.described) describe(trace, span);
+}
+
+/**
+ * Adds the spans of an event in place, and subtracts what other records of the same call counted.
+ */
+export function addEvent(
+  trace: TraceState,
+  { spans, retain, replaced = [] }: Pick<MeteredEvent, 'spans' | 'retain' | 'replaced'>,
+): void {
+  for (const span of spans) addSpan(trace, span, retain === 'full');
+  for (const { usage } of replaced) {
+    trace.input_tokens -= usage.input_tokens;
+    trace.output_tokens -= usage.output_tokens;
+    trace.cost_pico_usd -= usage.cost_pico_usd;
+  }
 }
 
 function describe(trace: TraceState, span: Span): void {

@@ -60,6 +60,27 @@ const EVENTS: Readonly<Record<string, AuditEvent>> = {
       reason: changes['reason'] ?? null,
     }),
   },
+  'prompt.create': {
+    event: 'prompt.created',
+    payload: ({ org_id, changes, created_at }) => ({
+      org_id,
+      name: changes['name'] ?? '',
+      version: changes['version'] ?? '',
+      model: changes['model'] ?? null,
+      created_at: new Date(created_at).toISOString(),
+    }),
+  },
+  'prompt.label': {
+    event: 'prompt.labeled',
+    payload: ({ org_id, target, changes, created_at }) => ({
+      org_id,
+      name: target.id,
+      label: changes['label'] ?? '',
+      version: changes['version'] ?? '',
+      previous_version: changes['previous_version'] ?? null,
+      created_at: new Date(created_at).toISOString(),
+    }),
+  },
 };
 
 /** Returns the platform event of a mutation; null for most. */

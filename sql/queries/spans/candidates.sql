@@ -1,4 +1,5 @@
--- Documents that a search scores: those within its filters that contain any of the required words.
+-- Documents that a search scores: those within its filters that contain any of the required words
+-- and every phrase.
 -- Agent and tags are those of the trace.
 org_id = {org_id:String}
 /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
@@ -15,4 +16,5 @@ org_id = {org_id:String}
   GROUP BY trace_key, version
   HAVING sum(sign) > 0
 )/*end*/
-AND (/*each must with OR*/hasAllTokens(concat(prompt, '\n', response, ' ', extra_words), {must_word:String})/*end*/)
+AND (/*each must with OR*/hasAllTokens(words, {must_word:String})/*end*/)
+/*if phrases*/AND /*include traces/has_phrases.sql*//*end*/

@@ -29,7 +29,7 @@ org_id = {org_id:String}
   SELECT trace_key FROM span_texts
   WHERE org_id = {org_id:String}
     /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
-    AND hasAllTokens(concat(prompt, '\n', response, ' ', extra_words), {words:Array(String)})
+    AND hasAllTokens(words, {words:Array(String)})
 )/*end*/
 /*include traces/filters_spans.sql*/
 /*include traces/filters_scores.sql*/

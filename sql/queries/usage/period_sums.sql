@@ -10,5 +10,5 @@ SELECT
   toUInt64(sum(u.sandbox_seconds) * 1000000) AS sandbox_micros,
   toString(sum(u.cost_usd)) AS cost_usd
 FROM usage_events AS u
-WHERE org_id = {org_id:String} AND hour >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
+WHERE org_id = {org_id:String}/*if of_key*/ AND key_id = {key_id:String}/*end*/ AND hour >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
 GROUP BY partition, agent
