@@ -1,23 +1,29 @@
 // Assembles one API process between its clients and its request listener, in the order of the
 // dependencies: stores, intake, budgets, edge, admission, slices. ClickHouse may start later than
 // the rest: its schema is created in the background.
-import { hasLocalLogin } from '../ops/platform/env.ts';
+import { hasLocalLogin, oidcClientOf } from '../ops/platform/env.ts';
 import { openSealer } from '../ops/platform/sealing.ts';
 import { Refusals } from '../ops/exchange/refusals.ts';
 import * as metrics from '../ops/platform/metrics.ts';
 import { trackConnected } from '../ops/platform/nats/connect.ts';
 import { fixedPartitions } from '../ops/platform/nats/open_log.ts';
-import { createApp, type RequestListener } from './app.ts';
+import { createApp, otlpDeps, type RequestListener } from './app.ts';
+import { createGrpcServer, type GrpcServer } from './intake/otlp/grpc.ts';
 import { createSessionTokens } from './http/session_token.ts';
+import { ResponseCache } from './intake/gateway/cache.ts';
 import type { IngestDeps } from './intake/ingest/handler.ts';
 import { createBodyRecorder } from './intake/ingest/store.ts';
+import { runSql } from './telemetry/analysts/run_sql.ts';
 import { openPortal } from './portal/routes.ts';
 import { noteRefusal, type RefusalDeps } from './intake/refusals/note.ts';
 import { startServiceGauges } from './system/gauges.ts';
 import { ReadinessWatch } from './system/readiness.ts';
+import type { StatusDeps } from './system/status.ts';
+import { keyRequestsOf } from './admission/key_rate.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { openBudgets } from './wiring/budgets.ts';
-import { openEdge } from './wiring/edge.ts';
+import { compatProtocols } from './wiring/compat.ts';
+import { type Edge, openEdge } from './wiring/edge.ts';
 import { openGatewayCalls, openIntake } from './wiring/intake.ts';
 import { migrateInBackground, type Migrating } from './wiring/migrating.ts';
 import { createFirstOrg } from './wiring/organizations.ts';
@@ -27,6 +33,8 @@ import { openStores, type Stores } from './wiring/stores.ts';
 
 export interface Api {
   listener: RequestListener;
+  /** OTLP over gRPC; null where it is off. */
+  grpc: GrpcServer | null;
   /** Ends the calls through the gateway that are in progress; what they used is recorded. */
   endCalls: () => void;
   /** Ends the live streams, which would otherwise keep a drain waiting. */
@@ -37,19 +45,55 @@ export interface Api {
   close: () => void;
 }
 
+/** SQL of analysts, over HTTP and as a tool of MCP. */
+const sqlOf = ({ SERVICE_JWT_ISSUER }: ApiParts['env'], analysts: Parameters<typeof runSql>[0]) => ({
+  analysts,
+  mcp: {
+    hasProvider: SERVICE_JWT_ISSUER !== undefined,
+    runSql: (question: Parameters<typeof runSql>[1]) => runSql(analysts, question),
+  },
+});
+
+const slicesOf = ({ routes, keyInForce }: Awaited<ReturnType<typeof openBudgets>>, { deps }: Edge) => ({
+  budgetRoutes: routes,
+  keyInForce,
+  adminToken: deps.auth.adminToken,
+});
+
+const portalOf = ({ SERVICE_PORTAL, SERVICE_PORTAL_DIR }: ApiParts['env']) =>
+  SERVICE_PORTAL && SERVICE_PORTAL_DIR !== undefined ? openPortal(SERVICE_PORTAL_DIR) : null;
+
+const callsOf = ({ recorder, open, orgOf }: ReturnType<typeof openGatewayCalls>) => ({ recorder, open, orgOf });
+
+/** What organizations have set for calls of the gateway. */
+const settingsOfCalls = ({ judges, policies }: Stores) => ({
+  judgesOf: (org_id: string) => judges.list(org_id),
+  captureOf: (org_id: string) => policies.get(org_id).capture,
+});
+
+/** True where the service signs session tokens of its own: logins by ticket, and at the identity provider. */
+const hasOwnSessions = (env: ApiParts['env']): boolean => hasLocalLogin(env) || oidcClientOf(env) !== null;
+
+const statusDeps = ({ log, tracked, clickhouse }: WiringParts, readiness: ReadinessWatch): StatusDeps => ({
+  readiness,
+  jsm: log.jsm,
+  connected: () => tracked.connected,
+  clickhouse,
+});
+
 /** Wires the API of one process. */
 export async function assembleApi(given: ApiParts): Promise<Api> {
   const { env, log } = given;
   const parts = partsOf(given);
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
-  const sessions = hasLocalLogin(env) ? createSessionTokens({ sealer, now: parts.now }) : null;
+  const sessions = hasOwnSessions(env) ? createSessionTokens({ sealer, now: parts.now }) : null;
   const stores = await openStores(parts);
   const intake = await openIntake(parts, partitions);
   const { publisher, backlog, disk } = intake;
   await createFirstOrg(parts, stores);
   const budgets = await openBudgets(parts, stores, { sealer, partitions });
-  const edge = await openEdge(parts, stores, sessions);
+  const edge = await openEdge(parts, stores, { sessions, keyRequests: keyRequestsOf(budgets.check) });
   const calls = openGatewayCalls(parts, stores, intake);
   const admission = openAdmission({
     limits: edge.deps.limits,
@@ -59,44 +103,47 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     disk,
     isDeleted: stores.isGone,
     budgets: budgets.check,
+    keys: budgets.check,
   });
   const refusals = new Refusals(log.nc, parts.onProblem);
   const refused = noteRefusal.bind(null, refusalDeps(parts, stores, refusals));
   const recorder = createBodyRecorder({ admission, publisher, partitions, now: parts.now });
-  const budgetRoutes = budgets.routes;
-  const slices = await openSlices(parts, stores, { sealer, sessions, budgetRoutes, recorder, refusals });
+  const own = { sealer, sessions, recorder, refusals };
+  const slices = await openSlices(parts, stores, { ...own, ...slicesOf(budgets, edge) });
   const migration = migrateInBackground(parts, slices.follow);
   const readiness = await openReadiness(parts, { partitions, migration, budgetsReady: budgets.isReady });
   const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked: parts.tracked });
-  const listener = createApp({
+  const ingest = { admission, publisher, once: edge.once, partitions, observeIngest, refused };
+  const app = createApp({
     edge: edge.deps,
-    ingest: { admission, publisher, once: edge.once, partitions, observeIngest, refused },
+    ingest,
     gateway: {
+      ...settingsOfCalls(stores),
       admission,
       countUse: (org_id, event) => budgets.check.count(org_id, event),
       routes: given.gatewayRoutes,
-      recorder: calls.recorder,
-      open: calls.open,
-      orgOf: calls.orgOf,
+      ...callsOf(calls),
+      cache: new ResponseCache(log, parts.now, parts.onProblem),
       partitions,
-      observeCall: (operation, outcome) => {
-        metrics.gatewayCallsTotal.inc({ operation, outcome });
-      },
+      observeCall,
     },
-    analysts: slices.analysts,
+    ...sqlOf(env, slices.analysts),
+    protocols: compatProtocols(parts, partitions),
     readiness,
+    status: statusDeps(parts, readiness),
     corsOrigins: env.SERVICE_CORS_ORIGINS,
-    portal: env.SERVICE_PORTAL && env.SERVICE_PORTAL_DIR !== undefined ? openPortal(env.SERVICE_PORTAL_DIR) : null,
+    portal: portalOf(env),
     routes: slices.routes,
   });
   return {
-    listener,
+    listener: app.listener,
+    grpc: env.SERVICE_OTLP_GRPC_PORT === undefined ? null : createGrpcServer(otlpDeps({ edge: edge.deps, ingest })),
     endCalls: calls.endAll,
-    endLive: slices.endLive,
-    flush: async () => {
-      await calls.flush();
-      await Promise.all([publisher.flush(), edge.flush()]);
+    endLive: () => {
+      slices.endLive();
+      void app.endStreams();
     },
+    flush: () => calls.flush().then(() => Promise.all([publisher.flush(), edge.flush()]).then(() => undefined)),
     close: () => {
       intake.stop();
       stopGauges();
@@ -134,4 +181,8 @@ const observeIngest: IngestDeps['observeIngest'] = (format, status, events, byte
   if (events === 0) return;
   metrics.ingestEventsTotal.inc({ format }, events);
   metrics.ingestBytesTotal.inc(bytes);
+};
+
+const observeCall = (operation: string, outcome: string): void => {
+  metrics.gatewayCallsTotal.inc({ operation, outcome });
 };

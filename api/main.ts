@@ -50,10 +50,14 @@ async function main(): Promise<void> {
   const api = await assembleApi({ env, logger, log, clickhouse, gatewayRoutes, now: Date.now, show });
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
+  const grpcPort =
+    api.grpc === null
+      ? null
+      : await listen(api.grpc.server, env.SERVICE_HOST, env.SERVICE_OTLP_GRPC_PORT ?? 0, 'SERVICE_OTLP_GRPC_PORT');
   process.send?.({ ready: true, port });
   // Written now, because a process that is killed writes nothing at its end.
   flushCompileCache();
-  logger.info({ host: env.SERVICE_HOST, port }, 'API is up');
+  logger.info({ host: env.SERVICE_HOST, port, ...(grpcPort === null ? {} : { grpc_port: grpcPort }) }, 'API is up');
 
   let draining = false;
   stop = async () => {
@@ -67,9 +71,10 @@ async function main(): Promise<void> {
     // A client may read an answer slowly; the records that are flushed afterwards matter more.
     setTimeout(() => {
       server.closeAllConnections();
+      api.grpc?.destroy();
     }, ANSWERS_MS).unref();
     api.endLive();
-    await closeGracefully(server);
+    await Promise.all([closeGracefully(server), api.grpc?.closeGracefully()]);
     await api.flush();
     api.close();
     await nc.close();

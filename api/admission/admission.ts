@@ -9,10 +9,12 @@ import { AdmissionRequest, type HeaderSink, type Steps, stepsOf } from './admiss
 import type { BacklogShares } from './backlog_shares.ts';
 import type { BudgetCheck } from './budget/check.ts';
 import { checkCalls, checkProcessCalls } from './calls.ts';
-import type { Check, Intake } from './check.ts';
+import type { Check, Intake, RequestFacts } from './check.ts';
+import { ADMIT, type Decision } from './decision.ts';
 import { checkDisk } from './disk.ts';
 import type { FairTurns } from './fair_turns.ts';
 import { InFlight } from './in_flight.ts';
+import { checkModels } from './key_models.ts';
 import { checkExists } from './organization.ts';
 import { checkEventRate, checkFailure, checkRequestRate } from './rate/checks.ts';
 
@@ -28,6 +30,8 @@ export interface AdmissionParts {
   disk: { readonly low: boolean };
   isDeleted: (org_id: string) => boolean;
   budgets: Pick<BudgetCheck, 'decide'>;
+  /** Limits of the API key that sent a request. */
+  keys: Pick<BudgetCheck, 'decideKey' | 'decideKeyTokens' | 'decideKeyRequest' | 'usesOf'>;
   /** Called with the name of the check that rejected a request. */
   onReject?: (check: string) => void;
 }
@@ -38,13 +42,15 @@ const CHARGED: readonly Intake[] = ['ingest', 'otlp', 'gateway'];
 const STORED: readonly Intake[] = [...EVENTS, 'record'];
 const RECORDED: readonly Intake[] = [...STORED, 'record_preflight'];
 const METERED: readonly Intake[] = [...RECORDED, 'gateway'];
+/** Requests of callers, who may use a key with limits. */
+const KEYED: readonly Intake[] = [...EVENTS, ...CALLS];
 
 /**
  * Returns every check in the order in which requests meet them. A request meets the checks of its
  * intake.
  */
 export function checksOf(parts: AdmissionParts): readonly Check[] {
-  const { limits, calls, slots, backlog, turns, disk, isDeleted, budgets } = parts;
+  const { limits, calls, slots, backlog, turns, disk, isDeleted, budgets, keys } = parts;
   const events = new InFlight();
   // The bodies of calls are counted apart: calls that last for minutes take no room from ingest.
   const bodies = new InFlight();
@@ -55,14 +61,24 @@ export function checksOf(parts: AdmissionParts): readonly Check[] {
     { phase: 'validated', name: 'backlog_share', intakes: EVENTS, decide: (asked) => backlog.decide(asked) },
     { phase: 'reading', name: 'bytes_in_flight', intakes: EVENTS, decide: (asked) => events.reserveBytes(asked) },
     { phase: 'reading', name: 'bytes_in_flight', intakes: CALLS, decide: (asked) => bodies.reserveBytes(asked) },
+    { phase: 'parsing', name: 'key_requests', intakes: EVENTS, decide: (asked) => checkKeyRequest(keys, asked) },
     { phase: 'parsing', name: 'turn', intakes: EVENTS, decide: (asked) => turns.decide(asked) },
     { phase: 'parsed', name: 'events_in_flight', intakes: EVENTS, decide: (asked) => events.reserveEvents(asked) },
     { phase: 'parsed', name: 'event_rate', intakes: ['app'], decide: (asked) => checkEventRate(limits, asked) },
     { phase: 'committing', name: 'disk', intakes: RECORDED, decide: () => checkDisk(disk) },
     { phase: 'committing', name: 'organization', intakes: STORED, decide: (asked) => checkExists(isDeleted, asked) },
+    { phase: 'committing', name: 'key_models', intakes: KEYED, decide: (asked) => checkModels(keys, asked) },
+    { phase: 'committing', name: 'key_requests', intakes: CALLS, decide: (asked) => checkKeyRequest(keys, asked) },
+    { phase: 'committing', name: 'key_tokens', intakes: KEYED, decide: (asked) => keys.decideKeyTokens(asked) },
+    { phase: 'committing', name: 'key_budget', intakes: KEYED, decide: (asked) => keys.decideKey(asked) },
     { phase: 'committing', name: 'budget', intakes: METERED, decide: (asked) => budgets.decide(asked) },
     { phase: 'failed', name: 'failed_event_rate', intakes: ['app'], decide: (asked) => checkFailure(limits, asked) },
   ];
+}
+
+/** Charges one request to the rate of the key with which it was sent. */
+function checkKeyRequest(keys: Pick<BudgetCheck, 'decideKeyRequest'>, { key }: RequestFacts): Decision {
+  return key?.limits?.requests_per_minute == null ? ADMIT : keys.decideKeyRequest(key);
 }
 
 /** Takes the requests of one API process through the checks. */

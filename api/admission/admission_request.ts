@@ -3,6 +3,7 @@
 // asked. Guarantees that release() gives back everything that checks have reserved, in reverse
 // order and once.
 import type { ApiError } from '../http/errors.ts';
+import type { ApiKeyCredential, OrgCredential } from '../http/credential.ts';
 import type { EnteringEvent } from './budget/uses.ts';
 import {
   type Check,
@@ -55,6 +56,8 @@ export interface AdmissionRequestParts {
 export class AdmissionRequest implements RequestFacts {
   readonly intake: Intake;
   org_id = '';
+  key: ApiKeyCredential | null = null;
+  backfill = false;
   bytes = 0;
   event_count = 0;
   eventsOf: () => readonly EnteringEvent[] = () => [];
@@ -73,9 +76,16 @@ export class AdmissionRequest implements RequestFacts {
     this.#require('arrived');
   }
 
-  /** The caller is authenticated. @throws ApiError rate_limited */
-  identified(org_id: string): void {
+  /**
+   * The caller is authenticated.
+   * @param credential of the caller; left out for what the process itself records
+   * @param more backfill: true for events of the past
+   * @throws ApiError rate_limited
+   */
+  identified(org_id: string, credential?: OrgCredential, more: { backfill?: boolean } = {}): void {
     this.org_id = org_id;
+    this.key = credential?.kind === 'api_key' ? credential : null;
+    this.backfill = more.backfill ?? false;
     this.#require('identified');
   }
 
@@ -127,6 +137,21 @@ export class AdmissionRequest implements RequestFacts {
   committing(eventsOf: () => readonly EnteringEvent[]): Promise<void> | null {
     this.eventsOf = eventsOf;
     return this.#requireWaiting('committing');
+  }
+
+  /** Notes on events by which key they came, with its labels, and whether they are of the past. */
+  stamp(events: readonly EnteringEvent[]): void {
+    const { key, backfill } = this;
+    if (key === null && !backfill) return;
+    for (const { event } of events) {
+      if (backfill) event.backfill = true;
+      if (key === null) continue;
+      event.key_id = key.key_id;
+      const labels = key.limits?.labels ?? null;
+      if (labels === null) continue;
+      event.label_user_id = labels.user_id ?? '';
+      event.label_department = labels.department ?? '';
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 // The contract of an admission check: when it is asked, for which requests, and what it knows of a
 // request. Types only, but for the order of the phases.
+import type { ApiKeyCredential } from '../http/credential.ts';
 import type { Decision, Settled } from './decision.ts';
 import type { EnteringEvent } from './budget/uses.ts';
 import type { InFlightReservation } from './in_flight.ts';
@@ -38,6 +39,10 @@ export interface RequestFacts {
   readonly intake: Intake;
   /** Empty until the caller is known. */
   readonly org_id: string;
+  /** The API key of the caller; null before it is known, and for any other caller. */
+  readonly key: ApiKeyCredential | null;
+  /** True for events of the past, which no budget is asked about. */
+  readonly backfill: boolean;
   /** Bytes about to be kept (reading), or size of the body (parsing). */
   readonly bytes: number;
   /** Events of the body; 0 until it is parsed. */

@@ -12,6 +12,7 @@ import {
 } from './credential.ts';
 import { ApiError } from './errors.ts';
 import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
+import { operatorSessionEnd } from './operator_session.ts';
 import { checkSameSite, isSessionToken, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
 
 /** Lookup of API keys. */
@@ -58,6 +59,8 @@ export interface AuthDeps {
   grants: GrantLookup;
   /** The operator's token. */
   adminToken: string;
+  /** Milliseconds since the epoch. */
+  now: () => number;
 }
 
 /** The parts of a request that authorization looks at. */
@@ -102,7 +105,7 @@ export function rawCredentialOf(headers: IncomingHttpHeaders): string | null {
  */
 export function authenticate(access: Access, request: AuthRequest, deps: AuthDeps): Credential | Promise<Credential> {
   if (access === 'public') return { kind: 'anonymous' };
-  if (access === 'operator') return authenticateOperator(request.headers, deps);
+  if (access === 'operator') return authenticateOperator(request, deps);
   if (access === 'person') return authenticatePerson(request, deps);
   return authenticateOrg(request, deps);
 }
@@ -240,19 +243,24 @@ function checkPermission(
 }
 
 /**
- * Checks the admin token in constant time.
+ * Checks the admin token in constant time, or the cookie that it was exchanged for. With the cookie, a request that
+ * changes something must come from this service's own origin.
  * @throws ApiError unauthenticated; forbidden for a valid API key, since no scope opens these
  * routes
  */
-function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): OperatorCredential {
+function authenticateOperator({ method, headers }: AuthRequest, deps: AuthDeps): OperatorCredential {
   const token = bearerOf(headers);
   if (token !== null && token !== '') {
     // Digests have the same length, whatever the token.
     if (timingSafeEqual(Buffer.from(hashKey(token), 'latin1'), Buffer.from(hashKey(deps.adminToken), 'latin1')))
       return { kind: 'operator' };
   }
+  if (token === null && operatorSessionEnd(headers, deps.adminToken, deps.now()) !== null) {
+    checkSameSite(method, headers);
+    return { kind: 'operator' };
+  }
   const raw = rawCredentialOf(headers);
   if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null)
     throw new ApiError('forbidden', 'This endpoint requires the operator token, not an API key.');
-  throw unauthenticated('The operator token is needed: Authorization: Bearer.');
+  throw unauthenticated('The operator token is needed: Authorization: Bearer, or a session of the operator.');
 }

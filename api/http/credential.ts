@@ -1,5 +1,5 @@
 // The caller of a request, as a union of the kinds of credentials.
-import type { Scope } from '../../schemas/records/api_key.ts';
+import type { CaptureMode, KeyLimits, Scope } from '../../schemas/records/api_key.ts';
 import type { Permission, Role } from './permissions.ts';
 import { keyMay, roleMay } from './permissions.ts';
 
@@ -10,6 +10,10 @@ export interface ApiKeyCredential {
   /** Id of the key, ak_… */
   key_id: string;
   scopes: ReadonlySet<Scope>;
+  /** Left out for a key without limits and labels. */
+  limits?: KeyLimits;
+  /** usage: the gateway stores no content of calls with the key. */
+  capture?: CaptureMode;
   /** The member who owns the key. Left out for a key of the operator or the bootstrap. */
   maker?: KeyMaker;
 }

@@ -30,6 +30,7 @@ export const STATUS_OF = {
   member_not_found: 404,
   method_not_allowed: 405,
   not_found: 404,
+  not_implemented: 501,
   org_not_found: 404,
   payload_too_large: 413,
   payment_required: 402,

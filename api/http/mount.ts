@@ -10,19 +10,19 @@ import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
 import { tenantOfOrg } from '../../ops/platform/tenant_token.ts';
 import type { AuditTrail } from './audit.ts';
 import { audited, NO_NOTES } from './audited.ts';
-import { authenticate, type AuthDeps, type AuthRequest, permit, rawCredentialOf, type Resource } from './auth.ts';
+import { authenticate, type AuthDeps, rawCredentialOf } from './auth.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
-import { type Credential, may, type OrgCredential, type PersonCredential } from './credential.ts';
+import type { ApiKeyCredential, Credential, OrgCredential, PersonCredential } from './credential.ts';
 import { sendText } from './compress.ts';
 import { envelope, jsonHeaders, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
-import { type Permission, PERMISSIONS } from './permissions.ts';
 import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idempotency.ts';
 import { checkQueryNames, familiesFolded } from './query_params.ts';
+import { fieldOf, isGrantInBody, permitRoute } from './permit_route.ts';
 import { PORTAL_PREFIX, type RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
-import { type AnyContext, type ResourceName, type Route, templateOf } from './route.ts';
+import { type AnyContext, type Route, templateOf } from './route.ts';
 import { isOfOwnPage } from './session_cookie.ts';
 import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
@@ -32,6 +32,11 @@ import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
 export interface EdgeDeps {
   auth: AuthDeps;
   limits: RateLimits;
+  /**
+   * Charges one request to the rate of an API key. Returns the error where the rate is used up;
+   * null where there is nothing to wait for.
+   */
+  keyRequests: (key: ApiKeyCredential) => Promise<ApiError | null> | ApiError | null;
   audit: AuditTrail;
   idempotency: Idempotency;
   classifyStore: StoreErrorClassifier;
@@ -123,10 +128,15 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     const asked = { method: req.method, headers: req.headers, pathOrg };
     const credential = await authenticate(route.access, asked, deps.auth);
     checkRate(credential, req, res, deps.limits);
+    if (credential.kind === 'api_key' && credential.limits !== undefined) {
+      const refused = await deps.keyRequests(credential);
+      if (refused !== null) throw refused;
+    }
     // The body is read first only for a caller whom nothing but a grant on what it names could
     // admit. A body that cannot be read names nothing.
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
-    permitRoute(route, { credential, asked, req, early }, deps.auth);
+    const named = { params: req.params, query: req.query, field: (name: string) => namedIn(early, name) };
+    permitRoute(route, { credential, asked, named }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
     if (route.any_query !== true) checkQueryNames(route.query, req.query);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
@@ -297,69 +307,17 @@ function sealerOf(credential: Credential, headers: IncomingHttpHeaders): string 
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-interface Caller {
-  credential: Credential;
-  asked: AuthRequest;
-  req: Request;
-  /** The body, where it was read first because it names what a grant may cover. */
-  early: Buffer | null;
-}
-
-/**
- * Checks that the caller may call the route, by role, scope or grant.
- * @throws ApiError cross_org_access, forbidden
- */
-function permitRoute(route: Route, { credential, asked, req, early }: Caller, auth: AuthDeps): void {
-  const resources = namesOf(route).flatMap((name) => resourceOf(name, req, credential, early) ?? []);
-  permit(route.access, credential, { ...asked, resources }, auth);
-  const { grant_needs } = route;
-  if (grant_needs === undefined || !isGrantNeeded(route, credential)) return;
-  const resource = resourceOf(grant_needs.resource, req, credential, early);
-  permit(grant_needs.permission, credential, { ...asked, resources: resource === undefined ? [] : [resource] }, auth);
-}
-
-const namesOf = ({ resource = [] }: Route): readonly ResourceName[] => [resource].flat();
-
-/** Returns true if nothing but a grant can admit this caller. */
-const isGrantNeeded = ({ access }: Route, credential: Credential): boolean =>
-  credential.kind === 'user' && isPermission(access) && !may(credential, access);
-
-const isGrantInBody = (route: Route, credential: Credential): boolean =>
-  namesOf(route).some((name) => 'body' in name) && isGrantNeeded(route, credential);
-
-const isPermission = (access: Route['access']): access is Permission => Object.hasOwn(PERMISSIONS, access);
-
-/** Returns the resource that a request names; undefined where it names none. */
-function resourceOf(
-  resource: ResourceName,
-  req: Request,
-  credential: Credential,
-  raw: Buffer | null,
-): Resource | undefined {
-  let id: unknown;
-  if ('param' in resource) id = req.params[resource.param];
-  else if ('query' in resource) id = req.query[resource.query];
-  else if ('find' in resource) id = 'org_id' in credential ? resource.find(credential.org_id, req.params) : undefined;
-  else id = raw === null ? undefined : namedIn(raw, resource.body);
-  return typeof id === 'string' ? { type: resource.type, id } : undefined;
-}
-
 /**
  * Returns a field of a body; undefined for invalid JSON, which is reported when the body is parsed
  * for the handler.
  */
-function namedIn(raw: Buffer, field: string): unknown {
+function namedIn(raw: Buffer | null, field: string): unknown {
+  if (raw === null) return undefined;
   try {
     return fieldOf(parsedBody(raw), field);
   } catch {
     return undefined;
   }
-}
-
-function fieldOf(body: unknown, name: string): unknown {
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, name)
-    ? (body as Record<string, unknown>)[name]
-    : undefined;
 }
 
 /**

@@ -18,6 +18,8 @@ interface Grant {
 
 export const PERMISSIONS = {
   'ingest:write': { role: 'member', scope: 'ingest:write' },
+  /** Send events of the past, which are counted without asking budgets and fire nothing. */
+  'ingest:backfill': { role: 'admin', scope: 'ingest:backfill' },
   'gateway:invoke': { role: 'member', scope: 'gateway:invoke' },
   'traces:read': { role: 'member', scope: 'traces:read' },
   'traces:export': { role: 'member', scope: 'traces:export' },

@@ -1,8 +1,11 @@
 // The rate limits of tenants as the edge uses them. api/admission/rate counts, and shares the count
 // between processes.
 
-/** Each tenant has one bucket of each kind. app counts events, the others requests. */
-export type RateKind = 'ingest' | 'api' | 'app';
+/**
+ * Each tenant has one bucket of each kind. app counts events, the others requests; those with events
+ * of the past take from backfill alone.
+ */
+export type RateKind = 'ingest' | 'api' | 'app' | 'backfill';
 
 /** Prefix of the tenants that are persons at the portal. No organization id contains a colon. */
 export const PORTAL_PREFIX = 'portal:';

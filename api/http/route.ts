@@ -83,7 +83,7 @@ interface Declaration {
   /** Heading in the documentation. */
   tag: string;
   /** Status of a success; 200 by default. */
-  status?: 200 | 201 | 202;
+  status?: 200 | 201 | 202 | 207;
   /** Other statuses of the same response, with when they are sent. */
   also?: Readonly<Partial<Record<200 | 503, string>>>;
   /** Meta fields besides api_version, request_id and timestamp; `pageMeta` for lists. */

@@ -1,7 +1,7 @@
 // The HTTP server around the request listener: bounds times, answers invalid HTTP with an error,
 // and closes without cutting off a response.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 import { newRequestId } from './request_id.ts';
@@ -81,14 +81,15 @@ function refuse(socket: Duplex, status: string, detail: string): void {
 
 /**
  * Listens; resolves with the port, which the system chooses for port 0.
+ * @param setting the variable that the port is set by
  * @throws Error with one line when the port is not available
  */
-export function listen(server: Server, host: string, port: number): Promise<number> {
+export function listen(server: NetServer, host: string, port: number, setting = 'SERVICE_PORT'): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE'
-          ? 'is in use; set SERVICE_PORT to a free one'
+          ? `is in use; set ${setting} to a free one`
           : error.code === 'EACCES'
             ? 'may not be used by this user'
             : `cannot be listened on: ${error.message}`;

@@ -1,4 +1,4 @@
-// The service's own session tokens, which a login without an identity provider puts into the session cookie. They are
+// The service's own session tokens, which a login by ticket or at the identity provider puts into the session cookie. They are
 // signed with HS256 under a key that is derived from SERVICE_ENCRYPTION_KEY, name their type, and are accepted from the
 // cookie only: the verifier of bearer tokens knows neither the key nor the type.
 import { createSecretKey } from 'node:crypto';
@@ -13,10 +13,10 @@ const PURPOSE = 'session tokens, HS256';
 
 export interface SessionTokens extends TokenVerifier {
   /**
-   * Returns a token that names the user.
+   * Returns a token that names the person.
    * @param expires_at seconds since the epoch
    */
-  sign(user_id: string, expires_at: number): Promise<string>;
+  sign(person: Pick<PersonCredential, 'user_id' | 'email'>, expires_at: number): Promise<string>;
 }
 
 /**
@@ -29,8 +29,8 @@ export function createSessionTokens(options: {
 }): SessionTokens {
   const key = createSecretKey(options.sealer.derive(PURPOSE));
   return {
-    sign: (user_id, expires_at) =>
-      new SignJWT()
+    sign: ({ user_id, email }, expires_at) =>
+      new SignJWT(email === null ? {} : { email })
         .setProtectedHeader({ alg: ALGORITHM, typ: SESSION_TOKEN_TYPE })
         .setIssuer(ISSUER)
         .setSubject(user_id)
@@ -46,7 +46,8 @@ export function createSessionTokens(options: {
           requiredClaims: ['sub', 'exp'],
           currentDate: new Date(options.now()),
         });
-        return personOf(payload.sub ?? '', payload.exp ?? 0);
+        const { sub = '', exp = 0, email } = payload;
+        return personOf(sub, typeof email === 'string' ? email : null, exp);
       } catch (error) {
         throw unauthenticated(
           error instanceof errors.JWTExpired ? 'The session has expired.' : 'The session is not valid.',
@@ -57,5 +58,5 @@ export function createSessionTokens(options: {
   };
 }
 
-const personOf = (user_id: string, expires_at: number): PersonCredential =>
-  Object.freeze({ kind: 'person', user_id, email: null, expires_at });
+const personOf = (user_id: string, email: string | null, expires_at: number): PersonCredential =>
+  Object.freeze({ kind: 'person', user_id, email, expires_at });

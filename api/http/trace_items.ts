@@ -82,6 +82,10 @@ export const spanItem = z.object({
   input_tokens: z.int(),
   output_tokens: z.int(),
   cost_usd: z.number(),
+  duplicate_of: z
+    .string()
+    .optional()
+    .describe('Id of the span that counts the same model call, where this one has no tokens and no cost for it'),
   prompt: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
   response: z.string().optional().describe('Returned for LLM spans, and for other spans that have one'),
   started_at: z.iso.datetime(),
@@ -92,6 +96,11 @@ export const spanItem = z.object({
   children: z.array(z.string()),
 });
 export type SpanItem = z.infer<typeof spanItem>;
+
+/** Returns the field duplicate_of of a span with these attributes, where it has one. */
+export function duplicateField({ duplicate_of }: Readonly<Record<string, unknown>>): Pick<SpanItem, 'duplicate_of'> {
+  return typeof duplicate_of === 'string' ? { duplicate_of } : {};
+}
 
 const CATEGORY_CHARS_MAX = 1000;
 

@@ -21,6 +21,13 @@ const SECTIONS = [
     first: [
       'sending',
       'opentelemetry',
+      'coding-agents',
+      'langfuse',
+      'langsmith',
+      'typescript-sdk',
+      'python',
+      'command-line',
+      'mcp',
       'gateway',
       'reading',
       'people-and-keys',

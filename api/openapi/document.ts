@@ -37,7 +37,8 @@ Send telemetry of LLM calls, agents and apps, and read it back as traces made of
 Every response carries **X-Request-Id**. A success is \`{data, meta}\`; an error is \`{detail, request_id, code}\` with the HTTP status of its code.
 POST endpoints take an **Idempotency-Key** (a UUID): for 24 hours, the same request gets the first response again, with \`Idempotency-Replayed: true\`. When that response was too large to be stored (more than some hundred KiB), a repeat of a request that changed something gets a 409 and changes nothing, and a streamed response is produced again. No stored response is dropped within its 24 hours: once an organization's responses fill its share (20,000 responses or 64 MiB), requests with a new key get a 429 with Retry-After before anything is done; they can be sent without a key.
 **X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).
-A query parameter that an endpoint does not know gets a 422 \`invalid_request\`, which names the most similar parameter of the endpoint.`;
+A query parameter that an endpoint does not know gets a 422 \`invalid_request\`, which names the most similar parameter of the endpoint.
+Coding agents read the same data over the Model Context Protocol: **POST /mcp** takes the same credentials, and each tool needs the permissions of the endpoints that it calls (see the guide MCP).`;
 
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: {

@@ -43,6 +43,12 @@ export const readiness = z
   .meta({ id: 'Readiness' });
 export type Readiness = z.infer<typeof readiness>;
 
+/** The pipeline as this process sees it. */
+export interface Cluster {
+  workers: { worker_id: string; up: boolean; heard_ms: number; metrics_url: string }[];
+  partitions: { partition: number; record: PartitionRecord | null; state: 'up' | 'starting' | 'unowned' }[];
+}
+
 export interface ReadinessDeps {
   tracked: { readonly connected: boolean };
   /** Resolves with true when ClickHouse answers and its schema exists. */
@@ -86,6 +92,26 @@ export class ReadinessWatch {
     return this.#liveWorkers()
       .flatMap((worker) => this.#heartbeats.metricsUrl(worker) ?? [])
       .filter((url) => url !== '');
+  }
+
+  /** Returns the live workers and the partitions with their owners. */
+  cluster(): Cluster {
+    const now = performance.now();
+    const workers = this.#liveWorkers();
+    return {
+      workers: workers.map((worker_id) => ({
+        worker_id,
+        up: this.#heartbeats.isUp(worker_id),
+        heard_ms: Math.max(0, Math.round(now - (this.#heartbeats.heardAt(worker_id) ?? now))),
+        metrics_url: this.#heartbeats.metricsUrl(worker_id) ?? '',
+      })),
+      partitions: this.#partitions().map((partition) => {
+        const held = this.#bucket.held(partitionKey(partition));
+        const record = held?.value ?? null;
+        const unowned = this.#unownedSince(partition) !== null;
+        return { partition, record, state: unowned ? 'unowned' : record?.up === false ? 'starting' : 'up' };
+      }),
+    };
   }
 
   close(): void {

@@ -13,6 +13,7 @@ import { DOCS_CSS } from '../openapi/docs_style.ts';
 import type { ApiReference } from '../openapi/reference.ts';
 import type { DocPages } from '../openapi/doc_pages.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
+import { type StatusDeps, statusRoutes } from './status.ts';
 
 /** The documentation has one inline style, and the reference one inline script. */
 const DOCS_POLICY = inlinePagePolicy(DOCS_CSS, DOCS_SCRIPT);
@@ -27,11 +28,12 @@ export interface SystemDeps {
   reference: Pick<ApiReference, 'json' | 'html'>;
   /** The guides and the pages for operators. */
   pages: Pick<DocPages, 'html'>;
+  status: StatusDeps;
 }
 
 /** Declares every route of the process itself. */
 export function systemRoutes(deps: SystemDeps): Route[] {
-  return [...healthRoutes(deps), metricsRoute(deps), ...referenceRoutes(deps)];
+  return [...healthRoutes(deps), metricsRoute(deps), ...statusRoutes(deps.status), ...referenceRoutes(deps)];
 }
 
 function healthRoutes({ readiness: watch }: SystemDeps): Route[] {

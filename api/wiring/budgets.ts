@@ -2,6 +2,7 @@
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
 import { freshDelivery, publishDelivery } from '../../ops/exchange/webhook_queue.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
+import { keyAccount } from '../../schemas/accounts.ts';
 import { periodAt } from '../../pipeline/domain/budgets/period.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { ALERT_TARGET_ID } from '../../schemas/records/budget.ts';
@@ -22,6 +23,8 @@ const IN_FORCE_MS = 1000;
 
 export interface Budgets extends Pick<HardLimits, 'check' | 'isReady'> {
   routes: Route[];
+  /** Resolves once the stored budget of an API key applies in this process, after a bounded time. */
+  keyInForce: (org_id: string, key_id: string) => Promise<void>;
   close: () => void;
 }
 
@@ -35,12 +38,13 @@ export async function openBudgets(
   { sealer, partitions }: { sealer: Sealer; partitions: number },
 ): Promise<Budgets> {
   const { log, clickhouse, now, onProblem } = parts;
-  const { orgs, costs, policies } = stores;
+  const { orgs, keys, costs, policies } = stores;
   const budgets = await BudgetStore.open(log, onProblem);
   const limits = await openHardLimits({
     log,
     clickhouse,
     budgets,
+    keys,
     prices: createPriceBook((org_id) => costs.pricesOf(org_id).prices),
     partitions,
     ruleOf: (org_id) => policies.get(org_id),
@@ -51,6 +55,7 @@ export async function openBudgets(
   return {
     check: limits.check,
     isReady: limits.isReady,
+    keyInForce: (org_id, key_id) => limits.inForce(keyAccount(org_id, key_id), IN_FORCE_MS),
     routes: budgetSliceRoutes(parts, stores, { budgets, limits, sealer }),
     close: () => {
       limits.close();

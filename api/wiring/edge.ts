@@ -27,7 +27,7 @@ export interface Edge {
 export async function openEdge(
   parts: WiringParts,
   { orgs, keys, grants }: Stores,
-  sessions: SessionTokens | null,
+  { sessions, keyRequests }: { sessions: SessionTokens | null; keyRequests: EdgeDeps['keyRequests'] },
 ): Promise<Edge> {
   const { env, logger, log, now, show, tracked, onProblem } = parts;
   const adminToken = env.SERVICE_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
@@ -54,8 +54,9 @@ export async function openEdge(
   const { idempotency, once } = await openKeyed({ log, tracked, now, onProblem, waits: parts.waits });
   const audit = createAuditTrail(log, { now, connected: () => tracked.connected, onProblem });
   const deps: EdgeDeps = {
-    auth: { keys, adminToken, tokens, sessions, memberships: orgs, grants },
+    auth: { keys, adminToken, tokens, sessions, memberships: orgs, grants, now },
     limits,
+    keyRequests,
     audit,
     idempotency,
     classifyStore: classifyStoreFailure,

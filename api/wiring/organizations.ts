@@ -4,6 +4,7 @@ import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts'
 import { ErasureRequests } from '../../ops/exchange/erase_requests.ts';
 import { spendTicket } from '../../ops/exchange/login_tickets.ts';
 import { queueMail } from '../../ops/exchange/mail_queue.ts';
+import { hasLocalLogin, oidcClientOf } from '../../ops/platform/env.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import {
   createJob,
@@ -16,12 +17,17 @@ import {
 import { repriceRoutes } from '../control/jobs/reprice.ts';
 import { jobRoutes } from '../control/jobs/routes.ts';
 import { bootstrapOrg } from '../control/orgs/bootstrap.ts';
+import { deadLetterRoutes } from '../control/operator/dead_letters.ts';
+import { scheduledJobRoutes } from '../control/operator/jobs.ts';
+import { operatorSessionRoutes } from '../control/operator/session.ts';
 import { orgDeletionRoutes } from '../control/orgs/deletion_routes.ts';
 import { grantRoutes } from '../control/orgs/grant_routes.ts';
+import { keyRoutes } from '../control/orgs/key_routes.ts';
 import type { GrantsDeps } from '../control/orgs/grants.ts';
 import type { MembersDeps } from '../control/orgs/members.ts';
 import { memberRoutes } from '../control/orgs/member_routes.ts';
 import { operatorRoutes } from '../control/orgs/operator_routes.ts';
+import { permissionRoutes } from '../control/orgs/permission_routes.ts';
 import { policyRoutes } from '../control/orgs/policy_routes.ts';
 import { orgRoutes } from '../control/orgs/routes.ts';
 import { transferRoutes } from '../control/orgs/transfer_routes.ts';
@@ -29,7 +35,10 @@ import { checkPatterns } from '../control/privacy/check.ts';
 import { eraseRoutes } from '../control/privacy/erase_routes.ts';
 import { privacyRoutes } from '../control/privacy/routes.ts';
 import { retentionRoutes } from '../control/retention/routes.ts';
+import { type OidcDeps, oidcRoutes } from '../control/sign_in/oidc.ts';
+import { Provider } from '../control/sign_in/provider.ts';
 import { type SessionDeps, sessionRoutes } from '../control/sign_in/routes.ts';
+import { createTokenVerifier } from '../http/jwt.ts';
 import { API_VERSION } from '../http/envelope.ts';
 import type { Route } from '../http/route.ts';
 import type { SessionTokens } from '../http/session_token.ts';
@@ -37,16 +46,25 @@ import { grantable } from './grantable.ts';
 import { isDevelopment, type WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
 
+export interface OrgSliceDeps {
+  sealer: Sealer;
+  sessions: SessionTokens | null;
+  /** Resolves once the stored budget of an API key applies in this process, after a bounded time. */
+  keyInForce: (org_id: string, key_id: string) => Promise<void>;
+}
+
 /** Returns the routes of organizations, members, grants, policies, sign-in and the operator. */
 export function orgSliceRoutes(
   parts: WiringParts,
   stores: Stores,
-  { sealer, sessions }: { sealer: Sealer; sessions: SessionTokens | null },
+  { sealer, sessions, keyInForce }: OrgSliceDeps,
 ): Route[] {
   const { orgs, policies, piiPolicies, grants } = stores;
   const orgsDeps = orgsDepsOf(parts, stores);
   return [
     orgRoutes(orgsDeps),
+    permissionRoutes(),
+    keyRoutes({ ...orgsDeps, clickhouse: parts.clickhouse, keyInForce }),
     memberRoutes(orgsDeps),
     transferRoutes(orgsDeps),
     grantRoutes(orgsDeps),
@@ -58,28 +76,74 @@ export function orgSliceRoutes(
     sessionRoutes({
       orgsOf: (user_id) => orgs.orgsOf(user_id),
       grantsOf: (org_id, user_id) => grants.list(org_id).filter((grant) => grant.user_id === user_id),
-      local: sessions === null ? null : localLogin(parts, sessions),
-      about: aboutOf(parts, sessions !== null),
+      local: sessions !== null && hasLocalLogin(parts.env) ? localLogin(parts, sessions) : null,
+      about: aboutOf(parts),
       secure: !isDevelopment(parts),
       now: parts.now,
     }),
+    oidcRoutes(oidcDeps(parts, sealer, sessions)),
     operatorRoutes(orgsDeps),
+  ].flat();
+}
+
+function oidcDeps(parts: WiringParts, sealer: Sealer, sessions: SessionTokens | null): OidcDeps {
+  const { env, now, onProblem } = parts;
+  const client = oidcClientOf(env);
+  return {
+    provider:
+      client === null || sessions === null
+        ? null
+        : new Provider({
+            ...client,
+            redirect_uri: `${client.public_url}/v1/session/oidc/callback`,
+            verifier: createTokenVerifier({
+              jwksUrl: env.SERVICE_JWT_JWKS_URL,
+              issuer: client.issuer,
+              audience: client.client_id,
+              now,
+              onProblem,
+            }),
+            now,
+          }),
+    sealer,
+    sign: (person, expires_at) => {
+      if (sessions === null) throw new Error('this process signs no session tokens');
+      return sessions.sign(person, expires_at);
+    },
+    secure: !isDevelopment(parts),
+    now,
+    onProblem,
+  };
+}
+
+/** Returns the routes of the operator that belong to no organization: the session, dead letters, scheduled jobs. */
+export function operatorSliceRoutes(parts: WiringParts, adminToken: string): Route[] {
+  const { log, tracked, now } = parts;
+  const connected = (): boolean => tracked.connected;
+  return [
+    operatorSessionRoutes({ adminToken, secure: !isDevelopment(parts), now }),
+    deadLetterRoutes({ log, connected }),
+    scheduledJobRoutes({ log, connected, now }),
   ].flat();
 }
 
 function localLogin({ log, now }: WiringParts, sessions: SessionTokens): SessionDeps['local'] {
   return {
     spend: (ticket) => spendTicket(log, ticket, now()),
-    sign: (user_id, expires_at) => sessions.sign(user_id, expires_at),
+    sign: (user_id, expires_at) => sessions.sign({ user_id, email: null }, expires_at),
   };
 }
 
-function aboutOf({ env }: WiringParts, takesTickets: boolean): SessionDeps['about'] {
+function aboutOf({ env }: WiringParts): SessionDeps['about'] {
   const takesTokens = env.SERVICE_JWT_SECRET !== undefined || env.SERVICE_JWT_JWKS_URL !== undefined;
   return {
     version: API_VERSION,
     environment: env.SERVICE_ENV,
-    login: [...(takesTickets ? (['ticket'] as const) : []), ...(takesTokens ? (['token'] as const) : [])],
+    login: [
+      ...(hasLocalLogin(env) ? (['ticket'] as const) : []),
+      ...(oidcClientOf(env) === null ? [] : (['oidc'] as const)),
+      ...(takesTokens ? (['token'] as const) : []),
+    ],
     models: env.SERVICE_LLM_BASE_URL !== undefined,
     mail: env.SERVICE_SMTP_URL !== undefined,
   };
@@ -130,7 +194,7 @@ export async function createFirstOrg(parts: WiringParts, stores: Stores): Promis
 }
 
 function orgsDepsOf(parts: WiringParts, stores: Stores): GrantsDeps & MembersDeps {
-  const { log, clickhouse, now } = parts;
+  const { env, log, clickhouse, now } = parts;
   const { orgs, keys, deletions, grants, agents, judges, datasets } = stores;
   return {
     orgs,
@@ -140,6 +204,7 @@ function orgsDepsOf(parts: WiringParts, stores: Stores): GrantsDeps & MembersDep
     exists: grantable({ clickhouse, agents, judges, datasets }),
     queueMail: (mail) => queueMail(log, mail),
     showTokens: isDevelopment(parts),
+    portal: env.SERVICE_PUBLIC_URL ?? null,
     now,
   };
 }

@@ -14,6 +14,7 @@ import { EvalStore } from '../control/evals/store.ts';
 import { type OpenIncidents, openIncidentRecords } from '../telemetry/incidents/store.ts';
 
 import { JudgeStore } from '../control/judges/store.ts';
+import { MonitorStore } from '../control/monitors/store.ts';
 import { GrantStore } from '../control/orgs/grant_store.ts';
 import { PolicyStore } from '../control/orgs/policy_store.ts';
 import { KeyStore, OrgStore } from '../control/orgs/store.ts';
@@ -41,6 +42,7 @@ export interface Stores {
   incidents: OpenIncidents;
   retention: RetentionStore;
   views: ViewStore;
+  monitors: MonitorStore;
   annotations: AnnotationStore;
   /** Long jobs. */
   jobs: JobRecords;
@@ -64,7 +66,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
   const orgs = await OrgStore.open(log, onProblem, isDeleted);
   const memberOf = (org_id: string, user_id: string) => orgs.memberOf(org_id, user_id);
   const others = await allOpen({
-    keys: KeyStore.open(log, onProblem, { memberOf, isDeleted }),
+    keys: KeyStore.open(log, onProblem, { memberOf, isDeleted, now }),
     grants: GrantStore.open({ log, memberOf, now, onProblem }),
     agents: AgentStore.open(log, onProblem),
     analysts: AnalystStore.open(log, onProblem),
@@ -79,6 +81,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     datasets: DatasetStore.open(log, onProblem),
     retention: RetentionStore.open(log, onProblem),
     views: ViewStore.open(log, onProblem),
+    monitors: MonitorStore.open(log, onProblem),
     annotations: AnnotationStore.open(log, onProblem),
     jobs: JobRecords.open(log, onProblem),
   });

@@ -2,6 +2,7 @@
 // incidents, the audit log, and the SQL of analysts.
 import type { Upstream } from '../../ops/platform/llm/upstream.ts';
 import { queueScore } from '../../ops/exchange/score_queue.ts';
+import { pendingScoreQueue } from './pending_scores.ts';
 import { OrgSlots } from '../http/org_slots.ts';
 import type { Route } from '../http/route.ts';
 import type { WrittenAnswers } from '../http/written_answers.ts';
@@ -62,6 +63,7 @@ export function telemetryRoutes(
       clickhouse,
       locate,
       queue: (score) => queueScore(log, score),
+      queuePending: pendingScoreQueue(log),
       now,
     }),
     samplingRoutes({ settings: env, clickhouse, now }),

@@ -32,10 +32,10 @@ export interface BacklogOptions {
   partitions: number;
   /** JetStream sequence of the newest message to count. */
   newest: number;
-  /** Returns true for organizations whose events are to be counted. */
-  counts: (org_id: string) => boolean;
-  /** Takes the events of one organization in one message of the log. */
-  take: (org_id: string, events: readonly EnteringEvent[], seq: number) => void;
+  /** Returns the accounts that are to count an event. */
+  accountsOf: (event: { org_id: string; key_id?: string }) => readonly string[];
+  /** Takes the events of one account in one message of the log. */
+  take: (account: string, events: readonly EnteringEvent[], seq: number) => void;
   signal: AbortSignal;
   onProblem: ReportProblem;
 }
@@ -131,17 +131,23 @@ interface Message {
 }
 
 function countMessage(
-  { partitions, counts, take }: BacklogOptions,
+  { partitions, accountsOf, take }: BacklogOptions,
   checkpoints: readonly number[],
   message: Message,
 ): void {
   const { seq, data, partition, fingerprint } = message;
-  const entering = eventsOf(data, fingerprint).flatMap((event): EnteringEvent[] => {
-    if (!counts(event.org_id)) return [];
+  const byAccount = new Map<string, EnteringEvent[]>();
+  for (const event of eventsOf(data, fingerprint)) {
+    const accounts = accountsOf(event);
     const whose = partition ?? partitionOf(event.org_id, event.trace_id, partitions);
-    return seq > (checkpoints[whose] ?? 0) ? [{ event, partition: whose }] : [];
-  });
-  for (const [org_id, events] of Map.groupBy(entering, ({ event }) => event.org_id)) take(org_id, events, seq);
+    if (seq <= (checkpoints[whose] ?? 0)) continue;
+    for (const account of accounts) {
+      const events = byAccount.get(account) ?? [];
+      byAccount.set(account, events);
+      events.push({ event, partition: whose });
+    }
+  }
+  for (const [account, events] of byAccount) take(account, events, seq);
 }
 
 /** Returns no events for a message that cannot be decoded: the pipeline dead-letters it. */

@@ -1,9 +1,17 @@
 // Decides by what one process knows whether a hard limit of the organization or of an agent rejects
-// events. Takes the use of one request; returns a reservation, a rejection, or that a limit is so
+// events. An account is that of an organization, or of a limit of an API key (limited_accounts.ts).
+// Takes the use of one request; returns a reservation, a rejection, or that a limit is so
 // near that this process may not decide alone. Everything is decided in memory in one turn of the
 // event loop: of any number of concurrent requests, the one that crosses a limit is the last one
 // admitted.
-import { type Blocked, blockedBy, hasHardLimit, limitsOfAgent } from '../../../pipeline/domain/budgets/budget.ts';
+import {
+  type Blocked,
+  blockedBy,
+  hardLimitsFor,
+  hasHardLimit,
+  type Used,
+} from '../../../pipeline/domain/budgets/budget.ts';
+import { isRateAccount } from '../../../schemas/accounts.ts';
 import { isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type {
@@ -11,7 +19,7 @@ import type {
   Reservation as UseReservation,
   UsageLedger,
 } from '../../../pipeline/domain/budgets/usage_ledger.ts';
-import { agentScope, type BudgetRecord } from '../../../schemas/records/budget.ts';
+import type { BudgetRecord } from '../../../schemas/records/budget.ts';
 import type { BudgetStore } from '../../control/budgets/store.ts';
 import { type Reject, reject } from '../decision.ts';
 
@@ -23,9 +31,11 @@ const CROSSINGS_MAX = 10_000;
 
 export interface GateDeps {
   budgets: Pick<BudgetStore, 'get' | 'state'>;
-  ledger: Pick<UsageLedger, 'used' | 'agentTokens' | 'reserve' | 'isSettled'>;
-  /** Returns the organization's current period, milliseconds. */
+  ledger: Pick<UsageLedger, 'used' | 'agentUsed' | 'reserve' | 'isSettled'>;
+  /** Returns the account's current period, milliseconds. */
   periodOf: (org_id: string) => { start: number; end: number };
+  /** Returns the error text for the limit of an API key; null for any other account. */
+  refusalOf?: (account: string) => string | null;
   /**
    * Returns the cost in USD that use above a hard limit may have; null: none, the request is
    * rejected with 429.
@@ -106,13 +116,12 @@ export class BudgetGate {
     if (record === null) return PASSES;
     const period = this.#deps.periodOf(org_id);
     const used = ledger.used(org_id);
-    const agentTokens = (agent_id: string): number => ledger.agentTokens(org_id, agent_id);
+    const agentUsed = (agent_id: string): Used => ledger.agentUsed(org_id, agent_id);
     let near = false;
     for (const agent_id of new Set(uses.map((use) => use.agent_id))) {
-      const blocked =
-        blockedBy(record, agent_id, used, agentTokens) ?? this.#remembered(record, agent_id, period.start);
+      const blocked = blockedBy(record, agent_id, used, agentUsed) ?? this.#remembered(record, agent_id, period.start);
       if (blocked === null) {
-        near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
+        near ||= view !== null && isNearAny(record, agent_id, used, agentUsed, view);
         continue;
       }
       const verdict = this.#overage(org_id, blocked, { period, cost: used.cost_pico_usd, view });
@@ -129,25 +138,9 @@ export class BudgetGate {
   #remembered(record: BudgetRecord, agent_id: string, periodStart: number): Blocked | null {
     if (this.#deps.ledger.isSettled(record.org_id)) return null;
     const crossings = this.#deps.budgets.state(record.org_id, periodStart)?.crossings ?? {};
-    const own = limitsOfAgent(record, agent_id);
-    const scopes: Blocked[] = [
-      own === null
-        ? { scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: record.tokens.hard_limit ?? Infinity }
-        : { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? Infinity },
-      {
-        scope: 'storage_mb',
-        resource: 'storage_mb',
-        agent_id: null,
-        hard_limit: record.storage_mb.hard_limit ?? Infinity,
-      },
-      {
-        scope: 'sandbox_seconds',
-        resource: 'sandbox_seconds',
-        agent_id: null,
-        hard_limit: record.sandbox_seconds.hard_limit ?? Infinity,
-      },
-    ];
-    return scopes.find(({ scope, hard_limit }) => (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit) ?? null;
+    const isCrossed = ({ scope, hard_limit }: Blocked): boolean =>
+      (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit;
+    return hardLimitsFor(record, agent_id).find(isCrossed) ?? null;
   }
 
   /** Takes a crossing that another process has seen. */
@@ -167,6 +160,9 @@ export class BudgetGate {
     const headers = quotaHeaders(blocked);
     const whose = blocked.agent_id === null ? 'of the organization' : `of the agent ${blocked.agent_id}`;
     const what = `The hard limit ${whose} on ${blocked.resource} (${blocked.hard_limit}) is reached`;
+    const ofKey = this.#deps.refusalOf?.(org_id) ?? null;
+    if (ofKey !== null)
+      return reject('rate_limited', ofKey, retry_after, { headers: isRateAccount(org_id) ? {} : headers });
     if (overage === null)
       return reject('rate_limited', `${what}. It applies until the next period starts.`, retry_after, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);

@@ -6,15 +6,19 @@ import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import * as metrics from '../../../ops/platform/metrics.ts';
 import { type Log, logBaseReader } from '../../../ops/platform/nats/open_log.ts';
 import { hasHardLimit, limitedAgents } from '../../../pipeline/domain/budgets/budget.ts';
-import { periodAt, type PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
+import { isRateAccount } from '../../../schemas/accounts.ts';
+import type { PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type { PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { BudgetStore } from '../../control/budgets/store.ts';
+import { AccountLedger } from './account_ledger.ts';
 import { BudgetCheck } from './check.ts';
 import { BudgetDeciders } from './deciders.ts';
 import { BudgetGate } from './gate.ts';
+import { LimitedAccounts, type LimitedKeys } from './limited_accounts.ts';
+import { RateWindows, WINDOW_MS } from './rate_windows.ts';
 import { ReservationSharing } from './sharing.ts';
 import { StartupKnowledge } from './startup_knowledge.ts';
 
@@ -23,6 +27,7 @@ export interface HardLimitsDeps {
   clickhouse: ClickHouse;
   /** Every budget; the caller closes it. */
   budgets: BudgetStore;
+  keys: LimitedKeys;
   prices: PriceBook;
   /** Number of partitions of the ingest log. */
   partitions: number;
@@ -49,14 +54,21 @@ export interface HardLimits {
 
 /** Opens the hard limits. What organizations have used is read from the store afterwards. */
 export async function openHardLimits(deps: HardLimitsDeps): Promise<HardLimits> {
-  const { log, budgets, prices, partitions, overageUsdOf, now, onProblem } = deps;
-  const ledger = new UsageLedger();
-  const follower = followUsage(deps, ledger);
+  const { log, prices, partitions, overageUsdOf, now, onProblem } = deps;
+  const usage = new UsageLedger();
+  const windows = new RateWindows(now);
+  const sweeping = setInterval(() => {
+    windows.sweep();
+  }, WINDOW_MS).unref();
+  const accounts = new LimitedAccounts({ ...deps, windows });
+  const ledger = new AccountLedger(usage, windows);
+  const follower = followUsage(deps, usage, accounts);
   const sharing = new ReservationSharing({ nc: log.nc, ledger, onProblem });
   const gate = new BudgetGate({
-    budgets,
+    budgets: accounts,
     ledger,
-    periodOf: (org_id) => follower.period(org_id),
+    periodOf: (account) => (isRateAccount(account) ? accounts.periodOf(account) : follower.period(account)),
+    refusalOf: (account) => accounts.refusalOf(account),
     overageUsdOf,
     now,
     onCrossing: (crossing) => {
@@ -66,33 +78,37 @@ export async function openHardLimits(deps: HardLimitsDeps): Promise<HardLimits> 
   sharing.onCrossing((crossing) => {
     gate.heardCrossing(crossing);
   });
-  // Only an organization that can be rejected needs an account here; the pipeline keeps those that warnings need.
-  const unfollow = budgets.follow((org_id, record) => {
-    if (record !== null && hasHardLimit(record)) follower.follow(org_id, limitedAgents(record));
-    else follower.unfollow(org_id);
-    if (record === null) gate.forget(org_id);
+  const limited = new Set<string>();
+  // Only an account that can be rejected is followed here; the pipeline keeps those that warnings need.
+  const unfollow = accounts.follow((account, record) => {
+    if (record !== null && hasHardLimit(record)) {
+      limited.add(account);
+      follower.follow(account, limitedAgents(record));
+    } else follower.unfollow(account);
+    if (record === null) gate.forget(account);
   });
-  const limited = new Set([...budgets.all()].filter(hasHardLimit).map(({ org_id }) => org_id));
   const startup = await StartupKnowledge.begin(
-    { log, partitions, prices, budgets, ledger, follower, onProblem },
-    limited,
+    { log, partitions, prices, budgets: accounts, ledger: usage, follower, onProblem },
+    new Set(limited),
   );
-  const isKnown = (org_id: string): boolean => startup.isKnown(org_id);
+  const knowledge = new RateKnowledge(startup);
+  const isKnown = (account: string): boolean => knowledge.isKnown(account);
   const deciders = new BudgetDeciders({
     nc: log.nc,
     sharing,
     guards: (org_id) => gate.guards(org_id),
     isKnown,
-    whenKnown: (org_id, withinMs) => startup.whenKnown(org_id, withinMs),
-    mayGuess: (org_id) => startup.mayGuess(org_id),
+    whenKnown: (account, withinMs) => startup.whenKnown(account, withinMs),
+    mayGuess: (account) => isRateAccount(account) || startup.mayGuess(account),
     admit: (org_id, uses) => gate.admit(org_id, uses),
     onProblem,
   });
   return {
-    check: new BudgetCheck({ prices, gate, deciders, sharing, ledger, isKnown }),
+    check: new BudgetCheck({ prices, gate, deciders, sharing, ledger, windows, isKnown }),
     isReady: () => startup.isReady(),
     inForce: (org_id, withinMs) => follower.whenRead(org_id, withinMs),
     close: () => {
+      clearInterval(sweeping);
       startup.stop();
       unfollow();
       for (const part of [follower, deciders, sharing]) part.close();
@@ -100,7 +116,25 @@ export async function openHardLimits(deps: HardLimitsDeps): Promise<HardLimits> 
   };
 }
 
-function followUsage({ log, clickhouse, ruleOf, now, onProblem }: HardLimitsDeps, ledger: UsageLedger): UsageFollower {
+/** Knows the rates of keys from a minute after the start on: by then this process has heard of every use. */
+class RateKnowledge {
+  readonly #startup: StartupKnowledge;
+  readonly #known_at = performance.now() + WINDOW_MS;
+
+  constructor(startup: StartupKnowledge) {
+    this.#startup = startup;
+  }
+
+  isKnown(account: string): boolean {
+    return isRateAccount(account) ? performance.now() >= this.#known_at : this.#startup.isKnown(account);
+  }
+}
+
+function followUsage(
+  { log, clickhouse, now, onProblem }: HardLimitsDeps,
+  ledger: UsageLedger,
+  accounts: LimitedAccounts,
+): UsageFollower {
   return new UsageFollower({
     nc: log.nc,
     clickhouse,
@@ -108,7 +142,7 @@ function followUsage({ log, clickhouse, ruleOf, now, onProblem }: HardLimitsDeps
     toPico: usdToPico,
     now,
     logBase: logBaseReader(log),
-    periodOf: (org_id) => periodAt(ruleOf(org_id), now()),
+    periodOf: (account) => accounts.periodOf(account),
     onMoved: () => undefined,
     onUnread: (accounts) => {
       metrics.budgetAccountsUnread.set(accounts);

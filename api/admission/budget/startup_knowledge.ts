@@ -8,9 +8,10 @@ import type { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { hasHardLimit } from '../../../pipeline/domain/budgets/budget.ts';
 import type { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { accountsOf } from '../../../schemas/accounts.ts';
 import type { PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import type { BudgetRecord } from '../../../schemas/records/budget.ts';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
-import type { BudgetStore } from '../../control/budgets/store.ts';
 import { countBacklog } from './backlog.ts';
 import { StartupBarrier } from './startup_barrier.ts';
 import { usesOf } from './uses.ts';
@@ -20,7 +21,7 @@ export interface StartupKnowledgeDeps {
   /** Number of partitions of the ingest log. */
   partitions: number;
   prices: PriceBook;
-  budgets: Pick<BudgetStore, 'get'>;
+  budgets: { get: (account: string) => BudgetRecord | null };
   ledger: Pick<UsageLedger, 'beginBacklog' | 'countLogged'>;
   follower: Pick<UsageFollower, 'onReports' | 'readAt' | 'whenRead' | 'rereadAll'>;
   onProblem: ReportProblem;
@@ -106,9 +107,9 @@ export class StartupKnowledge {
       log,
       partitions,
       newest,
-      counts: (org_id) => this.#limited.has(org_id),
-      take: (org_id, events, seq) => {
-        ledger.countLogged(org_id, usesOf(prices, events), seq);
+      accountsOf: (event) => accountsOf(event).filter((account) => this.#limited.has(account)),
+      take: (account, events, seq) => {
+        ledger.countLogged(account, usesOf(prices, events), seq);
       },
       signal: this.#stopped.signal,
       onProblem,

@@ -13,28 +13,38 @@ export interface EnteringEvent {
   partition: number;
 }
 
+/** What an event uses, and the model that it names. */
+export interface EventUse {
+  use: AskedUse;
+  /** Models of its spans; without those that name none. */
+  models: readonly string[];
+}
+
+/** Returns one use for each event; see eventUsesOf. */
+export const usesOf = (prices: PriceBook, events: readonly EnteringEvent[]): AskedUse[] =>
+  eventUsesOf(prices, events).map(({ use }) => use);
+
 /**
  * Returns one use for each event; none for an event that the pipeline will not be able to decode,
  * since it uses nothing.
  */
-export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): AskedUse[] {
+export function eventUsesOf(prices: PriceBook, events: readonly EnteringEvent[]): EventUse[] {
   // The stored part of a prompt and its redactions change no amount.
   const deps = { prices, maxPromptTokens: () => null, redactorOf: () => null };
   return events.flatMap(({ event, partition }) => {
     const spans = decoded(deps, event);
     if (spans === null) return [];
     const usage = usageOf({ ...event, spans });
-    return [
-      {
-        agent_id: usage.agent_id,
-        partition,
-        hour: usage.hour,
-        tokens: usage.input_tokens + usage.output_tokens,
-        storage_bytes: usage.storage_bytes,
-        sandbox_micros: Number(usage.sandbox_micros),
-        cost_pico_usd: usage.cost_pico_usd,
-      },
-    ];
+    const use = {
+      agent_id: usage.agent_id,
+      partition,
+      hour: usage.hour,
+      tokens: usage.input_tokens + usage.output_tokens,
+      storage_bytes: usage.storage_bytes,
+      sandbox_micros: Number(usage.sandbox_micros),
+      cost_pico_usd: usage.cost_pico_usd,
+    };
+    return [{ use, models: spans.map(({ model }) => model).filter((model) => model !== '') }];
   });
 }
 

@@ -9,6 +9,8 @@ const DETAILS: Readonly<Record<RateKind, string>> = {
   api: 'This organization makes too many API requests. Retry after the number of seconds in Retry-After.',
   ingest: 'This organization sends too many ingest requests. Retry after the number of seconds in Retry-After.',
   app: 'This organization sends too many app events. Retry after the number of seconds in Retry-After.',
+  backfill:
+    'This organization sends too many requests with events of the past. Retry after the number of seconds in Retry-After.',
 };
 
 /**
@@ -17,17 +19,20 @@ const DETAILS: Readonly<Record<RateKind, string>> = {
  */
 export function checkRequestRate(
   limits: RateLimits,
-  { intake, org_id }: Pick<RequestFacts, 'intake' | 'org_id'>,
+  { intake, org_id, backfill }: Pick<RequestFacts, 'intake' | 'org_id' | 'backfill'>,
 ): Settled {
+  if (backfill) return charge(limits, 'backfill', org_id, 1);
   return charge(limits, intake === 'gateway' ? 'api' : 'ingest', org_id, 1);
 }
 
-type EventFacts = Pick<RequestFacts, 'org_id' | 'event_count' | 'event_rate_charged'>;
+type EventFacts = Pick<RequestFacts, 'org_id' | 'event_count' | 'event_rate_charged' | 'backfill'>;
 
 /** Charges the events of a request. */
 export function checkEventRate(limits: RateLimits, request: EventFacts): Settled {
   request.event_rate_charged = true;
-  return charge(limits, 'app', request.org_id, request.event_count);
+  return request.backfill
+    ? charge(limits, 'backfill', request.org_id, 1)
+    : charge(limits, 'app', request.org_id, request.event_count);
 }
 
 /**
@@ -37,7 +42,7 @@ export function checkEventRate(limits: RateLimits, request: EventFacts): Settled
 export function checkFailure(limits: RateLimits, request: EventFacts): Settled {
   if (request.event_rate_charged) return ADMIT;
   request.event_rate_charged = true;
-  return charge(limits, 'app', request.org_id, 1);
+  return charge(limits, request.backfill ? 'backfill' : 'app', request.org_id, 1);
 }
 
 function charge(limits: RateLimits, kind: RateKind, tenant: string, cost: number): Settled {

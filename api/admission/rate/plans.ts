@@ -47,6 +47,11 @@ export function limitsOfTenant(orgs: {
     if (tenant.startsWith(PORTAL_PREFIX)) return PORTAL;
     const org = tenant.startsWith(PERSON_PREFIX) ? null : orgs.get(tenant);
     if (org === null) return PLANS.free;
-    return org.plan_name === 'enterprise' ? org.rate_limits : PLANS[org.plan_name];
+    return limitsOfPlan(org);
   };
+}
+
+/** Returns the rate limits in force for an organization; null: unlimited. */
+export function limitsOfPlan({ plan_name, rate_limits }: PlannedOrg): PlanLimits | null {
+  return plan_name === 'enterprise' ? rate_limits : PLANS[plan_name];
 }

@@ -25,7 +25,7 @@ import type { PlanLimits } from './plans.ts';
 export const BUCKETS_MAX = 100_000;
 
 const UNLIMITED: RateVerdict = Object.freeze({ allowed: true, headers: Object.freeze({}) });
-const KINDS = ['ingest', 'api', 'app'] as const satisfies readonly RateKind[];
+const KINDS = ['ingest', 'api', 'app', 'backfill'] as const satisfies readonly RateKind[];
 
 /** Tokens that a process has granted. */
 export interface Spent {
@@ -65,6 +65,7 @@ export class TenantLimits implements RateLimits {
     ingest: new Map(),
     api: new Map(),
     app: new Map(),
+    backfill: new Map(),
   };
   /** Buckets with unreported tokens, each once. */
   #spending: TenantBucket[] = [];

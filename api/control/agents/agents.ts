@@ -2,6 +2,7 @@
 // id); the first one spends a register token.
 import {
   archived,
+  driftsAt,
   newAgent,
   registeredAgain,
   statusOf,
@@ -204,6 +205,7 @@ function rowOf(deps: AgentsDeps, agent: AgentRecord): AgentRow {
     // A deprecated agent with later activity counts as registered, though its record may say so
     // only after the next drift job.
     deprecated_at: status === 'registered' ? null : agent.deprecated_at,
+    deprecates_at: status === 'registered' ? new Date(driftsAt(agent, lastSeen)).toISOString() : null,
   };
 }
 

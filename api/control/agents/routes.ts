@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import { type SendersDeps, unregisteredSenders } from './senders.ts';
 import { type AgentsDeps, archiveAgent, getAgent, listAgents, makeToken, registerAgent } from './agents.ts';
 import {
   agentParams,
@@ -11,17 +12,21 @@ import {
   listQuery,
   madeTokenAnswer,
   registerBody,
+  sendersMeta,
+  sendersQuery,
+  unregisteredSender,
   registeredAnswer,
 } from './schema.ts';
 
 const TAG = 'Agents';
 const resource = { type: 'agent', param: 'agent_id' } as const;
 
-export function agentRoutes(deps: AgentsDeps): Route[] {
+export function agentRoutes(deps: AgentsDeps & SendersDeps): Route[] {
   return [
     createRegisterTokenRoute(deps),
     registerAgentRoute(deps),
     listAgentsRoute(deps),
+    listUnregisteredSendersRoute(deps),
     getAgentRoute(deps),
     archiveAgentRoute(deps),
   ];
@@ -113,6 +118,24 @@ function listAgentsRoute(deps: AgentsDeps): Route {
       const { rows, total } = listAgents(deps, org_id, query);
       return { data: rows, meta: pageMetaOf(total, query.limit, query.offset) };
     },
+  });
+}
+
+function listUnregisteredSendersRoute(deps: SendersDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/unregistered-agents',
+    operation_id: 'listUnregisteredAgents',
+    summary: 'List agents that send events without a registration',
+    description:
+      'Returns the ids that events of the last days name in `agent_id` and that the registry does not have, the newest event first, at most 200.',
+    tag: TAG,
+    permission: 'agents:read',
+    params: orgParams,
+    query: sendersQuery,
+    response: z.array(unregisteredSender),
+    meta: sendersMeta,
+    handler: ({ org_id, query, signal }) => unregisteredSenders(deps, org_id, query.days, signal),
   });
 }
 

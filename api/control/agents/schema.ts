@@ -81,8 +81,43 @@ export const agentRow = z
     status: z.enum(['registered', 'archived', 'deprecated']),
     archived_at: z.iso.datetime().nullable(),
     deprecated_at: z.iso.datetime().nullable(),
+    deprecates_at: z.iso
+      .datetime()
+      .nullable()
+      .describe(
+        'When drift detection deprecates the agent unless it registers or sends an event; null unless registered',
+      ),
   })
   .meta({ id: 'Agent' });
 export type AgentRow = z.infer<typeof agentRow>;
+
+/** Longest time of the unregistered senders, in days. */
+const SENDERS_DAYS_MAX = 90;
+const SENDERS_DAYS_DEFAULT = 7;
+const DAYS_RULE = { error: `must be an integer between 1 and ${SENDERS_DAYS_MAX}` };
+/** Maximum senders of one answer. */
+export const SENDERS_MAX = 200;
+
+export const sendersQuery = z.object({
+  days: z
+    .string()
+    .regex(/^\d{1,2}$/, DAYS_RULE)
+    .transform(Number)
+    .pipe(z.int().min(1, DAYS_RULE).max(SENDERS_DAYS_MAX, DAYS_RULE))
+    .default(SENDERS_DAYS_DEFAULT)
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: SENDERS_DAYS_MAX,
+      default: SENDERS_DAYS_DEFAULT,
+      description: 'Senders of the last days',
+    }),
+});
+export const unregisteredSender = z
+  .object({ agent_id: z.string(), last_seen_at: z.iso.datetime() })
+  .meta({ id: 'UnregisteredSender' });
+export const sendersMeta = z.object({
+  truncated: z.boolean().describe(`True when more than ${SENDERS_MAX} senders are not registered`),
+});
 
 export const deletedAgent = z.object({ agent_id: z.string(), deleted: z.literal(true) });

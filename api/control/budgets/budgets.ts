@@ -2,6 +2,7 @@
 // landed.
 import {
   addUsed,
+  agentLimits,
   amountOf,
   limitedAgents,
   limitsOfAgent,
@@ -14,18 +15,20 @@ import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts'
 import type { Period } from '../../../pipeline/domain/budgets/period.ts';
 import {
   AGENT_LIMITS_MAX,
+  type AgentResourceName,
   agentScope,
   type BudgetRecord,
   type Limits,
   NO_LIMITS,
   RESOURCES,
+  unlimited,
 } from '../../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { readPeriodSums } from '../../../sql/stores/usage.ts';
 import { touched } from '../../http/changes.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { AgentBudget, AgentBudgetBody, Budget, PutBudgetBody } from './schema.ts';
-import { type BudgetStore, unlimited } from './store.ts';
+import type { BudgetStore } from './store.ts';
 
 export interface BudgetsDeps {
   budgets: BudgetStore;
@@ -39,25 +42,28 @@ export interface BudgetsDeps {
   inForce: (org_id: string) => Promise<void>;
 }
 
-/** Returns the use of an organization in a period, and the tokens of some of its agents. */
+/** Returns the use of an organization in a period, and that of some of its agents. */
 async function usedOf(
   deps: BudgetsDeps,
   org_id: string,
   period: Period,
   agents: readonly string[] = [],
-): Promise<{ org: Used; tokens: Map<string, number> }> {
+): Promise<{ org: Used; agents: Map<string, Used> }> {
   const org = nothingUsed();
-  const tokens = new Map<string, number>();
+  const byAgent = new Map<string, Used>();
   for (const { cost_usd, ...row } of await readPeriodSums(deps.clickhouse, {
     org_id,
     from: period.start,
     until: period.end,
     agents,
   })) {
-    addUsed(org, { ...row, cost_pico_usd: usdToPico(cost_usd) });
-    tokens.set(row.agent_id, (tokens.get(row.agent_id) ?? 0) + row.tokens);
+    const part = { ...row, cost_pico_usd: usdToPico(cost_usd) };
+    addUsed(org, part);
+    const own = byAgent.get(row.agent_id) ?? nothingUsed();
+    addUsed(own, part);
+    byAgent.set(row.agent_id, own);
   }
-  return { org, tokens };
+  return { org, agents: byAgent };
 }
 
 const resourceOf = (used: number, limits: Limits) => ({
@@ -84,6 +90,7 @@ function budgetOf(deps: BudgetsDeps, record: BudgetRecord, period: Period, org: 
     tokens: resourceOf(amountOf(org, 'tokens'), record.tokens),
     storage_mb: resourceOf(amountOf(org, 'storage_mb'), record.storage_mb),
     sandbox_seconds: resourceOf(amountOf(org, 'sandbox_seconds'), record.sandbox_seconds),
+    cost_usd: resourceOf(amountOf(org, 'cost_usd'), record.cost_usd),
     plan_name: deps.planOf(org_id),
     total_cost_usd: picoToUsd(org.cost_pico_usd),
   };
@@ -94,21 +101,25 @@ export async function readAgentBudgets(deps: BudgetsDeps, org_id: string): Promi
   const period = deps.periodOf(org_id);
   const record = deps.budgets.get(org_id) ?? unlimited(org_id);
   const agents = limitedAgents(record).sort();
-  const { tokens } = await usedOf(deps, org_id, period, agents);
+  const used = await usedOf(deps, org_id, period, agents);
   return agents.map((agent_id) =>
-    agentBudgetOf(agent_id, limitsOfAgent(record, agent_id) ?? NO_LIMITS, period, tokens),
+    agentBudgetOf(agent_id, ownLimitsOf(record, agent_id), period, used.agents.get(agent_id)),
   );
 }
 
-const agentBudgetOf = (
-  agent_id: string,
-  own: Limits,
-  period: Period,
-  tokens: ReadonlyMap<string, number>,
-): AgentBudget => ({
+/** An agent's own limits by resource. */
+type OwnLimits = Record<AgentResourceName, Limits>;
+
+const ownLimitsOf = (record: BudgetRecord, agent_id: string): OwnLimits => ({
+  tokens: limitsOfAgent(record, agent_id, 'tokens') ?? NO_LIMITS,
+  cost_usd: limitsOfAgent(record, agent_id, 'cost_usd') ?? NO_LIMITS,
+});
+
+const agentBudgetOf = (agent_id: string, own: OwnLimits, period: Period, used: Used = nothingUsed()): AgentBudget => ({
   agent_id,
   period_start: new Date(period.start).toISOString(),
-  tokens: resourceOf(tokens.get(agent_id) ?? 0, own),
+  tokens: resourceOf(amountOf(used, 'tokens'), own.tokens),
+  cost_usd: resourceOf(amountOf(used, 'cost_usd'), own.cost_usd),
 });
 
 /** Limits as a request gives them. */
@@ -139,39 +150,39 @@ export async function putBudget(
 }
 
 /**
- * Sets an agent's own limits on tokens. With both null, the limits of the organization apply to the
- * agent again.
+ * Sets an agent's own limits on tokens and cost: what is left out stays. Where both limits of a
+ * resource are null, those of the organization apply to the agent again.
  *
  * @throws ApiError invalid_request, upstream_unavailable
  */
 export async function putAgentBudget(
   deps: BudgetsDeps,
   org_id: string,
-  { agent_id, tokens }: AgentBudgetBody,
-): Promise<{ before: { tokens: Limits }; after: { tokens: Limits }; budget: AgentBudget }> {
+  { agent_id, ...given }: AgentBudgetBody,
+): Promise<{ before: OwnLimits; after: OwnLimits; budget: AgentBudget }> {
   const period = deps.periodOf(org_id);
   const used = await usedOf(deps, org_id, period, [agent_id]);
-  const scope = agentScope(agent_id);
-  let before = NO_LIMITS;
+  let before: OwnLimits = { tokens: NO_LIMITS, cost_usd: NO_LIMITS };
   const changed = await changeRecord(deps, org_id, (record) => {
-    before = limitsOfAgent(record, agent_id) ?? NO_LIMITS;
-    const own = mergedLimits(before, tokens, 'tokens');
-    const others = Object.entries(record.agents).filter(([other]) => other !== scope);
-    const kept = own.soft_limit === null && own.hard_limit === null ? others : [...others, [scope, own] as const];
-    if (kept.length > AGENT_LIMITS_MAX)
+    before = ownLimitsOf(record, agent_id);
+    const withOwn = (resource: AgentResourceName): Record<string, Limits> => {
+      const scope = agentScope(agent_id);
+      const own = mergedLimits(before[resource], given[resource], resource);
+      const others = Object.entries(agentLimits(record, resource)).filter(([other]) => other !== scope);
+      const isCleared = own.soft_limit === null && own.hard_limit === null;
+      return Object.fromEntries(isCleared ? others : [...others, [scope, own] as const]);
+    };
+    const next = { ...record, agents: withOwn('tokens'), agent_costs: withOwn('cost_usd') };
+    if (limitedAgents(next).length > AGENT_LIMITS_MAX)
       throw new ApiError(
         'invalid_request',
         `agent_id: at most ${AGENT_LIMITS_MAX} agents of an organization can have limits of their own`,
       );
-    return { ...record, agents: Object.fromEntries(kept) };
+    return next;
   });
   await deps.inForce(org_id);
-  const after = limitsOfAgent(changed, agent_id) ?? NO_LIMITS;
-  return {
-    before: { tokens: before },
-    after: { tokens: after },
-    budget: agentBudgetOf(agent_id, after, period, used.tokens),
-  };
+  const after = ownLimitsOf(changed, agent_id);
+  return { before, after, budget: agentBudgetOf(agent_id, after, period, used.agents.get(agent_id)) };
 }
 
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {

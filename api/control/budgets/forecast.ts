@@ -1,15 +1,16 @@
 // Forecasts the use of each resource to the end of the budget period and names the days on which it
 // reaches its limits. Reads the use of each day of receipt; the line is fitted when the forecast is
 // read, by the same rule as the job that publishes cost.forecast_breach.
-import { amountOf } from '../../../pipeline/domain/budgets/budget.ts';
+import { addUsed, amountOf, nothingUsed, type Used } from '../../../pipeline/domain/budgets/budget.ts';
 import { periodAt } from '../../../pipeline/domain/budgets/period.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { projectDays, trainForecast, TRAINING_DAYS } from '../../../pipeline/domain/stats/forecast.ts';
 import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
-import { type BudgetRecord, type ResourceName, RESOURCES } from '../../../schemas/records/budget.ts';
+import { type BudgetRecord, type ResourceName, RESOURCES, unlimited } from '../../../schemas/records/budget.ts';
 import { readDailyUse, readFirstUse } from '../../../sql/stores/costs.ts';
 import type { PreviewDeps } from './preview.ts';
 import type { BudgetForecast } from './schema.ts';
-import { type BudgetStore, unlimited } from './store.ts';
+import type { BudgetStore } from './store.ts';
 
 export interface BudgetForecastDeps extends PreviewDeps {
   budgets: BudgetStore;
@@ -41,18 +42,16 @@ export async function forecastBudget(
     readDailyUse(clickhouse, { org_id, from: Math.min(earliest, first), until: today + 1 }, { signal }),
     readFirstUse(clickhouse, { org_id }, { signal }),
   ]);
-  const byDay = new Map(rows.map((row) => [row.on_day, { ...row, cost_pico_usd: 0n }]));
+  const byDay = new Map(
+    rows.map(({ cost_usd, ...row }) => [row.on_day, { ...row, cost_pico_usd: usdToPico(cost_usd) }]),
+  );
   const days = { today, first, end, from: Math.max(earliest, known?.first_day ?? today) };
   const record = budgets.get(org_id) ?? unlimited(org_id);
   return {
     period_start: new Date(period.start).toISOString(),
     period_end: new Date(period.end).toISOString(),
     resources: RESOURCES.map((resource) => {
-      const on = (day: number): number => {
-        const used = byDay.get(day);
-        return used === undefined ? 0 : amountOf(used, resource);
-      };
-      return forecastOf(resource, record, days, on);
+      return forecastOf(resource, record, days, (day) => byDay.get(day) ?? nothingUsed());
     }),
   };
 }
@@ -61,15 +60,17 @@ function forecastOf(
   resource: ResourceName,
   record: BudgetRecord,
   { today, first, end, from }: Days,
-  on: (day: number) => number,
+  usedOn: (day: number) => Used,
 ): ResourceForecast {
   const { soft_limit, hard_limit } = record[resource];
+  const on = (day: number): number => amountOf(usedOn(day), resource);
   const trained = trainForecast(range(from, today).map(on));
-  let used = 0;
+  const sum = nothingUsed();
   const by_day = range(first, today + 1).map((day) => {
-    used += on(day);
-    return { date: dateOf(day), used };
+    addUsed(sum, usedOn(day));
+    return { date: dateOf(day), used: amountOf(sum, resource) };
   });
+  const used = amountOf(sum, resource);
   const series = projectDays(trained, { used, usedToday: on(today), daysLeft: end - today }).map(
     ({ value, lower, upper }, ahead) => ({
       date: dateOf(today + ahead),

@@ -2,6 +2,7 @@
 // it. Takes a limit; reads the use of each day of receipt and changes nothing.
 import { reachOf } from '../../../pipeline/domain/budgets/budget.ts';
 import { type Period, periodAt, type PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { readDailyUse } from '../../../sql/stores/costs.ts';
@@ -31,14 +32,16 @@ export async function previewBudget(
   const rows = await readDailyUse(clickhouse, agent_id === undefined ? asked : { ...asked, by_agent: true, agent_id }, {
     signal,
   });
-  const days = rows.map((row) => ({ ...row, cost_pico_usd: 0n })).sort((a, b) => a.on_day - b.on_day);
+  const days = rows
+    .map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: usdToPico(cost_usd) }))
+    .sort((a, b) => a.on_day - b.on_day);
   return {
     resource,
     hard_limit,
     agent_id: agent_id ?? null,
     periods: periods.map(({ start, end }) => {
       const within = days.filter(({ on_day }) => on_day >= dayOf(start) && on_day < dayOf(end));
-      const { used, at } = reachOf(within, resource, hard_limit);
+      const { used, beyond, at } = reachOf(within, resource, hard_limit);
       // A limit of 0 is reached before any use.
       const reached = hard_limit === 0 ? dayOf(start) : within[at]?.on_day;
       return {
@@ -46,7 +49,7 @@ export async function previewBudget(
         period_end: new Date(end).toISOString(),
         used,
         reached_on: reached === undefined ? null : dateOf(reached),
-        beyond_limit: Math.max(0, used - hard_limit),
+        beyond_limit: beyond,
       };
     }),
   };

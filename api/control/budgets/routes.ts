@@ -1,6 +1,6 @@
 // Routes of budgets: the use and limits of an organization, and the limits of its agents.
 import { z } from 'zod';
-import { RESOURCES } from '../../../schemas/records/budget.ts';
+import { AGENT_RESOURCES, RESOURCES } from '../../../schemas/records/budget.ts';
 import { fromTo } from '../../http/changes.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -40,7 +40,7 @@ function getBudgetRoute(deps: BudgetsDeps): Route {
     operation_id: 'getBudget',
     summary: 'Get usage and limits',
     description:
-      'Returns the use of each resource in the current period, its limits and its status. Use counts every event, whether or not sampling kept it. Limits that are not set are `null`.',
+      'Returns the use of each resource in the current period, its limits and its status. Use counts every event, whether or not sampling kept it. `cost_usd` is the cost of these events, as repriced so far. Limits that are not set are `null`.',
     tag: TAG,
     permission: 'costs:read',
     response: budget,
@@ -55,7 +55,7 @@ function previewBudgetRoute(deps: BudgetsDeps & PreviewDeps): Route {
     operation_id: 'previewBudget',
     summary: 'Preview a hard limit',
     description:
-      'Returns the day from which a hard limit would have been reached in the current budget period and in each of the two periods before it, from the use on each day of receipt (UTC). Nothing is changed. With `agent_id`, the limit is one of the agent on `tokens`. Use beyond the limit is what ingest would have rejected at most: the use of agents with limits of their own counts too, although their own limits would have applied to them.',
+      'Returns the day from which a hard limit would have been reached in the current budget period and in each of the two periods before it, from the use on each day of receipt (UTC). Nothing is changed. With `agent_id`, the limit is one of the agent, on `tokens` or `cost_usd`. Use beyond the limit is what ingest would have rejected at most: the use of agents with limits of their own counts too, although their own limits would have applied to them.',
     tag: TAG,
     permission: 'costs:read',
     query: previewQuery,
@@ -94,6 +94,7 @@ function putBudgetRoute(deps: BudgetsDeps): Route {
     example: {
       tokens: { soft_limit: 8_000_000, hard_limit: 10_000_000 },
       storage_mb: { soft_limit: null, hard_limit: 5000 },
+      cost_usd: { soft_limit: 400, hard_limit: 499.99 },
     },
     response: budget,
     handler: async ({ org_id, body, audit }) => {
@@ -111,7 +112,7 @@ function listAgentBudgetsRoute(deps: BudgetsDeps): Route {
     operation_id: 'listAgentBudgets',
     summary: 'List agent budgets',
     description:
-      'Returns the agents that have token limits of their own, sorted by id, with their use in the current period.',
+      'Returns the agents that have limits of their own on tokens or cost, sorted by id, with their use in the current period.',
     tag: TAG,
     permission: 'costs:read',
     params: orgParams,
@@ -125,20 +126,24 @@ function putAgentBudgetRoute(deps: BudgetsDeps): Route {
     method: 'post',
     path: '/orgs/:org_id/budget/agents',
     operation_id: 'putAgentBudget',
-    summary: 'Set the token limits of an agent',
-    description: `Sets limits that replace those of the organization for events that carry this agent_id. The use of the agent still counts in the organization's total. Setting both limits to null removes the budget of the agent. ${LIMIT_RULES}`,
+    summary: 'Set the limits of an agent',
+    description: `Sets limits on tokens and cost that replace those of the organization on the same resource for events that carry this agent_id. A limit that is left out stays. The use of the agent still counts in the organization's total. Setting both limits of a resource to null removes them. ${LIMIT_RULES}`,
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.agent_update', target: 'budget', sets: true },
     params: orgParams,
     body: agentBudgetBody,
-    example: { agent_id: 'agent_support', tokens: { soft_limit: 800_000, hard_limit: 1_000_000 } },
+    example: {
+      agent_id: 'agent_support',
+      tokens: { soft_limit: 800_000, hard_limit: 1_000_000 },
+      cost_usd: { hard_limit: 25 },
+    },
     status: 201,
     response: agentBudget,
     handler: async ({ org_id, body, audit }) => {
       const { before, after, budget: data } = await putAgentBudget(deps, org_id, body);
       audit.target(body.agent_id);
-      audit.changes(fromTo(before, after, ['tokens']));
+      audit.changes(fromTo(before, after, AGENT_RESOURCES));
       return { data };
     },
   });

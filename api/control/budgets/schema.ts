@@ -5,8 +5,11 @@ import {
   alertConfig,
   alertThreshold,
   LIMIT_MAX,
+  fitsUsdDecimals,
   limits,
   RESOURCES,
+  USD_LIMIT_MAX,
+  usdLimits,
 } from '../../../schemas/records/budget.ts';
 
 /** Maximum characters of an agent_id. An event with a longer one counts for no agent. */
@@ -16,9 +19,10 @@ const status = z.enum(['ok', 'soft_exceeded', 'hard_exceeded']);
 
 /** Limits in a request: a limit that is left out stays, null clears it. */
 const givenLimits = limits.partial().strict();
+const givenUsdLimits = usdLimits.partial().strict();
 
 export const putBudgetBody = z
-  .object({ tokens: givenLimits, storage_mb: givenLimits, sandbox_seconds: givenLimits })
+  .object({ tokens: givenLimits, storage_mb: givenLimits, sandbox_seconds: givenLimits, cost_usd: givenUsdLimits })
   .partial()
   .strict()
   .meta({ id: 'BudgetLimits' });
@@ -30,7 +34,13 @@ const agentId = z
   .min(1)
   .max(AGENT_ID_LENGTH_MAX)
   .overwrite((text) => text.toWellFormed());
-export const agentBudgetBody = z.object({ agent_id: agentId, tokens: givenLimits }).strict();
+export const agentBudgetBody = z
+  .object({ agent_id: agentId, tokens: givenLimits.optional(), cost_usd: givenUsdLimits.optional() })
+  .strict()
+  .refine(({ tokens, cost_usd }) => tokens !== undefined || cost_usd !== undefined, {
+    path: ['tokens'],
+    error: 'is required unless cost_usd is given',
+  });
 export type AgentBudgetBody = z.infer<typeof agentBudgetBody>;
 
 const resource = limits.extend({
@@ -50,6 +60,7 @@ export const budget = z
     tokens: resource,
     storage_mb: resource,
     sandbox_seconds: resource,
+    cost_usd: resource.extend(usdLimits.shape),
     plan_name: z.string(),
     total_cost_usd: z.number(),
   })
@@ -57,34 +68,48 @@ export const budget = z
 export type Budget = z.infer<typeof budget>;
 
 export const agentBudget = z
-  .object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource })
+  .object({
+    agent_id: z.string(),
+    period_start: z.iso.datetime(),
+    tokens: resource,
+    cost_usd: resource.extend(usdLimits.shape),
+  })
   .meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
 
-const LIMIT_ERROR = { error: `must be a whole number from 0 to ${LIMIT_MAX}` };
+const LIMIT_ERROR = {
+  error: `must be a whole number from 0 to ${LIMIT_MAX}, or for cost_usd an amount from 0 to ${USD_LIMIT_MAX} with at most 12 decimals`,
+};
 /** A limit in a query string. */
 const limitParam = z
   .string()
-  .regex(/^\d{1,16}$/, LIMIT_ERROR)
+  .regex(/^\d{1,16}(?:\.\d{1,12})?$/, LIMIT_ERROR)
   .transform(Number)
-  .pipe(z.int(LIMIT_ERROR).max(LIMIT_MAX, LIMIT_ERROR));
+  .pipe(z.number(LIMIT_ERROR).max(LIMIT_MAX, LIMIT_ERROR));
 
 export const previewQuery = z
   .object({
     resource: z.enum(RESOURCES).default('tokens'),
-    hard_limit: limitParam.meta({ type: 'integer', minimum: 0, maximum: LIMIT_MAX }),
-    agent_id: agentId.optional().describe('Preview a limit of this agent; only for tokens'),
+    hard_limit: limitParam.meta({ type: 'number', minimum: 0, maximum: LIMIT_MAX }),
+    agent_id: agentId.optional().describe('Preview a limit of this agent; for tokens and cost_usd'),
   })
-  .refine(({ resource, agent_id }) => agent_id === undefined || resource === 'tokens', {
+  .refine(
+    ({ resource, hard_limit }) =>
+      resource === 'cost_usd'
+        ? hard_limit <= USD_LIMIT_MAX && fitsUsdDecimals(hard_limit)
+        : Number.isInteger(hard_limit),
+    { path: ['hard_limit'], ...LIMIT_ERROR },
+  )
+  .refine(({ resource, agent_id }) => agent_id === undefined || resource === 'tokens' || resource === 'cost_usd', {
     path: ['agent_id'],
-    error: 'is accepted for the resource tokens only, as agents have limits on tokens only',
+    error: 'is accepted for the resources tokens and cost_usd only, as agents have limits on these only',
   });
 export type PreviewQuery = z.output<typeof previewQuery>;
 
 export const budgetPreview = z
   .object({
     resource: z.enum(RESOURCES),
-    hard_limit: z.int(),
+    hard_limit: z.number(),
     agent_id: z.string().nullable(),
     periods: z
       .array(
@@ -120,7 +145,8 @@ export const budgetForecast = z
       z.object({
         resource: z.enum(RESOURCES),
         used: z.number().describe('Use in the period so far, in the unit of the limits'),
-        ...limits.shape,
+        soft_limit: z.number().nullable(),
+        hard_limit: z.number().nullable(),
         by_day: z
           .array(z.object({ date: z.iso.date(), used: z.number() }))
           .describe('Use since the start of the period at the end of each day (UTC) up to today'),

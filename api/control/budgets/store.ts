@@ -4,20 +4,9 @@ import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { type BudgetRecord, type BudgetState, NO_LIMITS, type PeriodState } from '../../../schemas/records/budget.ts';
+import { type BudgetRecord, type BudgetState, type PeriodState, unlimited } from '../../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../../schemas/records/org.ts';
 import { stateIn } from '../../../pipeline/domain/budgets/alerts.ts';
-
-/** Returns the budget of an organization that never set one. */
-export const unlimited = (org_id: string): BudgetRecord => ({
-  org_id,
-  tokens: NO_LIMITS,
-  storage_mb: NO_LIMITS,
-  sandbox_seconds: NO_LIMITS,
-  agents: {},
-  alerts: null,
-  updated_at: new Date(0).toISOString(),
-});
 
 export class BudgetStore {
   readonly #records: WatchedBucket<BudgetRecord>;

@@ -77,7 +77,9 @@ export const runBody = z.strictObject({
     .min(1)
     .max(256)
     .nullish()
-    .describe('Prompt as name@version, or a name for its newest version. Without it, inputs are sent as they are'),
+    .describe(
+      'Prompt as name@version or name@label, or a name for its newest version. Without it, inputs are sent as they are',
+    ),
   model: z.string().min(1).max(256).nullish().describe('Model to call. Defaults to the model of the prompt'),
   async: z
     .boolean()

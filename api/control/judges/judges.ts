@@ -45,9 +45,9 @@ export interface JudgesDeps {
 /** Returns the judge as responses show it, without its organization. */
 export function itemOf(record: JudgeRecord): JudgeItem {
   const { judge_id, version, name, kind, rule, prompt_template, model, rubric } = record;
-  const { threshold, scope, cooldown_seconds, enabled, created_at, updated_at } = record;
+  const { threshold, scope, cooldown_seconds, enabled, guard = null, created_at, updated_at } = record;
   const asked = { rule, prompt_template, model, rubric, threshold, scope, cooldown_seconds };
-  return { judge_id, version, name, kind, ...asked, enabled, created_at, updated_at };
+  return { judge_id, version, name, kind, ...asked, enabled, guard, created_at, updated_at };
 }
 
 /** @throws ApiError judge_not_found */
@@ -81,10 +81,12 @@ export function draftOf(body: CreateBody, of: { org_id: string; judge_id: string
     scope: scopeOf(scope),
     cooldown_seconds: body.kind === 'llm' ? (body.cooldown_seconds ?? 0) : 0,
     enabled: enabled ?? true,
+    ...(body.kind === 'deterministic' && body.guard != null ? { guard: body.guard } : {}),
     created_at: at,
     updated_at: at,
   };
   checkThreshold(record);
+  checkGuard(record);
   checkBytes([], record);
   return record;
 }
@@ -124,8 +126,10 @@ export async function changeJudge(
   let fields: string[] = [];
   const record = await deps.judges.change(org_id, judge_id, (newest) => {
     const next = { ...newest, ...parts };
+    if (patch.guard === null) delete next.guard;
     if (parts.threshold !== undefined || parts.rubric !== undefined) checkThreshold(next);
-    fields = Object.keys(fromTo(newest, next, Object.keys(parts) as (keyof JudgeRecord)[]));
+    checkGuard(next);
+    fields = Object.keys(fromTo(newest, next, [...Object.keys(parts), 'guard'] as (keyof JudgeRecord)[]));
     if (fields.length === 0) return newest;
     const own = deps.judges.list(org_id);
     checkEnabled(own, next);
@@ -183,7 +187,9 @@ export async function listVersions(
 /** Returns the fields that a patch sets, checked against the kind of the judge. */
 function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> {
   const foreign = (
-    kind === 'llm' ? (['rule'] as const) : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)
+    kind === 'llm'
+      ? (['rule', 'guard'] as const)
+      : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)
   ).find((field) => patch[field] !== undefined);
   if (foreign !== undefined)
     throw new ApiError('invalid_request', `${foreign}: is not a field of a judge of kind ${kind}`);
@@ -194,6 +200,7 @@ function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> 
     prompt_template,
     model,
     cooldown_seconds,
+    guard: patch.guard ?? undefined,
     rule: patch.rule === undefined ? undefined : ruleOf(patch.rule),
     rubric: patch.rubric === undefined ? undefined : rubricOf(patch.rubric),
     threshold: patch.threshold === undefined ? undefined : thresholdOf(patch.threshold),
@@ -246,6 +253,18 @@ function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | '
       'invalid_request',
       `threshold.${off}: must be a number on the judge's scale, from ${first} to ${last}`,
     );
+}
+
+const GUARDED: ReadonlySet<string> = new Set(['prompt', 'response']);
+const REDACTING: ReadonlySet<string> = new Set(['regex_absent', 'not_contains']);
+
+/** Checks that the gateway can apply the rule of a guard to a call. @throws ApiError invalid_request */
+function checkGuard({ guard, rule }: Pick<JudgeRecord, 'guard' | 'rule'>): void {
+  if (guard === undefined || rule === null) return;
+  if (!READS_FIELDS.has(rule.type) || rule.fields.some((field) => !GUARDED.has(field)))
+    throw new ApiError('invalid_request', 'rule.fields: a guard reads prompt, response or both, and nothing else');
+  if (guard === 'redact' && !REDACTING.has(rule.type))
+    throw new ApiError('invalid_request', 'guard: redact needs a rule of type regex_absent or not_contains');
 }
 
 const scopeOf = (scope: PatchBody['scope']): JudgeRecord['scope'] =>

@@ -3,7 +3,14 @@
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { FIELD_NAMES } from '../../../pipeline/domain/judging/fields.ts';
-import { JUDGE_KINDS, judgeRubric, judgeScope, judgeThreshold, RULE_TYPES } from '../../../schemas/records/judge.ts';
+import {
+  GUARDS,
+  JUDGE_KINDS,
+  judgeRubric,
+  judgeScope,
+  judgeThreshold,
+  RULE_TYPES,
+} from '../../../schemas/records/judge.ts';
 import { booleanParam } from '../../http/common_params.ts';
 import { cursorQuery } from '../../http/list_pages.ts';
 import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
@@ -110,7 +117,13 @@ const common = {
   scope: scope.nullish(),
   enabled: z.boolean().nullish().describe('Whether the judge scores live traffic. Defaults to true'),
 };
-const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule });
+const guard = z
+  .enum(GUARDS)
+  .nullable()
+  .describe(
+    'The gateway applies the rule to prompts before a call (field prompt) and to responses after it (field response). block: the caller gets 403 naming the judge. redact, for regex_absent and not_contains: matches are replaced by [REDACTED]; a streamed response with a match is blocked. Streams are held until they are checked. null: the judge guards nothing',
+  );
+const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule, guard: guard.optional() });
 const llm = z.strictObject({
   kind: z.literal('llm'),
   ...common,
@@ -130,6 +143,7 @@ export const patchBody = z.strictObject({
   scope: scope.nullish().describe('null: all traces'),
   enabled: z.boolean().optional(),
   rule: rule.optional(),
+  guard: guard.optional(),
   prompt_template: template.optional(),
   model: label.optional(),
   rubric: rubric.optional(),
@@ -164,6 +178,7 @@ export const judgeItem = z
     scope: judgeScope,
     cooldown_seconds: z.int(),
     enabled: z.boolean(),
+    guard: z.enum(GUARDS).nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime().describe('When this version was created'),
   })

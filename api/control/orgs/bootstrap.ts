@@ -66,7 +66,13 @@ async function makeOrg(deps: OrgsDeps & { record: RecordMutation }, org_id: stri
 }
 
 async function makeKey(deps: OrgsDeps & { record: RecordMutation }, org_id: string, raw: string): Promise<void> {
-  const key = keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now(), created_by: null });
+  const key = keyRecordOf(raw, {
+    org_id,
+    name: 'bootstrap',
+    scopes: ['*'],
+    now: deps.now(),
+    created_by: null,
+  });
   const { id, name, scopes, key_prefix } = key;
   await deps.record({ org_id, action: 'api_key.create', target: { type: 'api_key', id }, by: BY }, async () =>
     (await madeHere(deps.keys.createOnce(hashKey(raw), key))) ? { name, scopes, key_prefix } : null,

@@ -30,6 +30,8 @@ export interface MembersDeps extends OrgsDeps {
   queueMail: (mail: Mail) => Promise<void>;
   /** True if responses include the tokens of mails: in development, where mail may not be sent. */
   showTokens: boolean;
+  /** Origin of the portal, for links in mails; null where the settings name none. */
+  portal: string | null;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function inviteMember(
       now,
     }),
   );
-  await send(deps, inviteMail(org, member, token, now), 'invite again');
+  await send(deps, inviteMail(org, member, token, { now, portal: deps.portal }), 'invite again');
   return { ...memberItemOf(member), ...shown(deps, token) };
 }
 
@@ -139,7 +141,7 @@ export async function offerOwnership(
   );
   await send(
     deps,
-    transferMail(org, transfer, memberOf(org, new_owner_user_id), token, now),
+    transferMail(org, transfer, memberOf(org, new_owner_user_id), token, { now, portal: deps.portal }),
     'withdraw the transfer and request it again',
   );
   return { ...transferItemOf(transfer, now), ...shown(deps, token) };

@@ -6,7 +6,8 @@ import { orgParams } from '../../http/common_params.ts';
 import { pageOf, pageQuery } from '../../http/list_pages.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 import { changeOrg, createKey, createOrg, orgItemOf, type OrgsDeps } from './orgs.ts';
-import { createdKey, createKeyBody, createOrgBody, KEY_EXAMPLE, orgAnswer, orgItem, patchOrgBody } from './schema.ts';
+import { createdKey, createKeyBody, KEY_EXAMPLE } from './key_schema.ts';
+import { createOrgBody, orgAnswer, orgItem, patchOrgBody } from './schema.ts';
 
 const TAG = 'Operator';
 

@@ -3,15 +3,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
+import { limitsOfPlan } from '../../admission/rate/plans.ts';
 import { hashKey, KEY_PREFIX } from '../../http/auth.ts';
 import { activeMember, memberSince, type OrgRecord, ownerOf } from '../../../schemas/records/org.ts';
 import { touched } from '../../http/changes.ts';
 import { may, type OperatorCredential, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
-import type { KeyRecord, Scope } from '../../../schemas/records/api_key.ts';
+import { type KeyLimits, type KeyRecord, NO_KEY_LIMITS, type Scope } from '../../../schemas/records/api_key.ts';
 import { beyondKey, beyondRole } from '../../http/permissions.ts';
 import { replaceOwner } from './membership.ts';
-import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
+import { checkMayLimit, givenLimits } from './key_limit_rules.ts';
+import type { CreatedKey, CreateKeyBody } from './key_schema.ts';
+import type { CreateOrgBody, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
 /**
@@ -46,7 +49,8 @@ export function orgItemOf(org: OrgRecord): OrgItem {
 /** Returns the organization as its members and keys see it. @throws ApiError org_not_found */
 export function viewOrg(deps: OrgsDeps, credential: OrgCredential): OrgView {
   const org = getOrg(deps, credential.org_id);
-  return may(credential, 'billing:view') ? orgItemOf(org) : publicPartOf(org);
+  if (!may(credential, 'billing:view')) return publicPartOf(org);
+  return { ...orgItemOf(org), effective_rate_limits: limitsOfPlan(org) };
 }
 
 function publicPartOf(org: OrgRecord): OrgView {
@@ -151,6 +155,8 @@ export async function createKey(
   maker: OrgCredential | OperatorCredential,
 ): Promise<CreatedKey> {
   if (maker.kind === 'operator') getOrg(deps, org_id);
+  checkMayLimit(maker);
+  const limits = givenLimits(body);
   const scopes = [...new Set(body.scopes)];
   const missing = scopesLacking(maker, scopes);
   if (missing.length > 0)
@@ -162,14 +168,22 @@ export async function createKey(
   if (deps.keys.list(org_id).filter((key) => deps.keys.statusOf(key) !== 'revoked').length >= API_KEYS_ORG_MAX)
     throw new ApiError('conflict', `An organization has at most ${API_KEYS_ORG_MAX} API keys. Revoke one first.`);
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
-  const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now(), created_by });
+  const record = keyRecordOf(raw_key, {
+    org_id,
+    name: body.name,
+    scopes,
+    now: deps.now(),
+    created_by,
+    limits,
+    ...(body.capture === undefined ? {} : { capture: body.capture }),
+  });
   try {
     await deps.keys.create(hashKey(raw_key), record);
   } catch (error) {
     throw storeUnavailable(error);
   }
   const { id, name, key_prefix } = record;
-  return { id, name, key_prefix, scopes, raw_key };
+  return { id, name, key_prefix, scopes, raw_key, ...limits };
 }
 
 /** Returns the scopes that the creator of a key lacks. */
@@ -200,9 +214,11 @@ function makerOf(
 }
 
 /** The fields of a key record other than those derived from its raw text. */
-interface NewKey extends Pick<KeyRecord, 'org_id' | 'name' | 'scopes' | 'created_by'> {
+interface NewKey extends Pick<KeyRecord, 'org_id' | 'name' | 'scopes' | 'created_by' | 'capture'> {
   /** Milliseconds since the epoch. */
   now: number;
+  /** Left out for a key without limits. */
+  limits?: Partial<KeyLimits>;
 }
 
 /** Returns the record of a raw key. */
@@ -215,22 +231,10 @@ export function keyRecordOf(raw: string, of: NewKey): KeyRecord {
     scopes: of.scopes,
     created_at: new Date(of.now).toISOString(),
     created_by: of.created_by,
+    ...NO_KEY_LIMITS,
+    ...of.limits,
+    ...(of.capture === undefined ? {} : { capture: of.capture }),
   };
-}
-
-export function listKeys({ keys }: OrgsDeps, org_id: string): KeyItem[] {
-  return keys.list(org_id).map((key) => {
-    const { id, name, key_prefix, scopes, created_at, created_by } = key;
-    return {
-      id,
-      name,
-      key_prefix,
-      scopes,
-      created_at,
-      created_by: created_by?.user_id ?? null,
-      status: keys.statusOf(key),
-    };
-  });
 }
 
 /** Revokes a key: every process rejects it within a second. @throws ApiError api_key_not_found */

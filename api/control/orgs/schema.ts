@@ -1,6 +1,5 @@
 // Request, response and record shapes of organizations and API keys.
 import { z } from 'zod';
-import { keyRecord, SCOPES } from '../../../schemas/records/api_key.ts';
 import { orgRateLimits, overageBudget, planName } from '../../../schemas/records/org.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
 
@@ -33,8 +32,14 @@ export type OrgItem = z.infer<typeof orgItem>;
 /** An organization as its members and keys see it. */
 export const orgView = orgItem
   .partial({ plan_name: true, overage_budget_usd: true, rate_limits: true })
+  .extend({
+    effective_rate_limits: orgRateLimits
+      .nullable()
+      .optional()
+      .describe('Rate limits in force: those of the plan, or rate_limits on the plan enterprise; null: unlimited'),
+  })
   .describe(
-    'plan_name, overage_budget_usd and rate_limits are included only for callers with the permission billing:view',
+    'plan_name, overage_budget_usd, rate_limits and effective_rate_limits are included only for callers with the permission billing:view',
   )
   .meta({ id: 'OrgView' });
 export type OrgView = z.infer<typeof orgView>;
@@ -54,41 +59,3 @@ export type PatchOrgBody = z.infer<typeof patchOrgBody>;
 
 /** Response to the operator's changes: the record, and the same record again in the field org. */
 export const orgAnswer = orgItem.extend({ org: orgItem }).meta({ id: 'OrgAnswer' });
-
-export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
-
-const scopes = z
-  .array(z.enum(SCOPES, { error: `must be scopes of this list: ${SCOPES.join(', ')}` }))
-  .min(1)
-  .max(SCOPES.length);
-
-export const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read'] };
-
-export const createKeyBody = z.object({ name, scopes });
-export type CreateKeyBody = z.infer<typeof createKeyBody>;
-
-/** An API key as lists show it. */
-export const keyItem = keyRecord
-  .omit({ org_id: true, created_by: true })
-  .extend({
-    created_by: z
-      .string()
-      .nullable()
-      .describe('user_id of the member to whom the key belongs. null for a key created by the operator or the service'),
-    status: z
-      .enum(['active', 'capped', 'revoked'])
-      .describe(
-        "capped: the role of the key's member lacks some permissions of its scopes. revoked: it lacks all of them, or the member has left, and requests with the key are rejected",
-      ),
-  })
-  .meta({ id: 'ApiKey' });
-export type KeyItem = z.infer<typeof keyItem>;
-
-/** The only response that shows the raw key. */
-export const createdKey = keyItem
-  .pick({ id: true, name: true, key_prefix: true, scopes: true })
-  .extend({ raw_key: z.string().describe('Shown in this response only; the service stores its hash') })
-  .meta({ id: 'CreatedApiKey' });
-export type CreatedKey = z.infer<typeof createdKey>;
-
-export const deletedKey = z.object({ id: z.string(), deleted: z.literal(true) });

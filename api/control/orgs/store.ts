@@ -5,11 +5,12 @@ import { Turns } from '../../../ops/platform/turns.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import type { KeyRecord } from '../../../schemas/records/api_key.ts';
+import type { KeyLimits, KeyRecord } from '../../../schemas/records/api_key.ts';
 import { type MemberRecord, memberSince, orgKey, type OrgRecord } from '../../../schemas/records/org.ts';
 import type { KeyLookup, Memberships } from '../../http/auth.ts';
 import type { ApiKeyCredential } from '../../http/credential.ts';
 import { keyStatus, type KeyStatus, type Role } from '../../http/permissions.ts';
+import { KeyLimitIndex } from './key_limit_index.ts';
 import { MemberIndex } from './member_index.ts';
 
 export class OrgStore implements Memberships {
@@ -104,6 +105,8 @@ export interface KeyLookups {
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
   /** Returns whether an organization is being deleted; its keys are then rejected. */
   isDeleted: (org_id: string) => boolean;
+  /** Milliseconds since the epoch. */
+  now: () => number;
 }
 
 interface KnownKey {
@@ -122,10 +125,15 @@ export class KeyStore implements KeyLookup {
   readonly #lookups: KeyLookups;
   /** Computed once for each record and role of its member, since every request reads it. */
   readonly #known = new WeakMap<KeyRecord, KnownKey>();
+  readonly #limits = new KeyLimitIndex();
 
   private constructor(bucket: WatchedBucket<KeyRecord>, lookups: KeyLookups) {
     this.#bucket = bucket;
     this.#lookups = lookups;
+    bucket.onChange((hash, held) => {
+      this.#limits.put(hash, held);
+    });
+    for (const [hash, held] of bucket.entries()) this.#limits.put(hash, held);
   }
 
   static async open(log: Log, onProblem: ReportProblem, lookups: KeyLookups): Promise<KeyStore> {
@@ -134,20 +142,28 @@ export class KeyStore implements KeyLookup {
 
   byHash(hash: string): { hash: string; credential: ApiKeyCredential } | null {
     const record = this.#bucket.get(hash);
-    if (record === undefined || this.#lookups.isDeleted(record.org_id)) return null;
+    if (record === undefined || this.#lookups.isDeleted(record.org_id) || this.#isExpired(record)) return null;
     const role = this.#roleBehind(record);
     if (role === null) return null;
     let known = this.#known.get(record);
     if (known === undefined || known.credential.maker?.role !== role) {
-      known = knownKeyOf(hash, record, role);
+      known = knownKeyOf(hash, record, { role, limits: this.limitsById(record.org_id, record.id) });
       this.#known.set(record, known);
     }
     return known.status === 'revoked' ? null : known;
   }
 
   /** Returns the current status of a key. */
-  statusOf(key: KeyRecord): KeyStatus {
-    return keyStatus(new Set(key.scopes), this.#roleBehind(key));
+  statusOf(key: KeyRecord): KeyStatus | 'expired' {
+    return this.#isExpired(key) ? 'expired' : keyStatus(new Set(key.scopes), this.#roleBehind(key));
+  }
+
+  limitsById(org_id: string, key_id: string): KeyLimits | null {
+    return this.#limits.limitsById(org_id, key_id);
+  }
+
+  followBudgets(listener: Parameters<KeyLimitIndex['followBudgets']>[0]): () => void {
+    return this.#limits.followBudgets(listener);
   }
 
   /** Returns the keys of an organization, newest first. */
@@ -172,6 +188,27 @@ export class KeyStore implements KeyLookup {
     return this.#bucket.hasEverHeld(hash);
   }
 
+  /**
+   * Applies a change to the newest record of a key.
+   * @returns the records before and after; null if the organization has no key with this id
+   * @throws Error when the record cannot be written
+   */
+  async change(
+    org_id: string,
+    id: string,
+    apply: (record: KeyRecord) => KeyRecord,
+  ): Promise<{ before: KeyRecord; after: KeyRecord } | null> {
+    const found = [...this.#bucket.entries()].find(([, { value }]) => value.org_id === org_id && value.id === id);
+    if (found === undefined) return null;
+    // The last call belongs to the write that succeeded.
+    const last: { before: KeyRecord | null } = { before: null };
+    const after = await this.#bucket.change(found[0], (record) => {
+      last.before = record ?? null;
+      return record === undefined ? null : apply(record);
+    });
+    return last.before === null || after === undefined ? null : { before: last.before, after };
+  }
+
   /** Deletes a key; resolves with false if the organization has none with this id. */
   async remove(org_id: string, id: string): Promise<boolean> {
     for (const [hash, held] of this.#bucket.entries()) {
@@ -186,6 +223,10 @@ export class KeyStore implements KeyLookup {
     this.#bucket.close();
   }
 
+  #isExpired({ expires_at }: KeyRecord): boolean {
+    return expires_at !== null && Date.parse(expires_at) <= this.#lookups.now();
+  }
+
   /**
    * Returns the role of the member behind a key; null if the membership has ended, undefined if the
    * key belongs to no member.
@@ -197,12 +238,24 @@ export class KeyStore implements KeyLookup {
   }
 }
 
-function knownKeyOf(hash: string, { org_id, id, scopes, created_by }: KeyRecord, role: Role | undefined): KnownKey {
+function knownKeyOf(
+  hash: string,
+  { org_id, id, scopes, created_by, capture }: KeyRecord,
+  { role, limits }: { role: Role | undefined; limits: KeyLimits | null },
+): KnownKey {
   const held = new Set(scopes);
   const maker = created_by === null || role === undefined ? {} : { maker: { ...created_by, role } };
   return {
     hash,
-    credential: { kind: 'api_key', org_id, key_id: id, scopes: held, ...maker },
+    credential: {
+      kind: 'api_key',
+      org_id,
+      key_id: id,
+      scopes: held,
+      ...(limits === null ? {} : { limits }),
+      ...(capture === undefined ? {} : { capture }),
+      ...maker,
+    },
     status: keyStatus(held, role),
   };
 }

@@ -1,7 +1,8 @@
-// Routes of the PII policy of an organization: what is redacted in its telemetry before it is
-// stored.
+// Routes of the PII policy: get, update, and test on a text.
+import { z } from 'zod';
+import type { Redaction } from '../../../pipeline/domain/pii/pii.ts';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
-import { piiPolicy, piiPolicyChange } from '../../../schemas/records/pii_policy.ts';
+import { changedPiiPolicy, piiPolicy, piiPolicyChange } from '../../../schemas/records/pii_policy.ts';
 import { fromTo } from '../../http/changes.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -10,6 +11,25 @@ import type { PiiPolicyStore } from './store.ts';
 
 const TAG = 'Privacy';
 const FIELDS = piiPolicy.keyof().options;
+const TEST_CHARS_MAX = 20_000;
+
+const testBody = z.strictObject({
+  text: z
+    .string()
+    .min(1, { error: 'must have at least one character' })
+    .max(TEST_CHARS_MAX, { error: `must have at most ${TEST_CHARS_MAX} characters` }),
+  policy: piiPolicyChange.optional().describe('Fields to try in place of the stored ones; null tries the default'),
+});
+const testAnswer = z
+  .object({
+    text: z.string().describe('The text with each find replaced by its label in brackets'),
+    found: z
+      .array(z.string())
+      .describe(
+        'Kinds and labels of the finds. `unsearched`: the patterns took too long on this text, which is replaced as a whole',
+      ),
+  })
+  .meta({ id: 'PiiTest' });
 
 export interface PrivacyDeps {
   policies: PiiPolicyStore;
@@ -17,7 +37,7 @@ export interface PrivacyDeps {
 }
 
 export function privacyRoutes(deps: PrivacyDeps): Route[] {
-  return [getPiiPolicyRoute(deps), changePiiPolicyRoute(deps)];
+  return [getPiiPolicyRoute(deps), changePiiPolicyRoute(deps), testPiiPolicyRoute(deps)];
 }
 
 function getPiiPolicyRoute({ policies }: PrivacyDeps): Route {
@@ -62,4 +82,33 @@ function changePiiPolicyRoute({ policies, sealer }: PrivacyDeps): Route {
       return { data: after };
     },
   });
+}
+
+function testPiiPolicyRoute({ policies }: PrivacyDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/orgs/:org_id/pii-policy/test',
+    operation_id: 'testPiiPolicy',
+    summary: 'Test a PII policy on a text',
+    description:
+      'Returns the text as the policy would store it: the stored policy with the fields of `policy` in place of its own. The policy counts as enabled, and each find is replaced by its label in both modes. Nothing is stored.',
+    tag: TAG,
+    permission: 'pii:edit',
+    audit: null,
+    params: orgParams,
+    body: testBody,
+    example: { text: 'Write to ann@example.com about EMP-123456', policy: { kinds: ['email'] } },
+    response: testAnswer,
+    handler: async ({ org_id, body: { text, policy = {} } }) => {
+      checkPatterns(policy, 'policy.');
+      const redactor = policies.tester(org_id, changedPiiPolicy(policies.get(org_id), policy));
+      return { data: await redactor.redact((redaction) => testedText(redaction, text)) };
+    },
+  });
+}
+
+/** Redacts a text as that of an event, and names the kinds that were found. */
+function testedText(redaction: Redaction, text: string): z.infer<typeof testAnswer> {
+  const redacted = redaction.textOrJson(text);
+  return { text: redacted, found: redaction.takeKinds() };
 }

@@ -66,6 +66,14 @@ export class PiiPolicyStore {
   }
 
   /**
+   * Returns the redactor that shows what a policy would replace: by label in either mode, and whether
+   * or not the policy is enabled.
+   */
+  tester(org_id: string, { kinds, custom }: PiiPolicy): PiiRedactor {
+    return new PiiRedactor({ kinds, custom, hash_key: null, bounds: this.#boundsOf(org_id) });
+  }
+
+  /**
    * @param sealer seals the key of the organization's hashes, which is generated when the mode
    * `hash` is first set
    * @returns the policy before and after the change

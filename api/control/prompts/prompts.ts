@@ -1,8 +1,14 @@
-// Creates, lists, gets and deletes prompts. A version never changes until its prompt is deleted, so
+// Creates, lists, gets, labels and deletes prompts. A version never changes until its prompt is deleted, so
 // a reference to a version keeps its meaning.
 import { promptVariables } from '../../../pipeline/domain/text/prompt.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
-import { parsePromptRef, type PromptRecord } from '../../../schemas/records/prompt.ts';
+import {
+  LABELS_MAX,
+  LATEST,
+  parsePromptRef,
+  type PromptRecord,
+  templateType,
+} from '../../../schemas/records/prompt.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { CreateBody, ListQuery, PromptItem } from './schema.ts';
 import { type PromptStore, templateBytes } from './store.ts';
@@ -25,8 +31,28 @@ export interface PromptsDeps {
   now: () => number;
 }
 
-export function itemOf({ name, version, template, model, created_at }: PromptRecord): PromptItem {
-  return { name, version, template, model, variables: promptVariables(template), created_at };
+export function itemOf(store: PromptStore, record: PromptRecord): PromptItem {
+  const { name, version, template, model, config = null, created_at } = record;
+  return {
+    name,
+    version,
+    type: templateType(template),
+    template,
+    model,
+    config,
+    variables: promptVariables(template),
+    labels: labelsOfVersion(store, record),
+    created_at,
+  };
+}
+
+/** Returns the labels that name a version, in the order of their names after `latest`. */
+export function labelsOfVersion(store: PromptStore, { org_id, name, version }: PromptRecord): string[] {
+  const { labels } = store.labelsOf(org_id, name);
+  const own = Object.keys(labels)
+    .filter((label) => labels[label] === version)
+    .sort();
+  return store.newest(org_id, name)?.version === version ? [LATEST, ...own] : own;
 }
 
 /**
@@ -38,7 +64,7 @@ export function itemOf({ name, version, template, model, created_at }: PromptRec
 export async function createPrompt(
   deps: PromptsDeps,
   org_id: string,
-  { name, version, template, model = null }: CreateBody,
+  { name, version, template, model = null, config }: CreateBody,
 ): Promise<{ record: PromptRecord; made: boolean }> {
   const created_at = new Date(deps.now()).toISOString();
   const numbered = version == null;
@@ -49,6 +75,7 @@ export async function createPrompt(
       version: version ?? nextNumber(deps.store.versions(org_id, name)),
       template,
       model,
+      ...(config == null ? {} : { config }),
       created_at,
     };
     const there = deps.store.get(org_id, name, record.version);
@@ -59,7 +86,7 @@ export async function createPrompt(
     if (!numbered)
       throw new ApiError(
         'conflict',
-        `Version ${record.version} of ${name} already exists with another template or model.`,
+        `Version ${record.version} of ${name} already exists with another template, model or config.`,
       );
     if (tries >= NUMBER_TRIES_MAX)
       throw new ApiError('conflict', `Other requests are creating versions of ${name}. Try again.`);
@@ -76,21 +103,119 @@ export function listPrompts(
 ): { items: PromptItem[]; total: number } {
   const wanted = name?.toLowerCase() ?? '';
   const all = store.list(org_id).filter((record) => record.name.toLowerCase().includes(wanted));
-  return { items: all.slice(offset, offset + limit).map(itemOf), total: all.length };
+  return {
+    items: all.slice(offset, offset + limit).map((record) => itemOf(store, record)),
+    total: all.length,
+  };
+}
+
+/** Returns the version, or the one with the label, or the newest. @throws ApiError prompt_not_found */
+export function findPrompt(
+  store: PromptStore,
+  org_id: string,
+  name: string,
+  { version, label = LATEST }: { version?: string | undefined; label?: string | undefined },
+): PromptRecord {
+  const record = version === undefined ? store.labelled(org_id, name, label) : store.get(org_id, name, version);
+  if (record !== null) return record;
+  const which = version !== undefined ? ` with the version ${version}` : label === LATEST ? '' : ` labeled ${label}`;
+  throw new ApiError('prompt_not_found', `There is no prompt ${name}${which}.`);
 }
 
 /** @throws ApiError prompt_not_found */
-export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, version: string | undefined) {
-  const record = version === undefined ? store.newest(org_id, name) : store.get(org_id, name, version);
-  if (record === null)
-    throw new ApiError(
-      'prompt_not_found',
-      `There is no prompt ${name}${version === undefined ? '' : ` with the version ${version}`}.`,
-    );
-  const versions = store
-    .versions(org_id, name)
-    .map((one) => ({ version: one.version, model: one.model, created_at: one.created_at }));
-  return { ...itemOf(record), versions };
+export function getPrompt(
+  { store }: PromptsDeps,
+  org_id: string,
+  name: string,
+  by: { version?: string | undefined; label?: string | undefined },
+) {
+  const record = findPrompt(store, org_id, name, by);
+  const versions = store.versions(org_id, name).map((one) => ({
+    version: one.version,
+    type: templateType(one.template),
+    model: one.model,
+    labels: labelsOfVersion(store, one),
+    created_at: one.created_at,
+  }));
+  return { ...itemOf(store, record), versions };
+}
+
+/**
+ * Serves PUT /v1/prompts/{name}/labels/{label}: makes the label name this version.
+ *
+ * @returns the version that the label named before; null if it is new
+ * @throws ApiError prompt_not_found, conflict for one label too many, upstream_unavailable
+ */
+export async function moveLabel(
+  { store }: Pick<PromptsDeps, 'store'>,
+  org_id: string,
+  { name, label, version }: { name: string; label: string; version: string },
+): Promise<string | null> {
+  findPrompt(store, org_id, name, { version });
+  let before: string | null = null;
+  await changingLabels(
+    store.changeLabels(org_id, name, ({ labels }) => {
+      before = labels[label] ?? null;
+      if (before === null && Object.keys(labels).length >= LABELS_MAX)
+        throw new ApiError('conflict', `${name} has ${LABELS_MAX} labels, the most that it can have.`);
+      return { labels: { ...labels, [label]: version } };
+    }),
+  );
+  return before;
+}
+
+/**
+ * Serves DELETE /v1/prompts/{name}/labels/{label}.
+ *
+ * @returns the version that the label named
+ * @throws ApiError prompt_not_found, not_found for a label that the prompt does not have,
+ * upstream_unavailable
+ */
+export async function removeLabel(
+  { store }: Pick<PromptsDeps, 'store'>,
+  org_id: string,
+  { name, label }: { name: string; label: string },
+): Promise<string> {
+  findPrompt(store, org_id, name, {});
+  let before = '';
+  await changingLabels(
+    store.changeLabels(org_id, name, ({ labels }) => {
+      const { [label]: version, ...rest } = labels;
+      if (version === undefined) throw new ApiError('not_found', `The prompt ${name} has no label ${label}.`);
+      before = version;
+      return { labels: rest };
+    }),
+  );
+  return before;
+}
+
+/**
+ * Makes labels name a version, and replaces the tags of its prompt where some are given.
+ *
+ * @throws ApiError conflict for one label too many, upstream_unavailable
+ */
+export async function setLabels(
+  store: PromptStore,
+  { org_id, name, version }: PromptRecord,
+  added: readonly string[],
+  tags?: readonly string[],
+): Promise<void> {
+  await changingLabels(
+    store.changeLabels(org_id, name, (before) => {
+      const labels = { ...before.labels, ...Object.fromEntries(added.map((label) => [label, version])) };
+      if (Object.keys(labels).length > LABELS_MAX)
+        throw new ApiError('conflict', `${name} would have more than ${LABELS_MAX} labels, the most that it can have.`);
+      return { labels, ...(tags === undefined ? {} : { tags: [...tags] }) };
+    }),
+  );
+}
+
+/** Waits for a change of labels. @throws ApiError upstream_unavailable where the store failed */
+async function changingLabels(change: Promise<void>): Promise<void> {
+  await change.catch((error: unknown) => {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError('upstream_unavailable', 'The labels could not be stored. Try again.', { cause: error });
+  });
 }
 
 /**
@@ -140,7 +265,9 @@ function checkRoom(store: PromptStore, record: PromptRecord): void {
 const full = (has: string) => new ApiError('conflict', `${has}, the most that it can have.`);
 
 const sameContent = (a: PromptRecord, b: PromptRecord): boolean =>
-  a.model === b.model && JSON.stringify(a.template) === JSON.stringify(b.template);
+  a.model === b.model &&
+  JSON.stringify(a.template) === JSON.stringify(b.template) &&
+  JSON.stringify(a.config) === JSON.stringify(b.config);
 
 function storeUnavailable(cause: unknown): never {
   throw new ApiError('upstream_unavailable', 'The prompt could not be stored. Try again.', { cause });

@@ -1,13 +1,26 @@
-// Routes of the prompt registry: create, list, get, usage, delete.
+// Routes of the prompt registry: create, list, get, label, usage, delete.
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { createPrompt, deletePrompt, getPrompt, itemOf, listPrompts, type PromptsDeps } from './prompts.ts';
+import {
+  createPrompt,
+  deletePrompt,
+  getPrompt,
+  itemOf,
+  listPrompts,
+  moveLabel,
+  type PromptsDeps,
+  removeLabel,
+} from './prompts.ts';
 import {
   callsQuery,
   createBody,
+  deletedLabel,
   deletedPrompt,
+  labelBody,
+  labelParams,
   listQuery,
+  movedLabel,
   onePrompt,
   promptCall,
   promptItem,
@@ -28,6 +41,8 @@ export function promptRoutes(deps: PromptsDeps & UsageDeps): Route[] {
     getPromptRoute(deps),
     getPromptUsageRoute(deps),
     listPromptCallsRoute(deps),
+    moveLabelRoute(deps),
+    deleteLabelRoute(deps),
     deletePromptRoute(deps),
   ];
 }
@@ -39,7 +54,7 @@ function createPromptRoute(deps: PromptsDeps): Route {
     operation_id: 'createPrompt',
     summary: 'Create a prompt version',
     description:
-      'The new version becomes the current one. A version never changes: the same template and model again return the existing version, and others return 409 `conflict`. Without `version`, the next whole number is used.',
+      'The new version becomes the current one. A version never changes: the same template, model and config again return the existing version, and others return 409 `conflict`. Without `version`, the next whole number is used.',
     tag: TAG,
     permission: 'prompts:write',
     audit: { action: 'prompt.create', target: 'prompt' },
@@ -57,7 +72,7 @@ function createPromptRoute(deps: PromptsDeps): Route {
       audit.target(`${record.name}@${record.version}`);
       if (made) audit.changes({ name: record.name, version: record.version, model: record.model });
       else audit.nothing();
-      return { data: itemOf(record) };
+      return { data: itemOf(deps.store, record) };
     },
   });
 }
@@ -88,14 +103,14 @@ function getPromptRoute(deps: PromptsDeps): Route {
     operation_id: 'getPrompt',
     summary: 'Get a prompt',
     description:
-      'Returns the current version of a prompt, or the one named by `version`, with the list of its versions.',
+      'Returns the current version of a prompt, or the one named by `version` or `label`, with the list of its versions.',
     tag: TAG,
     permission: 'prompts:read',
     params: promptParams,
     query: promptQuery,
     response: onePrompt,
     errors: ['prompt_not_found'],
-    handler: ({ org_id, params, query }) => ({ data: getPrompt(deps, org_id, params.name, query.version) }),
+    handler: ({ org_id, params, query }) => ({ data: getPrompt(deps, org_id, params.name, query) }),
   });
 }
 
@@ -133,6 +148,50 @@ function listPromptCallsRoute(deps: UsageDeps): Route {
     handler: async ({ org_id, params, query, signal }) => ({
       data: await listCalls(deps, { org_id, ...params, ...query }, signal),
     }),
+  });
+}
+
+function moveLabelRoute(deps: PromptsDeps): Route {
+  return defineRoute({
+    method: 'put',
+    path: '/v1/prompts/:name/labels/:label',
+    operation_id: 'movePromptLabel',
+    summary: 'Move a label of a prompt',
+    description:
+      'Makes the label name this version, so that callers who ask for the label get it from now on. A label that is new to the prompt is created; a prompt has at most 20 besides `latest`, which always names the newest version. `name@label` is accepted wherever `name@version` is; a version of the same name counts first.',
+    tag: TAG,
+    permission: 'prompts:write',
+    audit: { action: 'prompt.label', target: 'prompt', param: 'name' },
+    params: labelParams,
+    body: labelBody,
+    example: { version: '3' },
+    response: movedLabel,
+    errors: ['prompt_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params: { name, label }, body: { version }, audit }) => {
+      const previous_version = await moveLabel(deps, org_id, { name, label, version });
+      if (previous_version !== version) audit.changes({ label, version, previous_version });
+      return { data: { name, label, version } };
+    },
+  });
+}
+
+function deleteLabelRoute(deps: PromptsDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/v1/prompts/:name/labels/:label',
+    operation_id: 'deletePromptLabel',
+    summary: 'Delete a label of a prompt',
+    description: 'Removes the label. The version that it named stays.',
+    tag: TAG,
+    permission: 'prompts:write',
+    audit: { action: 'prompt.unlabel', target: 'prompt', param: 'name' },
+    params: labelParams,
+    response: deletedLabel,
+    errors: ['prompt_not_found', 'not_found', 'upstream_unavailable'],
+    handler: async ({ org_id, params: { name, label }, audit }) => {
+      audit.changes({ label, version: await removeLabel(deps, org_id, { name, label }) });
+      return { data: { name, label, deleted: true as const } };
+    },
   });
 }
 

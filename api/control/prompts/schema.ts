@@ -1,6 +1,15 @@
 // Request and response shapes of the prompt registry.
 import { z } from 'zod';
-import { promptModel, promptName, promptTemplate, promptVersion } from '../../../schemas/records/prompt.ts';
+import {
+  LATEST,
+  promptConfig,
+  promptLabel,
+  promptModel,
+  promptName,
+  promptTemplate,
+  promptVersion,
+  templateType,
+} from '../../../schemas/records/prompt.ts';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
 import { offsetQuery } from '../../http/pagination.ts';
@@ -9,14 +18,24 @@ const versionGiven = z
   .union([promptVersion.refine(isAddressable, { error: NOT_ADDRESSABLE }), z.int().min(0).transform(String)], {
     error: 'must be 1 to 64 of letters, digits, _ . -',
   })
+  .refine((version) => version !== LATEST, { error: 'must not be latest, which always names the newest version' })
   .meta({ type: 'string', description: 'Defaults to the next whole number' });
 
-export const createBody = z.strictObject({
-  name: promptName.refine(isAddressable, { error: NOT_ADDRESSABLE }),
-  version: versionGiven.nullish(),
-  template: promptTemplate.describe('A text, or the messages of a chat. {{name}} is a variable'),
-  model: promptModel.nullish().describe('Model that the prompt is meant for'),
-});
+const TYPES = ['text', 'chat'] as const;
+
+export const createBody = z
+  .strictObject({
+    name: promptName.refine(isAddressable, { error: NOT_ADDRESSABLE }),
+    version: versionGiven.nullish(),
+    type: z.enum(TYPES).nullish().describe('text for a template that is a text, chat for messages. Follows from it'),
+    template: promptTemplate.describe('A text, or the messages of a chat. {{name}} is a variable'),
+    model: promptModel.nullish().describe('Model that the prompt is meant for'),
+    config: promptConfig.nullish().describe('Settings of the caller, such as a temperature. Returned as they are'),
+  })
+  .refine(({ type, template }) => type == null || type === templateType(template), {
+    path: ['type'],
+    error: 'must be text for a template that is a text, and chat for a list of messages',
+  });
 export type CreateBody = z.output<typeof createBody>;
 
 export const listQuery = z.object({
@@ -26,16 +45,39 @@ export const listQuery = z.object({
 export type ListQuery = z.output<typeof listQuery>;
 
 export const promptParams = z.object({ name: z.string() });
-export const promptQuery = z.object({
-  version: z.string().min(1).optional().describe('Version to return. Defaults to the newest'),
+export const promptQuery = z
+  .object({
+    version: z.string().min(1).optional().describe('Version to return. Defaults to the newest'),
+    label: promptLabel.optional().describe('Label of the version to return. `latest` names the newest'),
+  })
+  .refine(({ version, label }) => version === undefined || label === undefined, {
+    path: ['label'],
+    error: 'cannot be given together with version',
+  });
+
+export const labelParams = z.object({
+  name: z.string(),
+  label: promptLabel.refine((label) => label !== LATEST, {
+    error: 'must not be latest, which always names the newest version',
+  }),
 });
+export const labelBody = z.strictObject({
+  version: z
+    .union([promptVersion, z.int().min(0).transform(String)], { error: 'must be a version of the prompt' })
+    .meta({ type: 'string', description: 'Version that the label names from now on' }),
+});
+export const movedLabel = z.object({ name: z.string(), label: z.string(), version: z.string() });
+export const deletedLabel = z.object({ name: z.string(), label: z.string(), deleted: z.literal(true) });
 
 export const promptItem = z
   .object({
     name: z.string(),
     version: z.string(),
+    type: z.enum(TYPES),
     template: promptTemplate,
     model: z.string().nullable(),
+    config: z.record(z.string(), z.unknown()).nullable(),
+    labels: z.array(z.string()).describe('Labels that name this version; the newest version has `latest`'),
     variables: z.array(z.string()).describe('Variables of the template, in the order of their first use'),
     created_at: z.iso.datetime(),
   })
@@ -44,7 +86,15 @@ export type PromptItem = z.infer<typeof promptItem>;
 
 export const onePrompt = promptItem.extend({
   versions: z
-    .array(z.object({ version: z.string(), model: z.string().nullable(), created_at: z.iso.datetime() }))
+    .array(
+      z.object({
+        version: z.string(),
+        type: z.enum(TYPES),
+        model: z.string().nullable(),
+        labels: z.array(z.string()),
+        created_at: z.iso.datetime(),
+      }),
+    )
     .describe('Versions, newest first. The first is the current one'),
 });
 

@@ -1,12 +1,20 @@
 // Prompts in JetStream KV, one key per version, watched into memory with an index by organization
 // and name: reads never leave the process. A version is written once and never changed. The
 // revisions of the bucket, which no clock affects, define which version is the newest. A prompt is
-// deleted version by version, the newest last.
+// deleted version by version, the newest last, after its labels, which are one record in a bucket
+// of their own.
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import { type BucketEntry, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
+import {
+  LATEST,
+  parsePromptRef,
+  promptKey,
+  type PromptLabels,
+  promptLabelsKey,
+  type PromptRecord,
+} from '../../../schemas/records/prompt.ts';
 
 type Version = Pick<BucketEntry<PromptRecord>, 'value' | 'revision'>;
 
@@ -24,12 +32,14 @@ interface OrgIndex {
 
 export class PromptStore {
   readonly #bucket: WatchedBucket<PromptRecord>;
+  readonly #labels: WatchedBucket<PromptLabels>;
   readonly #orgs = new Map<string, OrgIndex>();
   /** The indexed record of each key, since a deleted key no longer has one. */
   readonly #indexed = new Map<string, PromptRecord>();
 
-  private constructor(bucket: WatchedBucket<PromptRecord>) {
+  private constructor(bucket: WatchedBucket<PromptRecord>, labels: WatchedBucket<PromptLabels>) {
     this.#bucket = bucket;
+    this.#labels = labels;
     for (const [key, held] of bucket.entries()) this.#index(key, held);
     bucket.onChange((key, held) => {
       this.#forget(key);
@@ -38,7 +48,11 @@ export class PromptStore {
   }
 
   static async open(log: Log, onProblem: ReportProblem): Promise<PromptStore> {
-    return new PromptStore(await watch(log, 'prompts', onProblem));
+    const [prompts, labels] = await Promise.all([
+      watch(log, 'prompts', onProblem),
+      watch(log, 'prompt_labels', onProblem),
+    ]);
+    return new PromptStore(prompts, labels);
   }
 
   /**
@@ -53,12 +67,42 @@ export class PromptStore {
   }
 
   /**
-   * Returns the prompt that `name@version`, or a bare name for its newest version, refers to; null
-   * if there is none.
+   * Returns the prompt that `name@version`, `name@label`, or a bare name for its newest version
+   * refers to; null if there is none. Where a version and a label have the same name, the version
+   * counts.
    */
   resolve(org_id: string, ref: string): PromptRecord | null {
     const { name, version } = parsePromptRef(ref);
-    return version === null ? this.newest(org_id, name) : this.get(org_id, name, version);
+    if (version === null) return this.newest(org_id, name);
+    return this.get(org_id, name, version) ?? this.labelled(org_id, name, version);
+  }
+
+  /** Returns the version that a label names; null if none has the label. */
+  labelled(org_id: string, name: string, label: string): PromptRecord | null {
+    if (label === LATEST) return this.newest(org_id, name);
+    const version = this.labelsOf(org_id, name).labels[label];
+    return version === undefined ? null : this.get(org_id, name, version);
+  }
+
+  /** Returns the labels and tags of a prompt, without those that `latest` implies. */
+  labelsOf(org_id: string, name: string): Pick<PromptLabels, 'labels' | 'tags'> {
+    return this.#labels.get(promptLabelsKey(org_id, name)) ?? { labels: {}, tags: [] };
+  }
+
+  /**
+   * Changes the labels and tags of a prompt as `apply` returns them; null leaves them unchanged.
+   * What `apply` throws ends the change.
+   */
+  async changeLabels(
+    org_id: string,
+    name: string,
+    apply: (before: Pick<PromptLabels, 'labels' | 'tags'>) => Partial<Pick<PromptLabels, 'labels' | 'tags'>> | null,
+  ): Promise<void> {
+    await this.#labels.change(promptLabelsKey(org_id, name), (before) => {
+      const current = before ?? { labels: {}, tags: [] };
+      const changed = apply(current);
+      return changed === null ? null : { org_id, name, labels: current.labels, tags: current.tags, ...changed };
+    });
   }
 
   /** Returns the versions of one prompt, newest first. */
@@ -99,12 +143,15 @@ export class PromptStore {
   }
 
   /**
-   * Deletes the current versions of a prompt, oldest first: an interrupted deletion leaves the
-   * current version in place. A version that is created at the same time stays.
+   * Deletes the labels of a prompt and its current versions, oldest first: an interrupted deletion
+   * leaves the current version in place. A version that is created at the same time stays.
    *
    * @returns the number of deleted versions
    */
   async remove(org_id: string, name: string): Promise<number> {
+    const labels = promptLabelsKey(org_id, name);
+    const held = this.#labels.held(labels);
+    if (held !== undefined) await this.#labels.delete(labels, held.revision);
     const versions = [...(this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [])]
       .sort(newestFirst)
       .reverse();
@@ -118,6 +165,7 @@ export class PromptStore {
 
   close(): void {
     this.#bucket.close();
+    this.#labels.close();
   }
 
   #index(key: string, { value, revision }: Version): void {
@@ -153,6 +201,6 @@ export class PromptStore {
 
 const newestFirst = (a: Version, b: Version): number => b.revision - a.revision;
 
-/** Returns the size of a prompt's template in the KV bucket, in bytes. */
-export const templateBytes = ({ template }: Pick<PromptRecord, 'template'>): number =>
-  Buffer.byteLength(JSON.stringify(template));
+/** Returns the size of a version's template and settings in the KV bucket, in bytes. */
+export const templateBytes = ({ template, config }: Pick<PromptRecord, 'template' | 'config'>): number =>
+  Buffer.byteLength(JSON.stringify(template)) + (config === undefined ? 0 : Buffer.byteLength(JSON.stringify(config)));

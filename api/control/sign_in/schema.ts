@@ -47,7 +47,7 @@ export const ticketBody = z.object({
     .describe('What follows # in the login link'),
 });
 
-const LOGIN_WAYS = ['ticket', 'token'] as const;
+const LOGIN_WAYS = ['ticket', 'oidc', 'token'] as const;
 
 export const about = z
   .object({
@@ -56,7 +56,7 @@ export const about = z
     login: z
       .array(z.enum(LOGIN_WAYS))
       .describe(
-        'Ways to start a session: `ticket` with a link that `npm start` and `npm run login` print, `token` with a token of the identity provider',
+        'Ways to start a session: `ticket` with a link that `npm start` and `npm run login` print, `oidc` at the identity provider (GET /v1/session/oidc), `token` with a token of the identity provider',
       ),
     models: z
       .boolean()

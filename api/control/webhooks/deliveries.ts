@@ -8,6 +8,7 @@ const filters = {
   org_id: z.string(),
   target_id: z.string(),
   event_id: z.string().optional(),
+  event: z.string().optional(),
   outcome: deliveryItem.shape.outcome.optional(),
 };
 
@@ -38,6 +39,7 @@ export interface DeliveriesAsked {
   org_id: string;
   webhook_id: string;
   event_id?: string | undefined;
+  event?: string | undefined;
   outcome?: DeliveryItem['outcome'] | undefined;
   limit: number;
   offset: number;
@@ -48,10 +50,10 @@ export interface DeliveriesAsked {
  */
 export async function listDeliveries(
   clickhouse: ClickHouse,
-  { org_id, webhook_id, event_id, outcome, limit, offset }: DeliveriesAsked,
+  { org_id, webhook_id, event_id, event, outcome, limit, offset }: DeliveriesAsked,
   signal: AbortSignal,
 ): Promise<{ items: DeliveryItem[]; total: number }> {
-  const asked = { org_id, target_id: webhook_id, event_id, outcome };
+  const asked = { org_id, target_id: webhook_id, event_id, event, outcome };
   const [rows, [count]] = await Promise.all([
     readDeliveries(clickhouse, { ...asked, rows: limit, skip: offset }, { signal }),
     readTotal(clickhouse, asked, { signal }),

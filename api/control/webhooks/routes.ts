@@ -21,10 +21,13 @@ import {
   queuedTest,
   replayBody,
   replayed,
+  replayedEndpoint,
   rotateBody,
   rotatedSecret,
+  statsQuery,
   webhookItem,
   webhookParams,
+  webhookStats,
 } from './schema.ts';
 import {
   changeWebhook,
@@ -33,11 +36,13 @@ import {
   getWebhook,
   itemOf,
   listLetters,
+  replayEndpoint,
   replayLetters,
   rotateSecret,
   sendTest,
   type WebhooksDeps,
 } from './webhooks.ts';
+import { webhookStatsOf } from './stats.ts';
 
 const TAG = 'Webhooks';
 const ROOT = '/orgs/:org_id/webhooks';
@@ -47,6 +52,8 @@ export function webhookRoutes(deps: WebhooksDeps & { clickhouse: ClickHouse }): 
   return [
     listWebhookDeadLettersRoute(deps),
     replayWebhookDeadLetterRoute(deps),
+    getWebhookStatsRoute(deps),
+    replayWebhookRoute(deps),
     createWebhookRoute(deps),
     listWebhooksRoute(deps),
     getWebhookRoute(deps),
@@ -102,6 +109,50 @@ function replayWebhookDeadLetterRoute(deps: WebhooksDeps): Route {
       audit.changes({ event_id, webhook_ids });
       return { data: { event_id, replayed: webhook_ids.length, webhook_ids } };
     },
+  });
+}
+
+function replayWebhookRoute(deps: WebhooksDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: `${ONE}/dead-letters/replay`,
+    operation_id: 'replayWebhookDeadLetters',
+    summary: 'Replay the dead letters of an endpoint',
+    description:
+      'Sends up to 200 dead letters of the endpoint again, the oldest first, each under its `X-Service-Event-Id` and with retries for up to 24 hours. Repeat the request while `remaining` is above 0. Events that are too large to send stay. Returns 409 `conflict` while the endpoint is disabled.',
+    tag: TAG,
+    permission: 'integrations:write',
+    audit: { action: 'webhook.replay', target: 'webhook', param: 'webhook_id' },
+    params: webhookParams,
+    response: replayedEndpoint,
+    errors: ['webhook_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params, audit }) => {
+      const { webhook_id } = params;
+      const { replayed, remaining } = await replayEndpoint(deps, org_id, webhook_id);
+      if (replayed === 0) audit.nothing();
+      else audit.changes({ replayed });
+      return { data: { webhook_id, replayed, remaining } };
+    },
+  });
+}
+
+function getWebhookStatsRoute(deps: WebhooksDeps & { clickhouse: ClickHouse }): Route {
+  return defineRoute({
+    method: 'get',
+    path: `${ROOT}/stats`,
+    operation_id: 'getWebhookStats',
+    summary: 'Get the statistics of webhook endpoints',
+    description:
+      'Returns for each endpoint the deliveries that ended in the last days, with their success rate, those that wait now, and the dead letters that are kept.',
+    tag: TAG,
+    permission: 'webhooks:read',
+    params: orgParams,
+    query: statsQuery,
+    response: z.array(webhookStats),
+    errors: ['upstream_unavailable'],
+    handler: async ({ org_id, query, signal }) => ({
+      data: await webhookStatsOf(deps, org_id, query.days, signal),
+    }),
   });
 }
 

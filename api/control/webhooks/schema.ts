@@ -89,6 +89,7 @@ const OUTCOMES = ['delivered', 'failed', 'retrying', 'dead-lettered'] as const;
 export const deliveriesQuery = z.object({
   ...offsetQuery,
   event_id: z.string().min(1).optional(),
+  event: z.string().min(1).optional().describe('Name of the event'),
   outcome: z.enum(OUTCOMES).optional(),
 });
 export const deliveryItem = z.object({
@@ -103,6 +104,46 @@ export const deliveryItem = z.object({
 });
 export type DeliveryItem = z.infer<typeof deliveryItem>;
 
+/** Longest time of the statistics, in days: attempts are kept for as long. */
+const STATS_DAYS_MAX = 30;
+const STATS_DAYS_DEFAULT = 7;
+const DAYS_RULE = { error: `must be an integer between 1 and ${STATS_DAYS_MAX}` };
+export const statsQuery = z.object({
+  days: z
+    .string()
+    .regex(/^\d{1,2}$/, DAYS_RULE)
+    .transform(Number)
+    .pipe(z.int().min(1, DAYS_RULE).max(STATS_DAYS_MAX, DAYS_RULE))
+    .default(STATS_DAYS_DEFAULT)
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: STATS_DAYS_MAX,
+      default: STATS_DAYS_DEFAULT,
+      description: 'Days up to now',
+    }),
+});
+const counted = z.int().min(0);
+export const webhookStats = z
+  .object({
+    webhook_id: z.string(),
+    attempts: counted,
+    delivered: counted.describe('Deliveries that a receiver accepted'),
+    failed: counted.describe('Deliveries that ended with a final answer other than 2xx'),
+    dead_lettered: counted.describe('Deliveries that were given up'),
+    success_rate: z.number().min(0).max(1).nullable().describe('Share of the ended deliveries; null without one'),
+    last_attempt_at: z.iso.datetime().nullable(),
+    waiting: counted.describe('Deliveries that wait now for their first attempt or a retry'),
+    dead_letters: counted.describe('Dead letters that are kept now'),
+  })
+  .meta({ id: 'WebhookStats' });
+export type WebhookStats = z.infer<typeof webhookStats>;
+
+export const replayedEndpoint = z.object({
+  webhook_id: z.string(),
+  replayed: counted,
+  remaining: counted.describe('Dead letters of the endpoint that are left, which a further request replays'),
+});
 export const lettersQuery = z.object({ ...offsetQuery, webhook_id: z.string().min(1).optional() });
 export const letterItem = z.object({
   event_id: z.string(),

@@ -24,6 +24,8 @@ import type { WebhookStore } from './store.ts';
 
 /** Maximum endpoints of one organization. */
 export const ENDPOINTS_ORG_MAX = 2000;
+/** Maximum dead letters that one request replays. */
+const REPLAYED_MAX = 200;
 /** Time for which the previous secrets of an endpoint still sign, milliseconds. */
 export const ROTATION_MS = 24 * 3_600_000;
 const SECRET_PREFIX = 'whsec_';
@@ -210,6 +212,37 @@ export async function replayLetters(
   if (ready.length === 0 && first !== undefined) throw disabled(first.letter.target_id);
   for (const one of ready) await replay(deps, one);
   return ready.map(({ letter }) => letter.target_id);
+}
+
+/**
+ * Sends the dead letters of one endpoint again, the oldest first. Those that exceed the maximum size of
+ * a delivery stay.
+ *
+ * @returns how many were sent, and how many are left for a further request
+ * @throws ApiError webhook_not_found, conflict while the endpoint is disabled, upstream_unavailable
+ */
+export async function replayEndpoint(
+  deps: WebhooksDeps,
+  org_id: string,
+  webhook_id: string,
+): Promise<{ replayed: number; remaining: number }> {
+  if (!getWebhook(deps, org_id, webhook_id).enabled) throw disabled(webhook_id);
+  try {
+    const keys = (await deps.deadLetters.keysOf({ org_id, target_id: webhook_id })).toReversed();
+    let [replayed, read] = [0, 0];
+    while (replayed < REPLAYED_MAX && read < keys.length) {
+      const letters = await deps.deadLetters.read(keys.slice(read, read + REPLAYED_MAX - replayed));
+      read += REPLAYED_MAX - replayed;
+      const sendable = letters.filter(({ letter }) => letter.reason !== 'too_large');
+      for (const one of sendable) await replay(deps, one);
+      replayed += sendable.length;
+    }
+    return { replayed, remaining: Math.max(0, keys.length - read) };
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'Not every dead letter could be replayed. Repeat the request.', {
+      cause,
+    });
+  }
 }
 
 /**

@@ -4,8 +4,9 @@
 // that is not a stream, RESERVED_BYTES_ORG_MAX of the answers of one organization, and
 // RESERVED_BYTES_MAX of all answers, texts of streams included.
 import type { GatewayCall } from './call.ts';
-import { type Assembly, ChatAssembly, isUsageChunk, ResponsesAssembly } from './assembly.ts';
+import { type Assembly, ChatAssembly, type HasRoom, isUsageChunk, ResponsesAssembly } from './assembly.ts';
 import type { Ending } from './exchange.ts';
+import { MessagesAssembly } from './messages_assembly.ts';
 import { SseStream } from './sse.ts';
 import { type Fields, isFields } from './values.ts';
 
@@ -98,8 +99,7 @@ export class AnswerReader {
     this.#head = head;
     this.#now = now;
     this.#reservation = new AnswerReservation(org_id);
-    const hasRoom = (chars: number) => this.#reservation.grow(chars * CHAR_BYTES);
-    this.#assembly = call.operation === 'responses' ? new ResponsesAssembly(hasRoom) : new ChatAssembly(hasRoom);
+    this.#assembly = assemblyOf(call, (chars) => this.#reservation.grow(chars * CHAR_BYTES));
     const hides = call.asksUsage;
     const onData = (data: unknown) => {
       if (!isFields(data)) return false;
@@ -191,8 +191,14 @@ export class AnswerReader {
   /** Returns an empty answer of a model that was working, so that its prompt is counted. */
   #unread(): Fields | null {
     if (this.#head.status >= 400) return null;
-    return this.#call.operation === 'chat' ? { choices: [] } : {};
+    const { operation } = this.#call;
+    return operation === 'chat' ? { choices: [] } : operation === 'messages' ? { content: [] } : {};
   }
+}
+
+function assemblyOf({ operation }: GatewayCall, hasRoom: HasRoom): Assembly {
+  if (operation === 'responses') return new ResponsesAssembly(hasRoom);
+  return operation === 'messages' ? new MessagesAssembly(hasRoom) : new ChatAssembly(hasRoom);
 }
 
 /** Returns an answer with the number of its vectors in their place. */

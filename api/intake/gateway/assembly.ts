@@ -27,7 +27,7 @@ export interface Assembly {
 export type HasRoom = (chars: number) => boolean;
 
 /** Texts that grow piece by piece, within their own bound and the bounds of all answers. */
-class Texts {
+export class Texts {
   readonly #hasRoom: HasRoom;
   #left = TEXT_CHARS_MAX;
   cut = false;

@@ -21,6 +21,8 @@ const IDLE_SOCKET_MS = 4000;
 const IDLE_SOCKETS_MAX = 256;
 /** A caller that reads nothing for this long is considered gone. */
 const STALL_MS = 120_000;
+/** Maximum bytes of an answer that is held until it is decided on; a longer one is withheld. */
+const HELD_BYTES_MAX = 8 * 1024 * 1024;
 /** Maximum bytes of an answer, other than a stream, that is buffered until it is complete. */
 const BUFFERED_BYTES_MAX = 256 * 1024;
 
@@ -44,6 +46,9 @@ const agents = {
  * caller disconnected.
  */
 export type Ending = 'complete' | 'lost' | 'timeout' | 'gone';
+
+/** How the answer of a call ended for the caller. withheld: a guard blocks it. */
+export type RelayEnding = Ending | 'withheld';
 
 export interface Asked {
   method: 'GET' | 'POST';
@@ -126,11 +131,16 @@ export interface RelayOptions {
   take: (chunk: Buffer) => Buffer;
   /** Returns the last bytes for the caller when the answer is complete. */
   rest: () => Buffer;
+  /**
+   * Decides on the whole answer before the caller gets any of it: returns the bytes for the caller,
+   * or null to withhold the answer. Null: answers are not held.
+   */
+  decide: ((whole: Buffer | null) => Buffer | null) | null;
 }
 
 /** How an answer was passed on. */
 export interface Relayed {
-  ending: Ending;
+  ending: RelayEnding;
   /** True once the caller has got any of the answer. */
   begun: boolean;
 }
@@ -206,6 +216,15 @@ class Relay {
       this.#write(out);
       return;
     }
+    if (this.#options.decide !== null) {
+      this.#bufferedBytes += out.length;
+      if (this.#bufferedBytes <= HELD_BYTES_MAX) this.#buffered.push(out);
+      else {
+        this.#options.decide(null);
+        this.#settle('withheld');
+      }
+      return;
+    }
     if (!this.#options.streamed && this.#bufferedBytes + out.length <= BUFFERED_BYTES_MAX) {
       this.#buffered.push(out);
       this.#bufferedBytes += out.length;
@@ -242,8 +261,13 @@ class Relay {
     if (this.#done || !this.#answer.complete) return;
     const last = this.#options.rest();
     if (!this.#begun) {
+      const answer = Buffer.concat([...this.#buffered, last]);
+      const whole = this.#options.decide === null ? answer : this.#options.decide(answer);
+      if (whole === null) {
+        this.#settle('withheld');
+        return;
+      }
       this.#begun = true;
-      const whole = Buffer.concat([...this.#buffered, last]);
       this.#options.begin(whole.length);
       this.#res.end(whole);
     } else if (last.length > 0) this.#res.end(last);
@@ -251,7 +275,7 @@ class Relay {
     this.#settle('complete');
   }
 
-  #settle(ending: Ending): void {
+  #settle(ending: RelayEnding): void {
     if (this.#done) return;
     this.#done = true;
     clearTimeout(this.#timer);

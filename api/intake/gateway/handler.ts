@@ -1,30 +1,41 @@
-// Serves the gateway's paths as a plain function of (req, res), ahead of Express like ingest: an
-// OpenAI-compatible API in front of upstreams. Takes calls of OpenAI's clients; sends the
-// upstream's answer, byte for byte, or an error in OpenAI's shape. Every call of a model becomes a
-// span, recorded after its answer is on its way. Hard budgets reserve an estimate before the call
-// and settle its use after it.
+// Serves the gateway's paths as a plain function of (req, res), ahead of Express like ingest: OpenAI's
+// and Anthropic's APIs in front of upstreams that speak them. Takes calls of their clients; sends the
+// upstream's answer, byte for byte, or an error in the shape of that API. Every call of a model
+// becomes a span, recorded after its answer is on its way. Hard budgets reserve an estimate before
+// the call and settle its use after it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GatewayRoutes } from '../../../ops/platform/llm/routes.ts';
+import type { GatewayRoutes, GatewayTarget } from '../../../ops/platform/llm/routes.ts';
+import type { CaptureMode } from '../../../schemas/records/api_key.ts';
+import type { JudgeRecord } from '../../../schemas/records/judge.ts';
 import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import { authenticateOrg, permit } from '../../http/auth.ts';
 import { checkJsonType, MalformedBody, readBody } from '../../http/body.ts';
+import type { OrgCredential } from '../../http/credential.ts';
 import { ApiError, toApiError } from '../../http/errors.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '../../http/request_id.ts';
 import { discardBody } from '../../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
-import { answerHeaders, checkModelPath, checkQuery, headersFor, labelsOf, type Operation, readCall } from './call.ts';
-import { invoke, type InvokeDeps } from './invoke.ts';
+import { cacheKeyOf, type ResponseCache } from './cache.ts';
+import { bodyFor, checkModelPath, type Operation, readCall } from './call.ts';
 import { sendGatewayError } from './errors.ts';
-import { ask, relay } from './exchange.ts';
+import { ask, type Asked, relay } from './exchange.ts';
+import { anthropicAuth, answerHeaders, checkQuery, headersFor, heliconeAuth, usableTargets } from './headers.ts';
+import { answerFromCache } from './cached.ts';
+import { guardPrompt, refuseBlocked } from './guarded.ts';
+import { guardsOf } from './guards.ts';
+import { type Invocation, invoke, type InvokeDeps } from './invoke.ts';
+import { labelsOf, labelsOfMessages } from './labels.ts';
+import type { GatewayPath } from './paths.ts';
+import type { RecordedEvent } from './record.ts';
 import { Estimates } from './reserve.ts';
 
 const CALLS_END_MS_MAX = 1000;
 /** Status in the metrics of a request whose caller has disconnected; nothing is sent. */
 const CLIENT_GONE = 499;
 
-export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
+export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates' | 'cache'> {
   edge: EdgeDeps;
   admission: Pick<Admission, 'begin'>;
   routes: GatewayRoutes;
@@ -32,31 +43,11 @@ export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
   open: Set<ServerResponse>;
   /** Organization of each response in progress, once it is known. */
   orgOf: WeakMap<ServerResponse, string>;
-}
-
-export interface GatewayPath {
-  operation: Operation | 'models';
-  /** Pattern for metrics and documentation. */
-  pattern: string;
-  /** Path below an upstream's base URL, with its query. */
-  path: string;
-}
-
-const GATEWAY_PATH = /^\/v1\/(chat\/completions|responses|embeddings|models(?:\/[^/?#]+)?)\/?(?:\?|$)/;
-
-/** Returns the gateway's path that a URL names; null for any other. */
-export function gatewayPathOf(url: string): GatewayPath | null {
-  const name = url.startsWith('/v1/') ? GATEWAY_PATH.exec(url)?.[1] : undefined;
-  if (name === undefined) return null;
-  const query = url.indexOf('?');
-  const path = `/${name}${query < 0 ? '' : url.slice(query)}`;
-  if (name.startsWith('models'))
-    return { operation: 'models', pattern: name === 'models' ? '/v1/models' : '/v1/models/{model}', path };
-  return {
-    operation: name === 'chat/completions' ? 'chat' : (name as 'responses' | 'embeddings'),
-    pattern: `/v1/${name}`,
-    path,
-  };
+  cache: ResponseCache;
+  /** Returns the judges of an organization. */
+  judgesOf: (org_id: string) => readonly JudgeRecord[];
+  /** Returns how much of its calls an organization has stored. */
+  captureOf: (org_id: string) => CaptureMode;
 }
 
 interface Serving extends GatewayDeps {
@@ -108,7 +99,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPat
         'a call through the gateway failed',
       );
     await discardBody(req, res, error.status);
-    sendGatewayError(res, error, { request_id, headers });
+    sendGatewayError(res, error, { api: path.api, request_id, headers });
     return error.status;
   }
 }
@@ -129,47 +120,102 @@ async function pass(
 ): Promise<void> {
   const { edge, routes } = deps;
   const { admission } = answering;
+  if (path.operation === null) throw new ApiError('not_found', 'There is no such path.');
   const method = path.operation === 'models' ? 'GET' : 'POST';
   if (req.method !== method)
     throw new ApiError('method_not_allowed', `This path accepts ${method}.`, { headers: { Allow: method } });
-  const asked = { method, headers: req.headers, pathOrg: undefined };
+  const given = heliconeAuth(req.headers);
+  const headers = path.api === 'anthropic' ? anthropicAuth(given) : given;
+  const asked = { method, headers, pathOrg: undefined };
   const found = authenticateOrg(asked, edge.auth);
   const credential = found instanceof Promise ? await found : found;
-  admission.identified(credential.org_id);
+  admission.identified(credential.org_id, credential);
   permit('gateway:invoke', credential, asked, edge.auth);
   deps.orgOf.set(res, credential.org_id);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
-  if (routes.standard.length === 0) throw notConfigured();
+  if (routes.standardOf(path.api).length === 0) throw notConfigured(path);
   checkQuery(path.path, req.headers);
   admission.validated();
-  if (path.operation === 'models') await passModels(req, res, path.path, answering, deps);
-  else await passCall(req, res, { ...path, operation: path.operation, org_id: credential.org_id }, answering, deps);
+  if (path.operation === 'models') await passModels(req, res, path, answering, deps);
+  else if (path.operation === 'count_tokens') await passCount(req, res, { ...path, credential }, answering, deps);
+  else await passCall(req, res, { ...path, operation: path.operation, credential }, answering, deps);
 }
 
-interface ModelCall {
+interface ModelCall extends GatewayPath {
   operation: Operation;
-  path: string;
-  org_id: string;
+  credential: OrgCredential;
 }
 
 /** Reads a call of a model, asks the upstreams and passes the answer on. */
 async function passCall(
   req: IncomingMessage,
   res: ServerResponse,
-  { operation, path, org_id }: ModelCall,
+  path: ModelCall,
   answering: Answering,
   deps: Serving,
 ): Promise<void> {
-  const { edge, routes } = deps;
+  const { operation, credential } = path;
+  const { org_id } = credential;
   const labels = labelsOf(req.headers);
-  answering.headers.push('X-Service-Trace-Id', labels.trace_id, 'X-Service-Span-Id', labels.span_id);
+  const idHeaders = ['X-Service-Trace-Id', labels.trace_id, 'X-Service-Span-Id', labels.span_id];
+  const at = answering.headers.push(...idHeaders) - idHeaders.length;
+  const read = readCall(operation, labels, await bodyOf(req, answering, deps));
+  const given =
+    operation === 'messages' ? { ...read, labels: labelsOfMessages(labels, req.headers, read.request) } : read;
+  answering.headers[at + 1] = given.labels.trace_id;
+  const judges = deps.judgesOf(org_id);
+  const { call, notes, blocked } = guardPrompt(judges, given);
+  const responseGuards = guardsOf(judges, 'response', call);
+  const targets = targetsOf(req, path, call.model, deps);
+  const isUsage =
+    deps.captureOf(org_id) === 'usage' || (credential.kind === 'api_key' && credential.capture === 'usage');
+  const asked = cacheKeyOf(req.headers, { org_id, path: path.path, call, targets });
+  // An answer in the cache is stored content, and no guard of today has seen it.
+  const cacheKey = isUsage || responseGuards.length > 0 || blocked !== null ? null : asked;
+  const hit = cacheKey === null ? null : await deps.cache.find(cacheKey);
+  if (asked !== null) answering.headers.push('X-Service-Cache', hit === null ? 'miss' : 'hit');
+  const invocation: Invocation = {
+    org_id,
+    capture: isUsage ? 'usage' : 'full',
+    cacheKey,
+    guards: responseGuards,
+    notes,
+    call,
+    targets,
+    path: path.path,
+    req,
+    res,
+    answering,
+  };
+  if (blocked !== null) refuseBlocked(invocation, blocked, deps.invoking);
+  else if (hit === null) await invoke(invocation, deps.invoking);
+  else {
+    // What limits the key limits answers of the cache as well.
+    const { estimates, now } = deps.invoking;
+    await askKey(credential, answering, () => estimates.of(org_id, call, now(), deps.partitions).event);
+    answerFromCache(invocation, hit, deps.invoking);
+  }
+}
+
+/**
+ * Asks what limits a key for a request that is not recorded: an answer of the cache, or tokens to be
+ * counted.
+ * @throws ApiError forbidden, rate_limited, payment_required
+ */
+async function askKey(
+  credential: OrgCredential,
+  { admission }: Answering,
+  eventOf: () => RecordedEvent,
+): Promise<void> {
+  if (credential.kind !== 'api_key' || credential.limits === undefined) return;
+  const waits = admission.committing(() => [eventOf()]);
+  if (waits !== null) await waits;
+  admission.release('committing');
+}
+
+function bodyOf(req: IncomingMessage, { admission }: Answering, { edge }: Serving): Promise<Buffer> {
   checkJsonType(req.headers['content-type']);
-  const bounds = { bytesMax: edge.bodyBytesMax, grow: answering.admission.reserveBytes };
-  const raw = await readBody(req, bounds).catch(asInvalid);
-  const call = readCall(operation, labels, raw);
-  const targets = routes.targetsOf(call.model);
-  if (targets.length === 0) throw notConfigured();
-  await invoke({ org_id, call, targets, path, req, res, answering }, deps.invoking);
+  return readBody(req, { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes }).catch(asInvalid);
 }
 
 function asInvalid(error: unknown): never {
@@ -177,25 +223,73 @@ function asInvalid(error: unknown): never {
   throw error;
 }
 
-function notConfigured(): ApiError {
+function targetsOf(
+  req: IncomingMessage,
+  path: GatewayPath,
+  model: string,
+  { routes }: Serving,
+): readonly GatewayTarget[] {
+  const targets = routes.targetsOf(model, path.api);
+  if (targets.length === 0) throw notConfigured(path);
+  return usableTargets(req.headers, targets);
+}
+
+function notConfigured({ api }: GatewayPath): ApiError {
+  const [setting, where] =
+    api === 'openai' ? ['SERVICE_LLM_BASE_URL', ''] : ['SERVICE_ANTHROPIC_BASE_URL', ' with "api": "anthropic"'];
   return new ApiError(
     'upstream_not_configured',
-    'No upstream is configured for this model: set SERVICE_LLM_BASE_URL or SERVICE_GATEWAY_ROUTES.',
+    `No upstream is configured for this model: set ${setting}, or SERVICE_GATEWAY_ROUTES${where}.`,
   );
 }
 
-/** Passes the upstream's list of models on. No model is called, so nothing is recorded. */
+/** Passes the upstream's list of models on. */
 async function passModels(
   req: IncomingMessage,
   res: ServerResponse,
-  path: string,
-  { request_id, headers }: Answering,
-  { routes }: GatewayDeps,
+  path: GatewayPath,
+  answering: Answering,
+  { routes }: Serving,
 ): Promise<void> {
-  const [target] = routes.standard;
-  if (target === undefined) throw notConfigured();
-  checkModelPath(path);
-  const begun = await ask(target, { method: 'GET', path, headers: headersFor(req.headers, target), body: null }, res);
+  checkModelPath(path.path);
+  const [target] = usableTargets(req.headers, routes.standardOf(path.api));
+  if (target === undefined) throw notConfigured(path);
+  const headers = headersFor(req.headers, target);
+  await passUnrecorded(res, target, { method: 'GET', path: path.path, headers, body: null }, answering);
+}
+
+/** Passes a request on that counts the tokens of a prompt. */
+async function passCount(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: GatewayPath & { credential: OrgCredential },
+  answering: Answering,
+  deps: Serving,
+): Promise<void> {
+  const call = readCall('messages', labelsOf(req.headers), await bodyOf(req, answering, deps));
+  const { estimates, now } = deps.invoking;
+  await askKey(path.credential, answering, () =>
+    estimates.ofNothing(path.credential.org_id, call, now(), deps.partitions),
+  );
+  const [target] = targetsOf(req, path, call.model, deps);
+  if (target === undefined) throw notConfigured(path);
+  const headers = headersFor(req.headers, target);
+  await passUnrecorded(
+    res,
+    target,
+    { method: 'POST', path: path.path, headers, body: bodyFor(call, target) },
+    answering,
+  );
+}
+
+/** Passes a request on that calls no model, so nothing is recorded. */
+async function passUnrecorded(
+  res: ServerResponse,
+  target: GatewayTarget,
+  asked: Asked,
+  { request_id, headers }: Answering,
+): Promise<void> {
+  const begun = await ask(target, asked, res);
   if (begun.failed === 'gone') return;
   if (begun.answer === null)
     throw new ApiError('upstream_unavailable', 'The upstream cannot be reached.', { cause: begun.cause });
@@ -210,6 +304,7 @@ async function passModels(
     },
     take: (chunk) => chunk,
     rest: () => Buffer.alloc(0),
+    decide: null,
   });
   if (ending === 'complete' || ending === 'gone') return;
   if (!sent) throw new ApiError('upstream_unavailable', 'The upstream broke off the connection.');

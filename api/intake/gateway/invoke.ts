@@ -5,17 +5,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
+import type { CaptureMode } from '../../../schemas/records/api_key.ts';
+import type { JudgeRecord } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
 import { type AnswerHead, AnswerReader, type ReadAnswer } from './answer.ts';
-import { answerHeaders, bodyFor, type GatewayCall, headersFor } from './call.ts';
-import { ask, type Begun, type Ending, relay } from './exchange.ts';
+import { bodyFor, type GatewayCall } from './call.ts';
+import { AnswerKeeper, type CachedAnswer, type CacheKey, type ResponseCache } from './cache.ts';
+import { ask, type Begun, relay, type RelayEnding } from './exchange.ts';
+import { type GuardNote } from './guards.ts';
+import { GuardedAnswer } from './guarded_answer.ts';
+import { answerHeaders, headersFor } from './headers.ts';
 import { type EndedCall, type RecordedEvent, recordOf } from './record.ts';
+import { usageRecordOf } from './usage_record.ts';
 import type { RecordReservation } from './recorder.ts';
 import type { Estimate, Estimates } from './reserve.ts';
 
 /** Returns true for statuses after which the next upstream is asked. */
 const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+/**
+ * Returns true for an answer that counts against the upstream. A caller's own credential can run out
+ * of its rate while the upstream serves others.
+ */
+const isFailure = (status: number, { credential }: GatewayTarget): boolean =>
+  isBusy(status) && !(status === 429 && credential === 'caller');
 
 export interface InvokeDeps {
   /**
@@ -26,6 +40,7 @@ export interface InvokeDeps {
   recorder: { add: (event: RecordedEvent, reservation: RecordReservation | null) => void };
   estimates: Estimates;
   partitions: number;
+  cache: Pick<ResponseCache, 'put'>;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Called with how each call ended. */
@@ -34,6 +49,14 @@ export interface InvokeDeps {
 
 export interface Invocation {
   org_id: string;
+  /** usage: the record holds no content. */
+  capture: CaptureMode;
+  /** Place of the answer in the cache; null where the caller asks for none. */
+  cacheKey: CacheKey | null;
+  /** Judges that guard the response; the answer is held until they have passed it. */
+  guards: readonly JudgeRecord[];
+  /** Guards that acted on the prompt. */
+  notes: readonly GuardNote[];
   call: GatewayCall;
   targets: readonly GatewayTarget[];
   /** Path below an upstream's base URL. */
@@ -44,7 +67,7 @@ export interface Invocation {
   answering: {
     request_id: string;
     headers: readonly string[];
-    admission: Pick<AdmissionRequest, 'committing' | 'release'>;
+    admission: Pick<AdmissionRequest, 'committing' | 'release' | 'stamp'>;
   };
 }
 
@@ -55,6 +78,8 @@ interface Ended extends ReadAnswer {
   /** Upstreams that were asked before, with what came of each. */
   tried: readonly string[];
   firstTokenAt: number | null;
+  /** The upstream's own id of its answer. */
+  upstream_request_id: string | null;
 }
 
 /** No upstream has answered: the error of the gateway, and what is recorded. */
@@ -67,6 +92,16 @@ class Unanswered extends ApiError {
         ? 'The upstream did not answer in time.'
         : 'The upstream cannot be reached, or broke off the connection.';
     super('upstream_unavailable', detail, { cause });
+    this.ended = ended;
+  }
+}
+
+/** A guard withholds the answer: the error for the caller, and what is recorded. */
+class Withheld extends ApiError {
+  readonly ended: Ended;
+
+  constructor(ended: Ended, { code, detail }: ApiError) {
+    super(code, detail);
     this.ended = ended;
   }
 }
@@ -85,11 +120,19 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
     return [reserved.estimate.event];
   });
   if (waits !== null) await waits;
-  let ended: Ended = { target: null, tried: [], firstTokenAt: null, response: null, outcome: 'error', attributes: {} };
+  let ended: Ended = {
+    target: null,
+    tried: [],
+    firstTokenAt: null,
+    upstream_request_id: null,
+    response: null,
+    outcome: 'error',
+    attributes: {},
+  };
   try {
-    ended = await converse(invocation);
+    ended = await converse(invocation, deps);
   } catch (error) {
-    if (error instanceof Unanswered) ended = error.ended;
+    if (error instanceof Unanswered || error instanceof Withheld) ended = error.ended;
     else ended.attributes['error_message'] = 'The call failed inside the gateway.';
     throw error;
   } finally {
@@ -102,40 +145,60 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
  * Asks the upstreams in turn until one answers, and passes its answer on.
  * @throws Unanswered
  */
-async function converse(invocation: Invocation): Promise<Ended> {
+async function converse(invocation: Invocation, { cache }: Pick<InvokeDeps, 'cache'>): Promise<Ended> {
   const { call, targets, path, req, res } = invocation;
   const tried: string[] = [];
-  const endOf = (target: GatewayTarget, read: ReadAnswer, firstTokenAt: number | null = null): Ended => ({
+  const endOf = (target: GatewayTarget, read: ReadAnswer, more: Partial<Ended> = {}): Ended => ({
     ...read,
     target,
     tried,
-    firstTokenAt,
+    firstTokenAt: null,
+    upstream_request_id: null,
+    ...more,
   });
-  for (const [index, target] of targets.entries()) {
-    const isLast = index === targets.length - 1;
+  const queue = targets.map((target) => ({ target, waited: false }));
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { target, waited } = next;
+    const isLast = queue.length === 0;
+    // An upstream that keeps failing is asked after all others.
+    if (!isLast && !waited && !target.circuit.admits()) {
+      queue.push({ target, waited: true });
+      continue;
+    }
     const headers = headersFor(req.headers, target);
     const begun = await ask(target, { method: 'POST', path, headers, body: bodyFor(call, target) }, res);
     if (begun.answer === null) {
       const read = unansweredRead(call, begun.failed);
+      if (begun.failed !== 'gone') target.circuit.failed();
       if (begun.failed === 'gone') return endOf(target, read);
       if (isLast) throw new Unanswered(endOf(target, read), begun.cause);
       tried.push(`${target.base_url.origin}: ${begun.failed}`);
       continue;
     }
     const status = begun.answer.statusCode ?? 0;
+    if (isFailure(status, target)) target.circuit.failed();
+    else target.circuit.succeeded();
     if (isBusy(status) && !isLast) {
       begun.request.destroy();
       tried.push(`${target.base_url.origin}: ${status}`);
       continue;
     }
-    const { ending, toCaller, fromUpstream, reader } = await passOn(invocation, target, begun);
+    const { ending, toCaller, fromUpstream, reader, kept, guarded } = await passOn(invocation, target, begun);
+    if (ending === 'lost' || ending === 'timeout') target.circuit.failed();
     const unanswered = (ending === 'lost' || ending === 'timeout') && !toCaller;
     if (unanswered && !fromUpstream && !isLast) {
       tried.push(`${target.base_url.origin}: ${ending}`);
       continue;
     }
-    const ended = endOf(target, reader.read(ending), reader.firstTokenAt);
+    const read = guarded?.read() ?? reader.read(ending === 'withheld' ? 'complete' : ending);
+    const ended = endOf(target, read, {
+      firstTokenAt: reader.firstTokenAt,
+      upstream_request_id: requestIdOf(begun.answer),
+    });
     if (unanswered) throw new Unanswered(ended, null);
+    if (guarded?.error != null) throw new Withheld(ended, guarded.error);
+    if (invocation.cacheKey !== null && kept !== null && status === 200 && ended.outcome === 'success')
+      cache.put(invocation.cacheKey, kept);
     // A response that has begun cannot become an error any more; closing the connection tells the
     // caller.
     if (ending !== 'complete') res.destroy();
@@ -156,22 +219,40 @@ function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'):
   return read;
 }
 
+const REQUEST_ID_LENGTH_MAX = 256;
+
+/** Returns the id that the upstream gave the request: clients log it, so it joins their logs to the call. */
+function requestIdOf({ headers }: IncomingMessage): string | null {
+  const given = headers['request-id'] ?? headers['x-request-id'];
+  return typeof given === 'string' && given !== '' && given.length <= REQUEST_ID_LENGTH_MAX ? given : null;
+}
+
 interface Passed {
-  ending: Ending;
+  ending: RelayEnding;
   /** True if the caller received any of the answer. */
   toCaller: boolean;
   /** True if the upstream sent any of the body. */
   fromUpstream: boolean;
   reader: AnswerReader;
+  /** The answer as the caller got it; null where it is not to be cached. */
+  kept: CachedAnswer | null;
+  /** The answer as guards have decided on it; null where none guards it. */
+  guarded: GuardedAnswer | null;
 }
 
 async function passOn(
-  { org_id, call, res, answering }: Invocation,
+  { org_id, call, res, answering, cacheKey, guards }: Invocation,
   { timeout_ms }: GatewayTarget,
   { answer, request }: Begun & { failed: null },
 ): Promise<Passed> {
   const head = headOf(answer);
   const reader = new AnswerReader(call, head, () => performance.now(), org_id);
+  const guarded = guards.length === 0 ? null : new GuardedAnswer(guards, head, reader);
+  const keeper = cacheKey !== null && head.isPlain ? new AnswerKeeper() : null;
+  const keep = (bytes: Buffer): Buffer => {
+    keeper?.add(bytes);
+    return bytes;
+  };
   let fromUpstream = false;
   const { ending, begun: toCaller } = await relay(answer, request, res, {
     timeout_ms,
@@ -183,11 +264,13 @@ async function passOn(
     },
     take: (chunk) => {
       fromUpstream = true;
-      return reader.take(chunk);
+      return keep(reader.take(chunk));
     },
-    rest: () => reader.rest(),
+    rest: () => keep(reader.rest()),
+    decide: guarded === null ? null : (whole) => guarded.decide(whole),
   });
-  return { ending, toCaller, fromUpstream, reader };
+  const kept = keeper?.answer(answer.headers['content-type'] ?? '') ?? null;
+  return { ending, toCaller, fromUpstream, reader, kept, guarded };
 }
 
 function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
@@ -200,6 +283,12 @@ function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
     isStream: isPlain && type.startsWith('text/event-stream'),
     isHtml: type.startsWith('text/html'),
   };
+}
+
+/** Returns the guards that acted on the prompt and on the response. */
+function guardsIn(notes: readonly GuardNote[], { guards }: Readonly<Record<string, unknown>>): object {
+  const all: unknown[] = [...notes, ...(Array.isArray(guards) ? (guards as unknown[]) : [])];
+  return all.length === 0 ? {} : { guards: all };
 }
 
 interface Settling {
@@ -222,11 +311,11 @@ interface Settling {
  * of the event loop.
  */
 function settle(
-  { org_id, call, answering }: Invocation,
+  { org_id, call, answering, capture, notes }: Invocation,
   deps: InvokeDeps,
   { ended, started_at, took, began, estimate }: Settling,
 ): void {
-  const { target, tried, firstTokenAt, response, outcome, attributes } = ended;
+  const { target, tried, firstTokenAt, upstream_request_id, response, outcome, attributes } = ended;
   const other = target?.model ?? null;
   const ended_at = started_at + Math.round(took);
   const record: EndedCall = {
@@ -241,9 +330,11 @@ function settle(
     ended_at,
     attributes: {
       ...attributes,
+      ...guardsIn(notes, attributes),
       gateway: true,
       request_id: answering.request_id,
       ...(target === null ? {} : { upstream: target.base_url.origin }),
+      ...(upstream_request_id === null ? {} : { upstream_request_id }),
       ...(other === null ? {} : { requested_model: call.model }),
       ...(tried.length === 0 ? {} : { fallback_from: tried }),
       ...(call.stream ? { stream: true } : {}),
@@ -251,7 +342,8 @@ function settle(
     },
   };
   const handOn = () => {
-    const event = recordOf(record, deps.partitions);
+    const event = (capture === 'usage' ? usageRecordOf : recordOf)(record, deps.partitions);
+    answering.admission.stamp([event]);
     // A limit that was set while the call was in progress counts it too.
     const reservation = deps.countUse(org_id, event);
     if (estimate !== null) {

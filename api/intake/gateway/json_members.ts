@@ -3,6 +3,7 @@
 // object; returns the text with one top-level member set.
 
 interface Member {
+  name: string;
   /** Position of the value in the text. */
   start: number;
   end: number;
@@ -17,35 +18,40 @@ const SPACE = new Set([' ', '\t', '\n', '\r']);
  */
 export function setMember(text: string, name: string, json: string): string {
   const open = text.indexOf('{');
-  const found = lastMember(text, open, name);
+  const found = lastMember(text, name);
   if (found !== null) return text.slice(0, found.start) + json + text.slice(found.end);
   const empty = text.charAt(skipSpace(text, open + 1)) === '}';
   return `${text.slice(0, open + 1)}${JSON.stringify(name)}:${json}${empty ? '' : ','}${text.slice(open + 1)}`;
 }
 
-function lastMember(text: string, open: number, name: string): Member | null {
+function lastMember(text: string, name: string): Member | null {
   let found: Member | null = null;
-  let at = skipSpace(text, open + 1);
+  for (const member of membersOf(text)) if (member.name === name) found = member;
+  return found;
+}
+
+/** Yields the top-level members of a JSON object, with the positions of their values. */
+export function* membersOf(text: string): Generator<Member> {
+  let at = skipSpace(text, text.indexOf('{') + 1);
   while (text.charAt(at) === '"') {
     const keyEnd = endOfString(text, at);
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const end = endOfValue(text, start);
-    if (JSON.parse(text.slice(at, keyEnd)) === name) found = { start, end };
+    yield { name: JSON.parse(text.slice(at, keyEnd)) as string, start, end };
     at = skipSpace(text, end);
     if (text.charAt(at) !== ',') break;
     at = skipSpace(text, at + 1);
   }
-  return found;
 }
 
-function skipSpace(text: string, from: number): number {
+export function skipSpace(text: string, from: number): number {
   let at = from;
   while (SPACE.has(text.charAt(at))) at++;
   return at;
 }
 
 /** Returns the position after a string that begins at `from`. */
-function endOfString(text: string, from: number): number {
+export function endOfString(text: string, from: number): number {
   let quote = text.indexOf('"', from + 1);
   while (quote > 0) {
     let slashes = 0;

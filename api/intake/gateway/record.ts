@@ -7,7 +7,8 @@ import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts'
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { checkEvent } from '../../../schemas/formats/formats.ts';
 import { gatewayEvent } from '../../../schemas/formats/gateway.ts';
-import type { CallLabels, Operation } from './call.ts';
+import type { Operation } from './call.ts';
+import type { CallLabels } from './labels.ts';
 import { type Fields, isFields } from './values.ts';
 
 /** Room for the envelope of an event in its message. */
@@ -20,6 +21,21 @@ const KEPT_CHARS_MAX = 100_000;
 const NAME_LENGTH_MAX = 1024;
 /** Model of a call that names none. */
 const NO_MODEL = 'unknown';
+
+type RecordFormat = 'chatcompletion' | 'messages' | 'gateway';
+
+const FORMATS: Readonly<Record<Operation, RecordFormat>> = {
+  chat: 'chatcompletion',
+  messages: 'messages',
+  responses: 'gateway',
+  embeddings: 'gateway',
+};
+const NOTHING_SAID: Readonly<Record<Operation, Fields>> = {
+  chat: { choices: [] },
+  messages: { content: [] },
+  responses: {},
+  embeddings: {},
+};
 
 /** A call that has ended. */
 export interface EndedCall {
@@ -50,7 +66,7 @@ export interface RecordedEvent {
  * text, as far as there is room.
  */
 export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
-  const format = call.operation === 'chat' ? ('chatcompletion' as const) : ('gateway' as const);
+  const format = FORMATS[call.operation];
   const body = firstStorable(format, call) ?? JSON.stringify(bodyOf(call, bareRequest(call), bareResponse(call)));
   const hex = eventHex(body);
   const { org_id, labels, ended_at } = call;
@@ -62,7 +78,7 @@ export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
 }
 
 /** Returns the body that keeps the most of a call. */
-function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): string | null {
+function firstStorable(format: RecordFormat, call: EndedCall): string | null {
   const { request, response } = call;
   const asIs = storable(format, bodyOf(call, request, response));
   if (asIs !== null) return asIs;
@@ -75,7 +91,7 @@ function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): s
 }
 
 /** Returns the body as compact JSON; null where the pipeline or the log would not take it. */
-function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | null {
+function storable(format: RecordFormat, body: Fields): string | null {
   const fits = format === 'gateway' ? gatewayEvent.safeParse(body).success : checkEvent(format, body).ok;
   if (!fits || deeperThan(body, DEPTH_MAX)) return null;
   const text = JSON.stringify(body);
@@ -84,9 +100,9 @@ function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | 
 
 function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<string, unknown> {
   const { operation, labels, outcome, started_at, ended_at } = call;
-  const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags, prompt } = labels;
+  const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags, attributes } = labels;
   return {
-    ...(operation === 'chat' ? {} : { operation }),
+    ...(FORMATS[operation] === 'gateway' ? { operation } : {}),
     request,
     ...(response === null ? {} : { response }),
     trace_id,
@@ -101,7 +117,7 @@ function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<str
       ...(agent_id === null ? {} : { agent_id }),
       ...(session_id === null ? {} : { session_id }),
       ...(user_id === null ? {} : { user_id }),
-      ...prompt,
+      ...attributes,
       ...call.attributes,
     },
   };
@@ -112,9 +128,7 @@ function plainRequest(call: EndedCall): Fields {
   const bare = bareRequest(call);
   const text = keptText(call.request);
   if (text === '') return bare;
-  return call.operation === 'chat'
-    ? { ...bare, messages: [{ role: 'user', content: text }] }
-    : { ...bare, input: text };
+  return hasMessages(call) ? { ...bare, messages: [{ role: 'user', content: text }] } : { ...bare, input: text };
 }
 
 /**
@@ -125,28 +139,35 @@ function plainResponse(call: EndedCall): Fields | null {
   const bare = bareResponse(call);
   const text = call.response === null ? '' : keptText(call.response);
   if (text === '') return bare;
-  const isChat = call.operation === 'chat';
-  const said = isChat
-    ? { choices: [{ index: 0, message: { role: 'assistant', content: text } }] }
-    : { output_text: text };
+  const said = answerOf(call.operation, text);
   if (call.outcome === 'success') return { ...bare, ...said };
-  const nothing = isChat
-    ? { prompt_tokens: 0, completion_tokens: 0 }
-    : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
+  const nothing =
+    call.operation === 'chat'
+      ? { prompt_tokens: 0, completion_tokens: 0 }
+      : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
   return { ...said, usage: { ...nothing, ...countsIn(call.response) } };
 }
 
+/** Returns an answer of the operation that holds a text. */
+function answerOf(operation: Operation, text: string): Fields {
+  if (operation === 'chat') return { choices: [{ index: 0, message: { role: 'assistant', content: text } }] };
+  return operation === 'messages' ? { content: [{ type: 'text', text }] } : { output_text: text };
+}
+
+const hasMessages = ({ operation }: Pick<EndedCall, 'operation'>): boolean => FORMATS[operation] !== 'gateway';
+
 /** Returns a request that holds only the model and the usage: it always fits. */
-function bareRequest({ operation, request }: EndedCall): Fields {
+function bareRequest(call: EndedCall): Fields {
+  const { request } = call;
   const given = request['model'];
   const model = typeof given === 'string' && given !== '' ? given.slice(0, NAME_LENGTH_MAX) : NO_MODEL;
-  return operation === 'chat' ? { model, messages: [] } : { model };
+  return hasMessages(call) ? { model, messages: [] } : { model };
 }
 
 function bareResponse({ operation, response, outcome }: EndedCall): Fields | null {
   const usage = countsIn(response);
   if (usage === null && outcome !== 'success') return null;
-  return { ...(operation === 'chat' ? { choices: [] } : {}), ...(usage === null ? {} : { usage }) };
+  return { ...NOTHING_SAID[operation], ...(usage === null ? {} : { usage }) };
 }
 
 /** Returns the counts in an answer's usage; null where it has no usage. */

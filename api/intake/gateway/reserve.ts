@@ -27,6 +27,7 @@ const DEPTH_MAX = 6;
 const LEARNT_MAX = 10_000;
 /** Maximum factor between a prompt and its text: images, other tokenizers. */
 const FACTOR_MAX = 100;
+const CACHED = ['cache_read_input_tokens', 'cache_creation_input_tokens'];
 /** Weight of a learnt factor that remains after each further call. */
 const MEMORY = 0.9;
 
@@ -47,27 +48,15 @@ export class Estimates {
    * @param now milliseconds since the epoch
    */
   of(org_id: string, call: GatewayCall, now: number, partitions: number): Estimate {
-    const { labels, model } = call;
     const prompt = promptTokens(call);
     const factor = this.#factors.get(keyOf(org_id, call)) ?? 1;
-    const usage = { prompt_tokens: Math.ceil(prompt * factor), completion_tokens: answerTokens(call) };
-    const body = JSON.stringify({
-      request: { model: model === '' ? 'unknown' : model.slice(0, 1024), messages: [] },
-      response: { choices: [], usage },
-      duration_ms: 0,
-      outcome: 'success',
-      ...(labels.agent_id === null ? {} : { attributes: { agent_id: labels.agent_id } }),
-    });
-    const { trace_id } = labels;
-    const event = {
-      org_id,
-      format: 'chatcompletion' as const,
-      event_hex: eventHex(body),
-      trace_id,
-      received_at: now,
-      body,
-    };
-    return { event: { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length }, prompt };
+    const used = { input: Math.ceil(prompt * factor), output: answerTokens(call) };
+    return { event: eventUsing(used, { org_id, call, now, partitions }), prompt };
+  }
+
+  /** Returns an event that names the model of a request and uses nothing, as counting tokens does. */
+  ofNothing(org_id: string, call: GatewayCall, now: number, partitions: number): RecordedEvent {
+    return eventUsing({ input: 0, output: 0 }, { org_id, call, now, partitions });
   }
 
   /**
@@ -76,8 +65,11 @@ export class Estimates {
    */
   learn(org_id: string, call: GatewayCall, { prompt }: Estimate, response: unknown): void {
     const usage = isFields(response) && isFields(response['usage']) ? response['usage'] : null;
-    const used = usage === null ? null : count(usage, ['prompt_tokens', 'input_tokens']);
-    if (used === null || prompt === 0) return;
+    const reported = usage === null ? null : count(usage, ['prompt_tokens', 'input_tokens']);
+    if (usage === null || reported === null || prompt === 0) return;
+    // Anthropic counts what a cache held apart from the input.
+    const cached = CACHED.reduce((sum, name) => sum + (count(usage, [name]) ?? 0), 0);
+    const used = reported + cached;
     const key = keyOf(org_id, call);
     const kept = 1 + ((this.#factors.get(key) ?? 1) - 1) * MEMORY;
     const factor = Math.min(FACTOR_MAX, Math.max(kept, used / prompt));
@@ -88,13 +80,48 @@ export class Estimates {
   }
 }
 
+interface Asked {
+  org_id: string;
+  call: GatewayCall;
+  now: number;
+  partitions: number;
+}
+
+function eventUsing(
+  { input, output }: { input: number; output: number },
+  { org_id, call, now, partitions }: Asked,
+): RecordedEvent {
+  const { labels, model } = call;
+  const isMessages = call.operation === 'messages';
+  const body = JSON.stringify({
+    request: { model: model === '' ? 'unknown' : model.slice(0, 1024), messages: [] },
+    response: isMessages
+      ? { content: [], usage: { input_tokens: input, output_tokens: output } }
+      : { choices: [], usage: { prompt_tokens: input, completion_tokens: output } },
+    duration_ms: 0,
+    outcome: 'success',
+    ...(labels.agent_id === null ? {} : { attributes: { agent_id: labels.agent_id } }),
+  });
+  const { trace_id } = labels;
+  const event = {
+    org_id,
+    format: isMessages ? ('messages' as const) : ('chatcompletion' as const),
+    event_hex: eventHex(body),
+    trace_id,
+    received_at: now,
+    body,
+  };
+  return { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length };
+}
+
 const keyOf = (org_id: string, { operation, model }: GatewayCall): string =>
   `${org_id} ${operation} ${model.slice(0, 256)}`;
 
 function promptTokens({ operation, request }: GatewayCall): number {
   const texts: string[] = [];
-  const messages = operation === 'chat' ? request['messages'] : request['input'];
+  const messages = operation === 'chat' || operation === 'messages' ? request['messages'] : request['input'];
   collect(messages, texts, DEPTH_MAX);
+  if (operation === 'messages') collect(request['system'], texts, DEPTH_MAX);
   collect(request['instructions'], texts, 1);
   const frames = Array.isArray(messages) ? TOKENS_PER_MESSAGE * messages.length : 0;
   // Models also read the definitions of tools.
@@ -106,8 +133,11 @@ function promptTokens({ operation, request }: GatewayCall): number {
 function collect(value: unknown, texts: string[], depth: number): void {
   if (typeof value === 'string') texts.push(value);
   else if (depth > 0 && Array.isArray(value)) for (const item of value as unknown[]) collect(item, texts, depth - 1);
-  else if (depth > 0 && isFields(value))
-    for (const key of ['content', 'text', 'arguments', 'output']) collect(value[key], texts, depth - 1);
+  else if (depth > 0 && isFields(value)) {
+    for (const key of ['content', 'text', 'thinking', 'arguments', 'output']) collect(value[key], texts, depth - 1);
+    // A tool call of an earlier answer.
+    if (isFields(value['input'])) texts.push(JSON.stringify(value['input']));
+  }
 }
 
 function answerTokens({ operation, request }: GatewayCall): number {

@@ -5,7 +5,8 @@ import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { eventHex, partitionOf, spanIdOf, traceIdOf } from '../../../pipeline/domain/traces/ids.ts';
 import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
 import { checkEvent, type IngestFormat, splitBody } from '../../../schemas/formats/formats.ts';
-import { checkTimes } from '../../../schemas/formats/times.ts';
+import { checkTimes, eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
+import { tooOld } from '../../http/backfill.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { OutgoingEvent } from './publisher.ts';
 
@@ -33,6 +34,8 @@ export interface EventSource {
   /** Milliseconds since the epoch. */
   received_at: number;
   partitions: number;
+  /** True: events may be at most 400 days old. */
+  backfill?: boolean;
 }
 
 /**
@@ -51,6 +54,8 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
     if (!checked.ok) throw decodeFailed(fieldOf(where, checked.path), checked.message);
     const times = checkTimes(checked.value, source.received_at);
     if (!times.ok) throw decodeFailed(fieldOf(where, times.path), times.message);
+    const age = source.backfill === true ? ageProblem(checked.value, source.received_at) : null;
+    if (age !== null) throw decodeFailed(fieldOf(where, 'started_at'), age);
     if (deeperThan(checked.value, DEPTH_MAX))
       throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${DEPTH_MAX} levels`);
     const text = JSON.stringify(checked.value);
@@ -75,6 +80,10 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
   });
   return { batch: split.batch, events, ids };
 }
+
+/** Returns why an event of the past is too old; null where it is not. */
+const ageProblem = (event: Readonly<Record<string, unknown>>, now: number): string | null =>
+  tooOld(eventTimes(event, eventDuration(event), now).started_at, now);
 
 /** Returns the data of the response to an ingest. */
 export function answerData({ batch, ids }: ReadEvents): unknown {

@@ -7,6 +7,7 @@ import { parse as parseQuery, type ParsedUrlQuery } from 'node:querystring';
 import { z } from 'zod';
 import { type IngestFormat, isIngestFormat } from '../../../schemas/formats/formats.ts';
 import { authenticateOrg, authenticateQueryKey, hasCredentialHeader, permit } from '../../http/auth.ts';
+import { isBackfill } from '../../http/backfill.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from '../../http/body.ts';
 import { tenantOfOrg } from '../../../ops/platform/tenant_token.ts';
 import type { OrgCredential } from '../../http/credential.ts';
@@ -37,7 +38,7 @@ export interface IngestDeps {
   observeIngest: (format: IngestFormat | 'otlp' | 'unknown', status: number, events: number, bytes: number) => void;
   /** Called for every request that is answered with an error; `org_id` is empty without a valid credential. */
   refused: (
-    req: IncomingMessage,
+    req: Pick<IncomingMessage, 'headers' | 'url'>,
     orgs: { org_id: string; named: string | undefined },
     error: Pick<ApiError, 'code' | 'detail' | 'status'>,
   ) => void;
@@ -162,8 +163,9 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer 
     attempt.res.setHeader(name, value);
   });
   try {
-    admission.identified(credential.org_id);
-    permit('ingest:write', credential, asked, deps.edge.auth);
+    const backfill = isBackfill(req.headers);
+    admission.identified(credential.org_id, credential, { backfill });
+    permit(backfill ? 'ingest:backfill' : 'ingest:write', credential, asked, deps.edge.auth);
     return await accept(attempt, { format, credential, admission }, deps);
   } catch (error) {
     admission.failed();
@@ -222,7 +224,13 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<StoredAnsw
   const raw = await readBody(attempt.req, bounds).catch(asDecodeFailed);
   const began = performance.now();
   const read = await admission.parsing(raw.length, () =>
-    readEvents(parsed(raw), { format, org_id, received_at: edge.now(), partitions: deps.partitions }),
+    readEvents(parsed(raw), {
+      format,
+      org_id,
+      received_at: edge.now(),
+      partitions: deps.partitions,
+      backfill: admission.backfill,
+    }),
   );
   admission.parsed(read.events.length);
   const answerOf = ({ request_id, at }: IngestOutcome): StoredAnswer => ({

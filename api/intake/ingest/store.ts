@@ -15,11 +15,12 @@ import type { OutgoingEvent, Publisher } from './publisher.ts';
  */
 export async function storeEvents(
   publisher: Pick<Publisher, 'publish'>,
-  request: Pick<AdmissionRequest, 'committing' | 'confirm' | 'release'>,
+  request: Pick<AdmissionRequest, 'committing' | 'confirm' | 'release' | 'stamp'>,
   events: readonly OutgoingEvent[],
   spentMs: number,
 ): Promise<void> {
   const began = performance.now();
+  request.stamp(events);
   const waits = request.committing(() => events);
   if (waits !== null) await waits;
   try {

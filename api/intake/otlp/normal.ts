@@ -1,6 +1,6 @@
-// The one shape of a span in the ingest log, whichever encoding it was sent in: the same span gives
-// the same text, and therefore the same event. Fields have a fixed order; empty, zero and missing
-// ones are not written.
+// The one shape of a span, and of a log record, in the ingest log, whichever encoding it was sent
+// in: the same record gives the same text, and therefore the same event. Fields have a fixed order;
+// empty, zero and missing ones are not written.
 import type { Fields } from './values.ts';
 import { SpanRejected } from './values.ts';
 
@@ -40,6 +40,22 @@ export interface ReadLink {
   flags: number;
 }
 
+/** A log record as both readers return it. They have checked ids and digits; both ids may be empty. */
+export interface ReadLog {
+  trace_id: string;
+  span_id: string;
+  time_unix_nano: string;
+  observed_time_unix_nano: string;
+  severity_number: number;
+  severity_text: string;
+  event_name: string;
+  /** Null where the record has none. */
+  body: unknown;
+  attributes: Fields;
+  dropped_attributes_count: number;
+  flags: number;
+}
+
 export interface ReadGroup {
   attributes: Fields;
   dropped_attributes_count: number;
@@ -68,6 +84,15 @@ export function idOf(hex: string, bytes: number, where: string): string {
  */
 export function parentOf(hex: string, where: string): string {
   return ZEROS.test(hex) ? '' : idOf(hex, 8, where);
+}
+
+/**
+ * Returns the trace of a log record; empty for a record outside of any trace, whose id is missing or
+ * all zeros.
+ * @throws SpanRejected
+ */
+export function traceIdOf(hex: string, where: string): string {
+  return ZEROS.test(hex) ? '' : idOf(hex, 16, where);
 }
 
 /** Returns the text of a resource or a scope, which its spans share. */
@@ -105,6 +130,23 @@ export function spanText(span: ReadSpan): string {
   put(normal, 'dropped_links_count', span.dropped_links_count);
   const { message, code } = span.status;
   if (message !== '' || code !== 0) normal['status'] = message === '' ? { code } : { message, code };
+  return JSON.stringify(normal);
+}
+
+/** Returns the text of a log record. */
+export function logText(log: ReadLog): string {
+  const normal: Record<string, unknown> = {};
+  put(normal, 'trace_id', log.trace_id);
+  put(normal, 'span_id', log.span_id);
+  if (log.time_unix_nano !== '0') normal['time_unix_nano'] = log.time_unix_nano;
+  if (log.observed_time_unix_nano !== '0') normal['observed_time_unix_nano'] = log.observed_time_unix_nano;
+  put(normal, 'severity_number', log.severity_number);
+  put(normal, 'severity_text', log.severity_text);
+  put(normal, 'event_name', log.event_name);
+  if (log.body !== null) normal['body'] = log.body;
+  putMap(normal, 'attributes', log.attributes);
+  put(normal, 'dropped_attributes_count', log.dropped_attributes_count);
+  put(normal, 'flags', log.flags);
   return JSON.stringify(normal);
 }
 

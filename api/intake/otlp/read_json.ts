@@ -3,12 +3,13 @@
 // strings or numbers, and unknown fields are skipped. Takes bytes; returns groups whose spans are
 // read one at a time, or throws InvalidExport.
 import { isUtf8 } from 'node:buffer';
-import type { SpanGroup } from './groups.ts';
-import { idOf, parentOf, type ReadSpan } from './normal.ts';
+import type { RecordGroup } from './groups.ts';
+import { idOf, parentOf, type ReadLog, type ReadSpan, traceIdOf } from './normal.ts';
 import {
   bounded,
   isFields,
   jsonAttributes,
+  jsonBody,
   jsonCount,
   jsonDigits,
   jsonEnum,
@@ -21,6 +22,14 @@ import {
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
 const CODES = ['UNSET', 'OK', 'ERROR'];
+const SEVERITIES = [
+  'UNSPECIFIED',
+  ...['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'].flatMap((level) =>
+    ['', '2', '3', '4'].map((step) => level + step),
+  ),
+];
+/** The fields of a metric that hold its data points. */
+const METRIC_DATA = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summary'];
 /**
  * Matches numbers that may have more digits than a JavaScript number holds. A match within a string
  * costs time and changes nothing.
@@ -28,12 +37,23 @@ const CODES = ['UNSET', 'OK', 'ERROR'];
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 const INTEGER = /^-?\d+$/;
 
-/** @throws InvalidExport; SpanRejected for a resource or a scope */
-export function* readJson(bytes: Buffer): Generator<SpanGroup> {
+/** Names of the lists of an export, from the outermost to the records. */
+type Lists = readonly [resources: string, scopes: string, records: string];
+
+/**
+ * Reads an export of any signal.
+ * @param readRecord returns one record of its JSON
+ * @throws InvalidExport; SpanRejected for a resource or a scope
+ */
+export function* readJson<T>(
+  bytes: Buffer,
+  [resources, scopes, records]: Lists,
+  readRecord: (record: unknown) => T,
+): Generator<RecordGroup<T>> {
   const body = parsed(bytes);
   if (!isFields(body)) throw new InvalidExport('it is not a JSON object');
-  for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
-    const where = `resourceSpans[${r}]`;
+  for (const [r, group] of objects(body[resources], resources)) {
+    const where = `${resources}[${r}]`;
     const resource = objectOf(group['resource'], `${where}.resource`);
     const ofResource = {
       attributes: jsonAttributes(resource['attributes'], `${where}.resource.attributes`),
@@ -43,17 +63,17 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
       ),
       schema_url: jsonText(group['schemaUrl'], `${where}.schemaUrl`),
     };
-    yield { resource: ofResource, scope: null, spans: [] };
-    for (const [s, inScope] of objects(group['scopeSpans'], `${where}.scopeSpans`)) {
-      const scope = scopeOf(inScope, `${where}.scopeSpans[${s}]`);
-      const spans = jsonList(inScope['spans'], `${where}.scopeSpans[${s}].spans`);
-      yield { resource: ofResource, scope, spans: readers(spans) };
+    yield { resource: ofResource, scope: null, records: [] };
+    for (const [s, inScope] of objects(group[scopes], `${where}.${scopes}`)) {
+      const scope = scopeOf(inScope, `${where}.${scopes}[${s}]`);
+      const list = jsonList(inScope[records], `${where}.${scopes}[${s}].${records}`);
+      yield { resource: ofResource, scope, records: readers(list, readRecord) };
     }
   }
 }
 
-function* readers(spans: readonly unknown[]): Generator<() => ReadSpan> {
-  for (const span of spans) yield () => readSpan(span);
+function* readers<T>(records: readonly unknown[], readRecord: (record: unknown) => T): Generator<() => T> {
+  for (const record of records) yield () => readRecord(record);
 }
 
 function parsed(bytes: Buffer): unknown {
@@ -84,7 +104,7 @@ function objectOf(value: unknown, where: string): Fields {
   return value;
 }
 
-function scopeOf(inScope: Fields, where: string): NonNullable<SpanGroup['scope']> {
+function scopeOf(inScope: Fields, where: string): NonNullable<RecordGroup<unknown>['scope']> {
   const scope = objectOf(inScope['scope'], `${where}.scope`);
   return {
     name: jsonText(scope['name'], `${where}.scope.name`),
@@ -97,7 +117,8 @@ function scopeOf(inScope: Fields, where: string): NonNullable<SpanGroup['scope']
 
 const hex = (value: unknown, where: string): string => jsonText(value, where).toLowerCase();
 
-function readSpan(span: unknown): ReadSpan {
+/** @throws SpanRejected */
+export function jsonSpan(span: unknown): ReadSpan {
   if (!isFields(span)) throw new SpanRejected('span: must be an object');
   const status = objectOf(span['status'], 'status');
   return {
@@ -139,4 +160,33 @@ function readSpan(span: unknown): ReadSpan {
       code: jsonEnum(status['code'], CODES, 'status.code'),
     },
   };
+}
+
+/** @throws SpanRejected */
+export function jsonLog(log: unknown): ReadLog {
+  if (!isFields(log)) throw new SpanRejected('log record: must be an object');
+  return {
+    trace_id: traceIdOf(hex(log['traceId'], 'traceId'), 'traceId'),
+    span_id: parentOf(hex(log['spanId'], 'spanId'), 'spanId'),
+    time_unix_nano: jsonDigits(log['timeUnixNano'], 'timeUnixNano'),
+    observed_time_unix_nano: jsonDigits(log['observedTimeUnixNano'], 'observedTimeUnixNano'),
+    severity_number: jsonEnum(log['severityNumber'], SEVERITIES, 'severityNumber'),
+    severity_text: jsonText(log['severityText'], 'severityText'),
+    event_name: jsonText(log['eventName'], 'eventName'),
+    body: jsonBody(log['body'], 'body'),
+    attributes: jsonAttributes(log['attributes'], 'attributes'),
+    dropped_attributes_count: jsonCount(log['droppedAttributesCount'], 'droppedAttributesCount'),
+    flags: jsonCount(log['flags'], 'flags'),
+  };
+}
+
+/**
+ * Returns the number of data points of a metric; 0 where it has none.
+ * @throws SpanRejected
+ */
+export function jsonPoints(metric: unknown): number {
+  if (!isFields(metric)) throw new SpanRejected('metric: must be an object');
+  let points = 0;
+  for (const kind of METRIC_DATA) points += jsonList(objectOf(metric[kind], kind)['dataPoints'], kind).length;
+  return points;
 }

@@ -2,41 +2,61 @@
 // encodings share. Takes bytes; returns groups whose spans are read one at a time, or throws
 // InvalidExport.
 import {
-  decodeResourceSpans,
-  decodeScopeSpans,
+  decodeLogRecord,
+  decodeResourceGroup,
+  decodeScopeGroup,
   decodeSpan,
   fieldBytes,
   flawOf,
   hasMoreFields,
-  RESOURCE_SPANS_FIELD,
-  SCOPE_SPANS_FIELD,
-  SPANS_FIELD,
-  type WireScopeSpans,
+  METRIC_DATA_FIELDS,
+  POINTS_FIELD,
+  RECORDS_FIELD,
+  RESOURCES_FIELD,
+  SCOPES_FIELD,
+  type WireScopeGroup,
 } from '../../../schemas/otlp/messages.ts';
-import type { SpanGroup } from './groups.ts';
-import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, hexOf, ITEMS_MAX, InvalidExport, SpanRejected, wireAttributes, wireDigits } from './values.ts';
+import type { RecordGroup } from './groups.ts';
+import { idOf, parentOf, type ReadLog, type ReadSpan, traceIdOf } from './normal.ts';
+import {
+  bounded,
+  hexOf,
+  ITEMS_MAX,
+  InvalidExport,
+  SpanRejected,
+  wireAttributes,
+  wireBody,
+  wireDigits,
+} from './values.ts';
 
 /** Maximum number of attributes, events and links of a span, and its other fields. */
 const SPAN_FIELDS_MAX = 3 * ITEMS_MAX + 16;
+/** Maximum number of attributes of a log record, and its other fields. */
+const LOG_FIELDS_MAX = ITEMS_MAX + 16;
 
-/** @throws InvalidExport, also while the spans are read; SpanRejected for a resource or a scope */
-export function* readProtobuf(bytes: Uint8Array): Generator<SpanGroup> {
-  for (const inResource of walked(bytes, RESOURCE_SPANS_FIELD)) {
-    const { resource, schemaUrl } = decoded(() => decodeResourceSpans(inResource));
+/**
+ * Reads an export of any signal: spans, log records and metrics stand in the same nest of fields.
+ * @param readRecord returns one record of its bytes
+ * @throws InvalidExport, also while the records are read; SpanRejected for a resource or a scope
+ */
+export function* readProtobuf<T>(bytes: Uint8Array, readRecord: (record: Uint8Array) => T): Generator<RecordGroup<T>> {
+  for (const inResource of walked(bytes, RESOURCES_FIELD)) {
+    const { resource, schemaUrl } = decoded(() => decodeResourceGroup(inResource));
     const ofResource = {
       attributes: wireAttributes(resource?.attributes ?? [], 'resource.attributes'),
       dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
       schema_url: schemaUrl,
     };
-    yield { resource: ofResource, scope: null, spans: [] };
-    for (const inScope of walked(inResource, SCOPE_SPANS_FIELD))
-      yield { resource: ofResource, scope: scopeOf(decoded(() => decodeScopeSpans(inScope))), spans: readers(inScope) };
+    yield { resource: ofResource, scope: null, records: [] };
+    for (const inScope of walked(inResource, SCOPES_FIELD)) {
+      const scope = scopeOf(decoded(() => decodeScopeGroup(inScope)));
+      yield { resource: ofResource, scope, records: readers(inScope, readRecord) };
+    }
   }
 }
 
-function* readers(inScope: Uint8Array): Generator<() => ReadSpan> {
-  for (const span of walked(inScope, SPANS_FIELD)) yield () => readSpan(span);
+function* readers<T>(inScope: Uint8Array, readRecord: (record: Uint8Array) => T): Generator<() => T> {
+  for (const record of walked(inScope, RECORDS_FIELD)) yield () => readRecord(record);
 }
 
 function* walked(bytes: Uint8Array, field: number): Generator<Uint8Array> {
@@ -48,7 +68,7 @@ function* walked(bytes: Uint8Array, field: number): Generator<Uint8Array> {
   }
 }
 
-function scopeOf({ scope, schemaUrl }: WireScopeSpans): NonNullable<SpanGroup['scope']> {
+function scopeOf({ scope, schemaUrl }: WireScopeGroup): NonNullable<RecordGroup<unknown>['scope']> {
   return {
     name: scope?.name ?? '',
     version: scope?.version ?? '',
@@ -68,7 +88,8 @@ function decoded<T>(decode: () => T): T {
   }
 }
 
-function readSpan(bytes: Uint8Array): ReadSpan {
+/** @throws SpanRejected, InvalidExport */
+export function protobufSpan(bytes: Uint8Array): ReadSpan {
   if (decoded(() => hasMoreFields(bytes, SPAN_FIELDS_MAX)))
     throw new SpanRejected(`may hold at most ${ITEMS_MAX} attributes, events and links each`);
   const span = decoded(() => decodeSpan(bytes));
@@ -102,4 +123,35 @@ function readSpan(bytes: Uint8Array): ReadSpan {
     dropped_links_count: span.droppedLinksCount,
     status: { message: span.status?.message ?? '', code: span.status?.code ?? 0 },
   };
+}
+
+/** @throws SpanRejected, InvalidExport */
+export function protobufLog(bytes: Uint8Array): ReadLog {
+  if (decoded(() => hasMoreFields(bytes, LOG_FIELDS_MAX)))
+    throw new SpanRejected(`attributes: may hold at most ${ITEMS_MAX}`);
+  const log = decoded(() => decodeLogRecord(bytes));
+  return {
+    trace_id: traceIdOf(hexOf(log.traceId), 'traceId'),
+    span_id: parentOf(hexOf(log.spanId), 'spanId'),
+    time_unix_nano: wireDigits(log.timeUnixNano),
+    observed_time_unix_nano: wireDigits(log.observedTimeUnixNano),
+    severity_number: log.severityNumber,
+    severity_text: log.severityText,
+    event_name: log.eventName,
+    body: log.body === null ? null : wireBody(log.body, 'body'),
+    attributes: wireAttributes(log.attributes, 'attributes'),
+    dropped_attributes_count: log.droppedAttributesCount,
+    flags: log.flags,
+  };
+}
+
+/**
+ * Returns the number of data points of a metric.
+ * @throws InvalidExport
+ */
+export function protobufPoints(bytes: Uint8Array): number {
+  let points = 0;
+  for (const field of METRIC_DATA_FIELDS)
+    for (const data of walked(bytes, field)) for (const _point of walked(data, POINTS_FIELD)) points++;
+  return points;
 }

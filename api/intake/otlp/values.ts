@@ -5,7 +5,7 @@
 import type { Bits64, WireKeyValue, WireValue } from '../../../schemas/otlp/messages.ts';
 
 /**
- * The reason why a span is rejected; its neighbours are accepted. Thrown for what spans share, it
+ * The reason why a span or a log record is rejected; its neighbours are accepted. Thrown for what they share, it
  * rejects the export.
  */
 export class SpanRejected extends Error {}
@@ -92,6 +92,12 @@ export function wireAttributes(list: readonly WireKeyValue[], where: string, dep
   for (const { key, value } of list) map[key] = value === null ? null : wireValue(value, where, depth + 1);
   return map;
 }
+
+/**
+ * Returns the body of a log record.
+ * @throws SpanRejected
+ */
+export const wireBody = (value: WireValue, where: string): unknown => wireValue(value, where, 0);
 
 function wireValue(value: WireValue, where: string, depth: number): unknown {
   // A field that is set is an own property; the prototype holds the defaults.
@@ -186,6 +192,13 @@ export function jsonAttributes(list: unknown, where: string, depth = 0): Record<
   }
   return map;
 }
+
+/**
+ * Returns the body of a log record; null where it has none.
+ * @throws SpanRejected
+ */
+export const jsonBody = (value: unknown, where: string): unknown =>
+  value === undefined || value === null ? null : jsonValue(value, where, 0);
 
 function jsonValue(value: unknown, where: string, depth: number): unknown {
   if (!isFields(value)) throw new SpanRejected(`${where}: must hold values such as {"stringValue": "…"}`);

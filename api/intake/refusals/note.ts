@@ -22,7 +22,7 @@ export interface RefusalDeps {
  */
 export function noteRefusal(
   { refusals, development, hasOrg, now }: RefusalDeps,
-  req: IncomingMessage,
+  req: Pick<IncomingMessage, 'headers' | 'url'>,
   { org_id, named }: { org_id: string; named: string | undefined },
   { code, detail, status }: Pick<ApiError, 'code' | 'detail' | 'status'>,
 ): void {

@@ -2,6 +2,7 @@
 // and reads the period before. The reads of one query share a deadline and end with the caller.
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { SOURCES } from '../../../sql/analytics/catalog.ts';
+import { asksForCost, type CheckedQuery, checkedQuery, isApproximate } from '../../../sql/analytics/check.ts';
 import { aggregateOf, type AnalyticsQuery, type Group, OTHER } from '../../../sql/analytics/plan.ts';
 import {
   ANALYTICS_MS_MAX,
@@ -12,10 +13,10 @@ import {
   readGroups,
 } from '../../../sql/analytics/read.ts';
 import { type Bucket, TimeZone } from '../../../sql/analytics/time_zone.ts';
+import { refusedAsInvalid } from '../../http/analytics_refusal.ts';
 import { may, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { OrgSlots } from '../../http/org_slots.ts';
-import { asksForCost, type CheckedQuery, checkedQuery, isApproximate } from './query.ts';
 import type { AnalyticsBody, AnalyticsResultBody, Cell } from './schema.ts';
 
 /** Queries of one organization that one API process answers at a time. */
@@ -37,7 +38,7 @@ export async function queryAnalytics(
   signal: AbortSignal,
 ) {
   const { org_id } = credential;
-  const checked = checkedQuery(org_id, body, deps.now());
+  const checked = refusedAsInvalid(() => checkedQuery(org_id, body, deps.now()));
   if (asksForCost(checked) && !may(credential, 'costs:read'))
     throw new ApiError('forbidden', 'Costs in analytics need the permission costs:read.');
   const release = deps.slots.take(org_id);

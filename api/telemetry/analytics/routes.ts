@@ -1,10 +1,10 @@
 // Routes of analytics: the query, and the schema of what it may ask for.
 import { AGGS, type Agg, SOURCES, type View, VIEWS } from '../../../sql/analytics/catalog.ts';
+import { BOUNDS } from '../../../sql/analytics/check.ts';
 import { GRANULARITIES } from '../../../sql/analytics/time_zone.ts';
 import { FILTER_OPS } from '../../../sql/attribute_path.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type AnalyticsDeps, QUERIES_ORG_MAX, queryAnalytics } from './analytics.ts';
-import { BOUNDS } from './query.ts';
 import {
   analyticsMeta,
   analyticsQuery,

@@ -1,5 +1,5 @@
 // Request and response shapes of analytics. The names of measures, dimensions and fields are checked
-// by query.ts, because they depend on the view.
+// by sql/analytics/check.ts, because they depend on the view.
 import { z } from 'zod';
 import { AGGS, VIEWS } from '../../../sql/analytics/catalog.ts';
 import { GRANULARITIES, isTimeZone } from '../../../sql/analytics/time_zone.ts';

@@ -36,6 +36,7 @@ export async function listAudit(
     settled_ms: now() - UNDER_WAY_MS_MAX,
     action: query.action,
     actor_id: query.actor_id,
+    target_id: query.target_id,
     since_ms: query.since,
     until_ms: query.until,
   };

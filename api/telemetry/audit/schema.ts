@@ -7,6 +7,7 @@ import { timeParam } from '../../http/time_param.ts';
 export const auditQuery = z.object({
   action: z.string().min(1).max(200).optional().describe('Action, for example member.role_change'),
   actor_id: z.string().min(1).max(512).optional().describe('Id of the user or API key that made the change'),
+  target_id: z.string().min(1).max(512).optional().describe('Id of what was changed'),
   since: timeParam.optional().describe('Changes at or after this time'),
   until: timeParam.optional().describe('Changes at or before this time'),
   limit: limitParam,

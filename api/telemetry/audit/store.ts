@@ -13,6 +13,7 @@ const filterFields = {
   settled_ms: z.int(),
   action: z.string().optional(),
   actor_id: z.string().optional(),
+  target_id: z.string().optional(),
   since_ms: z.int().optional(),
   until_ms: z.int().optional(),
 };

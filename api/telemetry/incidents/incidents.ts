@@ -58,6 +58,7 @@ export async function listIncidents(
     min_traces: query.severity === 'critical' ? CRITICAL_TRACES : undefined,
     max_traces: query.severity === 'warning' ? CRITICAL_TRACES - 1 : undefined,
     agent_id: query.agent_id,
+    cluster_id: query.cluster_id,
     since_ms: query.since,
     until_ms: query.until,
   };

@@ -14,6 +14,7 @@ export const incidentsQuery = z
     status: status.optional(),
     severity: severity.optional(),
     agent_id: z.string().min(1).optional(),
+    cluster_id: z.string().min(1).optional().describe('Incidents of one agent, root span and error'),
     since: timeParam.optional().describe('Incidents whose last trace started at or after this time'),
     until: timeParam.optional().describe('Incidents whose first trace started at or before this time'),
   })

@@ -17,6 +17,7 @@ const filterFields = {
   min_traces: z.int().optional(),
   max_traces: z.int().optional(),
   agent_id: z.string().optional(),
+  cluster_id: z.string().optional(),
   since_ms: z.int().optional(),
   until_ms: z.int().optional(),
 };

@@ -5,7 +5,7 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import { scoreItem } from '../../http/trace_items.ts';
 import { listScores } from './across.ts';
 import { deleteScore } from './delete.ts';
-import { deletedScore, scoreBody, scoreParams, scoresMeta, scoresQuery } from './schema.ts';
+import { deletedScore, givenScore, scoreBody, scoreParams, scoresMeta, scoresQuery } from './schema.ts';
 import { giveScore, type ScoresDeps } from './scores.ts';
 
 const TAG = 'Evaluations';
@@ -21,15 +21,15 @@ function giveScoreRoute(deps: ScoresDeps): Route {
     operation_id: 'giveScore',
     summary: 'Create a score',
     description:
-      'Scores a trace or a span on behalf of a user of the application or of a reviewer: a number, a boolean or a category. The score is stored beside those of judges, with the source `user`.',
+      'Scores a trace or a span on behalf of a user of the application or of a reviewer: a number, a boolean or a category. The score is stored beside those of judges, with the source `user`. A score of a trace that has not arrived is accepted with `pending: true` and attached when the trace arrives within 24 hours; after that it is dropped, and kept as a dead letter. An organization can have 10,000 waiting.',
     tag: TAG,
     permission: 'ingest:write',
     audit: { action: 'score.create', target: 'score' },
     body: scoreBody,
     example: { trace_id: 'run-1', name: 'helpful', value: true, comment: 'Found it at once' },
     status: 201,
-    response: scoreItem,
-    errors: ['trace_not_found', 'cross_org_access', 'upstream_unavailable'],
+    response: givenScore,
+    errors: ['cross_org_access', 'rate_limited', 'upstream_unavailable'],
     handler: async ({ org_id, body, credential, audit, signal }) => {
       const score = await giveScore(deps, org_id, body, authorOf(credential), signal);
       if (score.score_id !== null) audit.target(score.score_id);

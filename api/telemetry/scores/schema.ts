@@ -4,7 +4,7 @@ import { cursorMeta, cursorQuery } from '../../http/list_pages.ts';
 import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { listParam } from '../../http/route.ts';
 import { timeParam } from '../../http/time_param.ts';
-import { scoreValue } from '../../http/trace_items.ts';
+import { scoreItem, scoreValue } from '../../http/trace_items.ts';
 
 const COMMENT_CHARS_MAX = 10_000;
 /** Maximum names, and maximum trace ids, of one list. */
@@ -24,6 +24,16 @@ export const scoreBody = z.strictObject({
   comment: z.string().max(COMMENT_CHARS_MAX).nullish(),
 });
 export type ScoreBody = z.output<typeof scoreBody>;
+
+export const givenScore = scoreItem
+  .extend({
+    pending: z
+      .literal(true)
+      .optional()
+      .describe('The trace has not arrived. The score is attached when it does, or dropped after 24 hours'),
+  })
+  .meta({ id: 'GivenScore' });
+export type GivenScore = z.infer<typeof givenScore>;
 
 const list = <T extends z.ZodType>(item: T) =>
   listParam(item).refine((values) => values.length <= VALUES_MAX, { error: `must have at most ${VALUES_MAX} values` });

@@ -7,7 +7,7 @@ import { ApiError, type ErrorCode } from '../../http/errors.ts';
 import { awaitLanding, TRACE_NOT_YET } from '../../http/landed.ts';
 import { scoreColumns, scoreValueOf } from '../../http/score_values.ts';
 import type { ScoreItem } from '../../http/trace_items.ts';
-import type { ScoreBody } from './schema.ts';
+import type { GivenScore, ScoreBody } from './schema.ts';
 import { readScores, readSpan, type ScoreRow } from './store.ts';
 
 /** The time range of a trace, milliseconds since the epoch. */
@@ -22,6 +22,11 @@ export interface ScoresDeps {
   locate: (org_id: string, trace_id: string, signal: AbortSignal) => Promise<TracePlace>;
   /** Resolves when the score is stored in the log. */
   queue: (score: UserScore) => Promise<void>;
+  /**
+   * Resolves when a score whose trace has not arrived is stored in the log.
+   * @throws ApiError rate_limited when the organization has as many waiting as it may
+   */
+  queuePending: (score: UserScore) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -31,10 +36,10 @@ const NOT_YET: readonly ErrorCode[] = [...TRACE_NOT_YET, 'invalid_request'];
 
 /**
  * Stores a score. A trace or span that is not found may still be landing, so the lookup is repeated
- * for a short while.
+ * for a short while. A score of a trace that has not arrived then waits for it.
  *
- * @throws ApiError trace_not_found, cross_org_access, invalid_request for a span that the trace
- * does not have, upstream_unavailable
+ * @throws ApiError cross_org_access, invalid_request for a span that the trace does not have,
+ * rate_limited when too many scores wait, upstream_unavailable
  */
 export async function giveScore(
   deps: ScoresDeps,
@@ -42,15 +47,20 @@ export async function giveScore(
   body: ScoreBody,
   author: { type: 'user' | 'api_key'; id: string },
   signal: AbortSignal,
-): Promise<ScoreItem> {
-  const place = await awaitLanding(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
+): Promise<GivenScore> {
+  const place = await awaitLanding(() => findScored(deps, org_id, body, signal), NOT_YET, signal).catch(
+    (error: unknown) => {
+      if (error instanceof ApiError && error.code === 'trace_not_found') return null;
+      throw error;
+    },
+  );
   const { data_type, number, text } = scoreColumns(body.value);
   const score: UserScore = {
     score_id: `score_${randomUUID().replaceAll('-', '')}`,
     org_id,
     trace_id: body.trace_id,
     span_id: body.span_id ?? '',
-    trace_started_at: place.from_ms,
+    trace_started_at: place?.from_ms ?? 0,
     name: body.name,
     data_type,
     number,
@@ -61,8 +71,9 @@ export async function giveScore(
     created_at: deps.now(),
   };
   try {
-    await deps.queue(score);
+    await (place === null ? deps.queuePending(score) : deps.queue(score));
   } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
     throw new ApiError('upstream_unavailable', 'The score could not be stored. Send it again.', { cause });
   }
   return {
@@ -79,6 +90,7 @@ export async function giveScore(
     judge_version: null,
     eval_id: null,
     created_at: new Date(score.created_at).toISOString(),
+    ...(place === null ? { pending: true as const } : {}),
   };
 }
 

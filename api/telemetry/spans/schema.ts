@@ -1,7 +1,7 @@
 // Request and response shapes of the span search.
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
-import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
+import { NO_WORD, parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 import { limitParam } from '../../http/pagination.ts';
 import { listParam } from '../../http/route.ts';
 import { timeParam } from '../../http/time_param.ts';
@@ -19,14 +19,18 @@ export const searchQuery = z.object({
   q: z
     .string()
     .max(QUERY_CHARS_MAX)
-    .transform(queryWords)
-    .refine((words) => words.length > 0, { error: 'holds no word to look for' })
-    .refine((words) => words.length <= QUERY_WORDS_MAX, {
+    .transform((text, context) => {
+      const search = parseSearch(text);
+      if (search === null) context.addIssue({ code: 'custom', message: NO_WORD });
+      return search ?? z.NEVER;
+    })
+    .refine(({ words }) => words.length <= QUERY_WORDS_MAX, {
       error: `must have at most ${QUERY_WORDS_MAX} different words`,
     })
     .meta({
       type: 'string',
-      description: 'Words to search for. A span matches with any of them, and the best match comes first',
+      description:
+        'Words to search for, ignoring case and diacritics. A span matches with any of them, and the best match comes first. "Quoted phrases" match consecutive words, and every one of them must match',
     }),
   model: z.string().min(1).optional(),
   outcome: outcome.optional(),

@@ -4,10 +4,13 @@
 // spans is bounded: if words are so common that too many spans have them, rare words are scored
 // over all time and common ones over the newest spans, unless a span with common words alone cannot
 // rank.
+import type { SpanTexts } from '../../../pipeline/domain/conversation/span_messages.ts';
 import { inverseDocumentFrequency, termScoreMax } from '../../../pipeline/domain/text/bm25.ts';
+import { phraseConditions } from '../../../pipeline/domain/text/search_text.ts';
 import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { QueryWord } from '../../../pipeline/domain/text/text_terms.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
+import { type MessageSpan, textsOfSpans, withSpans } from './message_spans.ts';
 import type { SearchHit, SearchMeta, SearchQuery } from './schema.ts';
 import {
   type Candidates,
@@ -84,7 +87,9 @@ export async function searchSpans(
 ): Promise<SearchAnswer> {
   const read: ReadScored<TextRow> = (params, _counts, options) => readScores(clickhouse, params, options);
   const { rows, meta } = await rankedSpans({ clickhouse, org_id: orgId, query, read, candidatesMax, signal });
-  return { data: rows.map(hitOf), meta };
+  const hits = await withSpans(clickhouse, orgId, rows, signal);
+  const texts = await textsOfSpans(clickhouse, orgId, hits, signal);
+  return { data: hits.map(({ row, span }) => (span === null ? hitOf(row) : spanHit(row, span, texts))), meta };
 }
 
 interface Ranked<Row extends ScoredRow> {
@@ -116,11 +121,11 @@ async function readCounts(
   const last_day = until_day === since_day ? undefined : until_day;
   const [days, [found]] = await Promise.all([
     readDays(clickhouse, { ...time, since_day, until_day, last_day }, { signal }),
-    readWords(clickhouse, { ...time, words: query.q.map(({ word }) => ({ word })) }, { signal }),
+    readWords(clickhouse, { ...time, words: query.q.words.map(({ word }) => ({ word })) }, { signal }),
   ]);
   const documents = days.reduce((sum, day) => sum + day.documents, 0);
   const words = days.reduce((sum, day) => sum + day.words, 0);
-  const terms = query.q
+  const terms = query.q.words
     .map((word, index) => ({ ...word, df: found?.df[index] ?? 0 }))
     .filter(({ df }) => df > 0)
     // A row that lands between the two reads may make df exceed the number of documents.
@@ -136,10 +141,20 @@ export function rareTerms(terms: readonly Term[], candidatesMax: number): number
   return index === -1 ? terms.length : index;
 }
 
+/** Returns the words of the phrases, the rarest first. */
+function quotedTerms<Row extends ScoredRow>({ query, counts }: Search<Row>): Term[] {
+  const quoted = new Set(query.q.phrases.flatMap((phrase) => phrase.split(' ')));
+  return counts.terms.filter(({ word }) => quoted.has(word));
+}
+
 async function rank<Row extends ScoredRow>(search: Search<Row>): Promise<Pass<Row> & { truncated: boolean }> {
   const { terms, any, days } = search.counts;
   const { candidatesMax } = search;
   const { limit } = search.query;
+  const [quoted] = quotedTerms(search);
+  // Every hit has every phrase, so the rarest word of any of them finds all hits.
+  if (quoted !== undefined && quoted.df <= candidatesMax)
+    return { ...(await score(search, [quoted], null)), truncated: false };
   const rare = terms.slice(0, rareTerms(terms, candidatesMax));
   if (rare.length === terms.length || any <= candidatesMax)
     return { ...(await score(search, terms, any)), truncated: false };
@@ -180,10 +195,16 @@ async function score<Row extends ScoredRow>(
     max_cost_usd: query.max_cost_usd,
     ...ofTraces(query),
     must: must.map(({ word }) => ({ word })),
+    phrases: phraseConditions(query.q),
   };
-  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd, which.of_traces].some(
-    (filter) => filter !== undefined,
-  );
+  const filtered = [
+    query.model,
+    query.outcome,
+    query.min_cost_usd,
+    query.max_cost_usd,
+    which.of_traces,
+    which.phrases,
+  ].some((filter) => filter !== undefined);
   const known = filtered ? null : candidates;
   const [scored, count] = await Promise.all([
     scoredRows(search, which, query.limit),
@@ -253,4 +274,8 @@ const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_
 
 function hitOf({ span_id, trace_id, prompt, response, model, score }: TextRow): SearchHit {
   return { span_id, trace_id, prompt, response, model, score };
+}
+
+function spanHit(row: TextRow, { span_id, model }: MessageSpan, texts: ReadonlyMap<string, SpanTexts>): SearchHit {
+  return { ...hitOf(row), span_id, model, ...texts.get(`${row.trace_id} ${span_id}`) };
 }

@@ -1,17 +1,18 @@
 // Searches prompts and responses like search.ts, and returns the part of each text around its first
 // match in place of the whole texts, so that a response is small however long the texts are.
-import { findPattern } from '../../../pipeline/domain/text/find_text.ts';
+import { plainText } from '../../../pipeline/domain/text/plain_text.ts';
+import { markedTerms } from '../../../pipeline/domain/text/search_text.ts';
 import { snippetOf } from '../../../pipeline/domain/text/snippets.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
+import { withSpans } from './message_spans.ts';
 import type { SearchMeta, SearchQuery, SnippetHit } from './schema.ts';
 import { type Counts, rankedSpans, type ReadScored } from './search.ts';
 import { readPlaces, readSnippets, type SnippetRow } from './store.ts';
 
-/** Bytes of a text that are read around its first match. */
-const BYTES_BEFORE = 240;
-const WINDOW_BYTES = 800;
-/** The rarest words that a snippet shows first; the others are looked for together. */
-const RAREST = 4;
+/** Bytes up to which the texts of all hits together are read whole, the best hits first. */
+const TEXT_BYTES_MAX = 8 * 1024 * 1024;
+/** Characters that are read of any other text. */
+const BEGINNING_CHARS = 8192;
 
 export interface SnippetAnswer {
   data: SnippetHit[];
@@ -26,25 +27,17 @@ export async function searchSnippets(
   signal: AbortSignal,
 ): Promise<SnippetAnswer> {
   const began = performance.now();
-  const read: ReadScored<SnippetRow> = (params, counts, options) =>
-    readSnippets(
-      clickhouse,
-      { ...params, finds: findsOf(counts), bytes_before: BYTES_BEFORE, bytes: WINDOW_BYTES },
-      options,
-    );
+  const read: ReadScored<SnippetRow> = (params, _counts, options) =>
+    readSnippets(clickhouse, { ...params, finds: true, bytes: TEXT_BYTES_MAX, chars: BEGINNING_CHARS }, options);
   const { rows, meta, counts } = await rankedSpans({ clickhouse, org_id: orgId, query, read, signal });
-  const places = await placesOf(clickhouse, orgId, rows, signal);
+  const [places, hits] = await Promise.all([
+    placesOf(clickhouse, orgId, rows, signal),
+    withSpans(clickhouse, orgId, rows, signal),
+  ]);
   return {
-    data: rows.map((row) => hitOf(row, counts, places.get(placeKey(row)))),
+    data: hits.map(({ row, span }) => ({ ...hitOf(row, query, counts, places.get(placeKey(row))), ...span })),
     meta: { ...meta, terms: termsOf(query, counts), took_ms: Math.round(performance.now() - began) },
   };
-}
-
-/** Returns the patterns of the rarest words, each by itself, and of all words together. */
-function findsOf({ terms }: Counts): { pattern: string }[] {
-  const words = terms.map(({ word }) => word);
-  const rarest = terms.filter(({ stop }) => !stop).slice(0, RAREST);
-  return [...rarest.map(({ word }) => findPattern([word])), findPattern(words)].map((pattern) => ({ pattern }));
 }
 
 interface Place {
@@ -82,7 +75,7 @@ async function placesOf(
   return new Map(found.map((place) => [placeKey(place), place]));
 }
 
-function hitOf(row: SnippetRow, counts: Counts, place: Place | undefined): SnippetHit {
+function hitOf(row: SnippetRow, query: SearchQuery, counts: Counts, place: Place | undefined): SnippetHit {
   const { span_id, trace_id, model, outcome, started_at, cost_usd, score } = row;
   return {
     span_id,
@@ -95,7 +88,7 @@ function hitOf(row: SnippetRow, counts: Counts, place: Place | undefined): Snipp
     cost_usd,
     score,
     score_parts: partsOf(row, counts),
-    ...bestSnippet(row, counts),
+    ...bestSnippet(row, query, counts),
   };
 }
 
@@ -106,17 +99,25 @@ function partsOf({ plain_parts, stop_parts }: SnippetRow, { terms }: Counts): Sn
   return [...plain, ...stops].filter(({ score }) => score > 0).sort((a, b) => b.score - a.score);
 }
 
-/** Returns the snippet whose marked words weigh most; that of the response if both weigh the same. */
-function bestSnippet(row: SnippetRow, { terms }: Counts): Pick<SnippetHit, 'part' | 'snippet' | 'marks'> {
+/**
+ * Returns the snippet whose marked words weigh most; that of the response if both weigh the same. A
+ * snippet begins at a phrase if there is one, else at the rarest word.
+ */
+function bestSnippet(
+  row: SnippetRow,
+  { q }: SearchQuery,
+  { terms }: Counts,
+): Pick<SnippetHit, 'part' | 'snippet' | 'marks'> {
   const weights = new Map(terms.map(({ word, idf }) => [word, idf]));
-  const words = terms.map(({ word }) => [word]);
-  const of = (part: SnippetHit['part'], window: string, isJson: boolean) => {
-    const { snippet, marks } = snippetOf(window, words, isJson);
-    const marked = new Set(marks.map(([start, end]) => snippet.slice(start, end).toLowerCase()));
-    return { part, snippet, marks, weight: [...marked].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0) };
+  const weightOf = (term: string): number => term.split(' ').reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
+  const marked = markedTerms(q);
+  const firsts = [...q.phrases, ...terms.map(({ word }) => word)];
+  const of = (part: SnippetHit['part'], text: string) => {
+    const { found, ...snippet } = snippetOf(plainText(text), marked, firsts);
+    return { part, ...snippet, weight: found.reduce((sum, term) => sum + weightOf(term), 0) };
   };
-  const response = of('response', row.response_window, false);
-  const prompt = of('prompt', row.prompt_window, row.prompt_is_json);
+  const response = of('response', row.response);
+  const prompt = of('prompt', row.prompt);
   const { part, snippet, marks } = prompt.weight > response.weight || response.snippet === '' ? prompt : response;
   return { part, snippet, marks };
 }
@@ -124,5 +125,5 @@ function bestSnippet(row: SnippetRow, { terms }: Counts): Pick<SnippetHit, 'part
 /** Returns the words of the query with their counts, the rarest first. */
 function termsOf({ q }: SearchQuery, { terms }: Counts): NonNullable<SearchMeta['terms']> {
   const known = new Map(terms.map(({ word, df, idf }) => [word, { word, df, idf }]));
-  return q.map(({ word }) => known.get(word) ?? { word, df: 0, idf: 0 }).sort((a, b) => a.df - b.df);
+  return q.words.map(({ word }) => known.get(word) ?? { word, df: 0, idf: 0 }).sort((a, b) => a.df - b.df);
 }

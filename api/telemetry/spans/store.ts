@@ -45,6 +45,7 @@ const candidates = {
   agent_id: z.string().optional(),
   tags: z.array(z.string()).optional(),
   must: z.array(word),
+  phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })).optional(),
 };
 const candidateParams = z.object(candidates);
 /** Documents that a search scores. */
@@ -94,18 +95,19 @@ export const readSnippets = defineQuery({
   file: 'spans/search_snippets.sql',
   params: z.object({
     ...scoreParams,
-    finds: z.array(z.object({ pattern: z.string() })),
-    bytes_before: z.int(),
+    /** Set where the columns of the snippets are needed. */
+    finds: z.literal(true),
+    /** Bytes up to which texts are whole, and characters of a text that is not. */
     bytes: z.int(),
+    chars: z.int(),
   }),
   row: z.object({
     ...scored.shape,
     outcome: z.enum(['success', 'error', 'timeout']),
     cost_usd: z.number(),
     started_at: z.string(),
-    prompt_window: z.string(),
-    response_window: z.string(),
-    prompt_is_json: z.coerce.boolean(),
+    prompt: z.string(),
+    response: z.string(),
     plain_parts: z.array(z.number()),
     stop_parts: z.array(z.number()),
   }),

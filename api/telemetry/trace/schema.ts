@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { SPAN_FLAGS } from '../../../pipeline/domain/traces/span_flags.ts';
-import { parseFind, wordCount } from '../../../pipeline/domain/text/find_text.ts';
+import { NO_WORD, parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 import { scoreItem, spanItem, traceItem, traceParams } from '../../http/trace_items.ts';
 
 /** Maximum characters of a text that a span is returned with. */
@@ -138,18 +138,18 @@ export const matchesQuery = z.object({
   q: z
     .string()
     .max(QUERY_CHARS_MAX)
-    .refine((text) => wordCount(text) <= QUERY_WORDS_MAX, {
-      error: `must have at most ${QUERY_WORDS_MAX} different words`,
-    })
     .transform((text, context) => {
-      const find = parseFind(text);
-      if (find === null) context.addIssue({ code: 'custom', message: 'holds no word to look for' });
-      return find ?? z.NEVER;
+      const search = parseSearch(text);
+      if (search === null) context.addIssue({ code: 'custom', message: NO_WORD });
+      return search ?? z.NEVER;
+    })
+    .refine(({ words }) => words.length <= QUERY_WORDS_MAX, {
+      error: `must have at most ${QUERY_WORDS_MAX} different words`,
     })
     .meta({
       type: 'string',
       description:
-        'Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases',
+        'Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words',
     }),
 });
 

@@ -3,7 +3,12 @@
 import { firstTokenMs, labelsOf } from '../../../pipeline/domain/decode/labels.ts';
 import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
 import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
+import { type SpanTexts, textsOfMessages, withMessages } from '../../../pipeline/domain/conversation/span_messages.ts';
+import { hasSpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
+import { isTooLarge } from '../../../sql/client/client.ts';
+import { readSpanMessages, SPAN_MESSAGES_BYTES_MAX } from '../../../sql/stores/span_messages.ts';
 import { ApiError } from '../../http/errors.ts';
+import { duplicateField } from '../../http/trace_items.ts';
 import type { TraceDeps } from './deps.ts';
 import { eventsOf, linksOf } from './otel.ts';
 import { SPAN_TEXT_CHARS_MAX, type SpanDetail } from './schema.ts';
@@ -11,7 +16,7 @@ import { readChildIds, readSpan, readSpanTexts, type SpanRow, type TraceRange } 
 import { textStatesOf, type TextWhereabouts } from './text_state.ts';
 
 /** Maximum children that a span is returned with. */
-const CHILDREN_MAX = 1000;
+export const CHILDREN_MAX = 1000;
 
 interface Texts {
   prompt: string;
@@ -40,10 +45,11 @@ export async function readSpanDetail(
     { ...placeOf(range, row), chars: SPAN_TEXT_CHARS_MAX },
     { signal },
   );
+  const said = await saidOf(deps, range, row, children, signal);
   const facts = {
     started_at: row.started_at,
     sampled: row.sampled,
-    here: texts !== null,
+    here: texts !== null || said !== null,
     flags: row.flags,
     assumed: row.kind === 'llm' || row.attributes.includes('"$ref"'),
   };
@@ -54,12 +60,56 @@ export async function readSpanDetail(
     signal,
   );
   return {
-    data: detailOf(row, texts ?? NO_TEXTS, whereabouts, {
+    data: detailOf(row, withSaid(texts ?? NO_TEXTS, said), whereabouts, {
       children: children.map(({ span_id }) => span_id),
       scores: scores.filter(({ span_id }) => span_id === null || span_id === asked.span_id),
     }),
   };
 }
+
+/** Returns the texts that log records hold of a span; null where none do. */
+export async function saidOf(
+  { clickhouse }: Pick<TraceDeps, 'clickhouse'>,
+  range: TraceRange,
+  row: SpanRow,
+  children: readonly { flags: number }[],
+  signal: AbortSignal,
+): Promise<SpanTexts | null> {
+  if (!row.sampled || !children.some(({ flags }) => hasSpanFlag(flags, 'message_record'))) return null;
+  const options = { signal, bytesMax: SPAN_MESSAGES_BYTES_MAX };
+  try {
+    const messages = await readSpanMessages(
+      clickhouse,
+      { ...range, trace_ids: [range.trace_id], span_ids: [row.span_id] },
+      options,
+    );
+    return textsOfMessages(messages).get(row.span_id) ?? null;
+  } catch (error) {
+    if (isTooLarge(error)) return null;
+    throw error;
+  }
+}
+
+/** Returns a span's own texts, with those that log records hold of it where it has none, cut alike. */
+function withSaid(own: Texts, said: SpanTexts | null): Texts {
+  if (said === null) return own;
+  const { prompt, response } = withMessages(own, said);
+  return {
+    prompt: own.prompt === '' ? firstChars(prompt) : prompt,
+    response: own.response === '' ? firstChars(response) : response,
+    prompt_chars: own.prompt === '' ? charsOf(prompt) : own.prompt_chars,
+    response_chars: own.response === '' ? charsOf(response) : own.response_chars,
+  };
+}
+
+/** Counts characters as the store does: code points. */
+const charsOf = (text: string): number => Array.from(text).length;
+const firstChars = (text: string): string =>
+  text.length <= SPAN_TEXT_CHARS_MAX
+    ? text
+    : Array.from(text.slice(0, 2 * SPAN_TEXT_CHARS_MAX))
+        .slice(0, SPAN_TEXT_CHARS_MAX)
+        .join('');
 
 /** @throws ApiError span_not_found */
 export async function findSpan(
@@ -114,6 +164,7 @@ function detailOf(
     output_tokens: row.output_tokens,
     cached_input_tokens: row.cached_input_tokens,
     cost_usd: row.cost_usd,
+    ...duplicateField(attributes),
     price_source: row.price_source,
     ...(isCall || texts.prompt !== '' ? { prompt: texts.prompt } : {}),
     ...(isCall || texts.response !== '' ? { response: texts.response } : {}),

@@ -143,7 +143,7 @@ export const readChildIds = defineQuery({
   name: 'trace_span_children',
   file: 'trace/children.sql',
   params: z.object({ ...oneTrace, span_id: z.string(), rows: z.int() }),
-  row: z.object({ span_id: z.string() }),
+  row: z.object({ span_id: z.string(), flags: z.int() }),
 });
 
 export const readColdDays = defineQuery({
@@ -158,17 +158,17 @@ export const readMatches = defineQuery({
   file: 'trace/matches.sql',
   params: z.object({
     ...oneTrace,
-    any_pattern: z.string(),
-    patterns: z.array(z.object({ pattern: z.string(), word: z.string() })),
-    bytes_before: z.int(),
+    words: z.array(z.string()),
+    phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })).optional(),
+    /** Bytes up to which texts are whole, and characters of a text that is not. */
     bytes: z.int(),
+    chars: z.int(),
     rows: z.int(),
   }),
   row: z.object({
     span_id: z.string(),
-    prompt_window: z.string(),
-    response_window: z.string(),
-    prompt_is_json: z.coerce.boolean(),
+    prompt: z.string(),
+    response: z.string(),
   }),
 });
 

@@ -6,7 +6,8 @@ import { renderTemplate, readTemplate } from '../../../sql/client/template.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { TraceDeps } from './deps.ts';
 import type { TextSide } from './schema.ts';
-import { findSpan, placeOf } from './span.ts';
+import { CHILDREN_MAX, findSpan, placeOf, saidOf } from './span.ts';
+import { readChildIds } from './store.ts';
 
 const QUERY = 'trace_span_text';
 const TEMPLATE = readTemplate('trace/text.sql');
@@ -33,8 +34,18 @@ export async function streamText(
     signal,
     ...renderTemplate(TEMPLATE, params),
   });
-  const first = await beginningOf(chunks);
-  if (first === null || first.length === 0)
+  const first = (await beginningOf(chunks)) ?? { length: 0, rest: Buffer.alloc(0) };
+  if (first.length === 0) {
+    const children = await readChildIds(
+      deps.clickhouse,
+      { ...range, span_id: row.span_id, rows: CHILDREN_MAX },
+      { signal },
+    );
+    const said = Buffer.from((await saidOf(deps, range, row, children, signal))?.[asked.text] ?? '');
+    first.length = said.length;
+    first.rest = said;
+  }
+  if (first.length === 0)
     throw new ApiError(
       'text_not_found',
       `The store has no ${asked.text} of this span; text_state of the span says why.`,

@@ -3,6 +3,7 @@
 // spans are read, so an unavailable store is an error response; a store that fails later breaks the
 // response off, so a file that ends properly is complete.
 import type { ServerResponse } from 'node:http';
+import type { SpanTexts } from '../../../pipeline/domain/conversation/span_messages.ts';
 import type { PiiRedactor, Redaction } from '../../../pipeline/domain/pii/pii.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { SpanItem } from '../../http/trace_items.ts';
@@ -10,7 +11,7 @@ import { type WrittenAnswers, writePart } from '../../http/written_answers.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { ExportBody } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
-import { placeKey, spanItem, type SpanTexts, textsOf } from './tree.ts';
+import { messagesOf, placeKey, shownTexts, spanItem, textsOf } from './tree.ts';
 
 /** A chunk ends at this many spans, or at this many bytes of their events. */
 const CHUNK_SPANS_MAX = 500;
@@ -70,10 +71,13 @@ async function* itemChunks(
       readChildren(clickhouse, { ...range, span_ids: rows.map((row) => row.span_id) }, { signal }),
     ]);
     const children = new Map(families.map((family) => [family.parent_span_id, family.children]));
+    const parents = families.filter((family) => wanted && family.has_messages).map((family) => family.parent_span_id);
+    const said = await messagesOf(clickhouse, range, parents, signal);
     const items: SpanItem[] = [];
     for (const row of rows) {
       const own = (children.get(row.span_id) ?? []).filter((id) => id !== row.span_id);
-      items.push(await shaped(spanItem(row, asked(texts?.get(placeKey(row)), options), own), options));
+      const shown = shownTexts(row, texts?.get(placeKey(row)), said);
+      items.push(await shaped(spanItem(row, asked(shown, options), own), options));
     }
     yield items;
   }

@@ -9,7 +9,7 @@ import { timeParam } from '../../http/time_param.ts';
 import { ATTRIBUTES, attributesParam } from './attribute_params.ts';
 import { parseScoreCondition } from './score_condition.ts';
 import { splitValues } from './split_values.ts';
-import { parseSearch } from '../../../pipeline/domain/text/search_text.ts';
+import { NO_WORD, parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 
 const SEARCH_CHARS_MAX = 1000;
 const SEARCH_WORDS_MAX = 32;
@@ -39,15 +39,18 @@ const costParam = z
 const searchParam = z
   .string()
   .max(SEARCH_CHARS_MAX)
-  .transform((text) => (text.trim() === '' ? undefined : parseSearch(text)))
-  .refine((search) => search !== null, { error: 'holds no word to look for' })
-  .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, {
+  .transform((text, context) => {
+    const search = parseSearch(text);
+    if (search === null) context.addIssue({ code: 'custom', message: NO_WORD });
+    return search ?? z.NEVER;
+  })
+  .refine(({ words }) => words.length <= SEARCH_WORDS_MAX, {
     error: `must have at most ${SEARCH_WORDS_MAX} different words`,
   })
   .meta({
     type: 'string',
     description:
-      'Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases',
+      'Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words',
   });
 
 interface Values {

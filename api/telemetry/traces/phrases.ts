@@ -1,5 +1,6 @@
 // Finds the traces that contain a phrase: takes traces whose texts have the words, returns those
 // that have the phrases, in order. It reads texts, so it takes a bounded number of traces.
+import { phraseConditions } from '../../../pipeline/domain/text/search_text.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { ListFilters } from './filters.ts';
 import { readPhraseMatches, type TraceRow } from './store.ts';
@@ -25,7 +26,7 @@ export async function findPhrases(
       to_ms: Math.max(...traces.map((trace) => Date.parse(trace.ended_at))),
       trace_keys: traces.map((trace) => trace.trace_key),
       words: filters.words ?? [],
-      phrases: phrases.map((pattern) => ({ pattern })),
+      phrases: phraseConditions({ phrases }) ?? [],
     },
     { signal },
   );

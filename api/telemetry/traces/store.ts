@@ -112,7 +112,7 @@ export const readPhraseMatches = defineQuery({
     to_ms: z.int(),
     trace_keys: z.array(uint64),
     words: z.array(z.string()),
-    phrases: z.array(z.object({ pattern: z.string() })),
+    phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })),
   }),
   row: z.object({ trace_key: z.string() }),
 });
@@ -148,6 +148,7 @@ const spanRow = z.object({
   attributes: z.string(),
   tags: z.array(z.string()),
   sampled: z.boolean(),
+  flags: z.int(),
   storage_bytes: z.int(),
   log_seq: z.string(),
   log_index: z.int(),
@@ -178,7 +179,11 @@ export const readChildren = defineQuery({
   name: 'trace_children',
   file: 'traces/children.sql',
   params: z.object({ ...oneTrace, span_ids: z.array(z.string()) }),
-  row: z.object({ parent_span_id: z.string(), children: z.array(z.string()) }),
+  row: z.object({
+    parent_span_id: z.string(),
+    children: z.array(z.string()),
+    has_messages: z.coerce.boolean(),
+  }),
 });
 
 const textRow = z.object({

@@ -3,8 +3,11 @@
 // are.
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
+import { hasSpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
+import { type SpanTexts, textsOfMessages, withMessages } from '../../../pipeline/domain/conversation/span_messages.ts';
+import { readSpanMessages, SPAN_MESSAGES_BYTES_MAX } from '../../../sql/stores/span_messages.ts';
 import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
-import type { SpanItem } from '../../http/trace_items.ts';
+import { duplicateField, type SpanItem } from '../../http/trace_items.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { Timeline } from './schema.ts';
 import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
@@ -21,11 +24,6 @@ const TREE_TEXT_BYTES_MAX = 64 * 1024 * 1024;
  */
 const NEAR_MS = 300_000;
 const TIMELINE_EVENTS_MAX = 10_000;
-
-export interface SpanTexts {
-  prompt: string;
-  response: string;
-}
 
 /** Texts by their position in the ingest log; see placeKey. */
 export type TextsByPlace = ReadonlyMap<string, SpanTexts>;
@@ -52,7 +50,11 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
   const isWhole = ahead !== null && rows.every((row) => !hasTexts(row) || ahead.has(placeKey(row)));
   const texts = isWhole ? ahead : await textsOrNothing(clickhouse, range, rows, signal);
   const children = childrenOf(rows);
-  const spans = rows.map((row) => spanItem(row, texts?.get(placeKey(row)), children.get(row.span_id) ?? []));
+  const said =
+    texts === null ? new Map<string, SpanTexts>() : await saidOf(clickhouse, range, { rows, texts, total }, signal);
+  const spans = rows.map((row) =>
+    spanItem(row, shownTexts(row, texts?.get(placeKey(row)), said), children.get(row.span_id) ?? []),
+  );
   const root = spans.find((span) => span.parent_span_id === null);
   return {
     data: { trace_id: traceId, root_span_id: root?.span_id ?? null, spans },
@@ -61,8 +63,70 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
 }
 
 /** Returns whether a span was sent with texts, as far as its row shows. */
-const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean =>
-  sampled && (kind === 'llm' || attributes.includes('"$ref"'));
+const hasTexts = ({ sampled, kind, flags, attributes }: SpanRow): boolean =>
+  sampled &&
+  (hasSpanFlag(flags, 'recorded') ? hasSpanFlag(flags, 'has_texts') : kind === 'llm' || attributes.includes('"$ref"'));
+
+/**
+ * Returns the texts that log records hold of the spans of a tree. A tree that is whole has the
+ * records among its spans.
+ */
+async function saidOf(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  { rows, texts, total }: { rows: readonly SpanRow[]; texts: TextsByPlace; total: number },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, SpanTexts>> {
+  if (total > rows.length) {
+    const asking = rows.filter((row) => row.source_format === 'otlp' && !hasTexts(row));
+    return await messagesOf(
+      clickhouse,
+      range,
+      asking.map((row) => row.span_id),
+      signal,
+    );
+  }
+  const records = rows.filter((row) => row.sampled && hasSpanFlag(row.flags, 'message_record'));
+  records.sort(
+    (a, b) => a.started_ms - b.started_ms || Number(a.log_seq) - Number(b.log_seq) || a.log_index - b.log_index,
+  );
+  return textsOfMessages(
+    records.map((row) => ({
+      span_id: row.parent_span_id,
+      name: row.name,
+      ...(texts.get(placeKey(row)) ?? { prompt: '', response: '' }),
+    })),
+  );
+}
+
+/** Returns the texts that log records hold of the given spans of a trace; none where they are too large. */
+export async function messagesOf(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  span_ids: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, SpanTexts>> {
+  if (span_ids.length === 0) return new Map();
+  try {
+    const options = { signal, bytesMax: SPAN_MESSAGES_BYTES_MAX };
+    return textsOfMessages(
+      await readSpanMessages(clickhouse, { ...range, trace_ids: [range.trace_id], span_ids: [...span_ids] }, options),
+    );
+  } catch (error) {
+    if (isTooLarge(error)) return new Map();
+    throw error;
+  }
+}
+
+/** Returns the texts that a span is shown with: its own, else those that log records hold of it. */
+export function shownTexts(
+  row: SpanRow,
+  own: SpanTexts | undefined,
+  said: ReadonlyMap<string, SpanTexts>,
+): SpanTexts | undefined {
+  const messages = row.sampled ? said.get(row.span_id) : undefined;
+  return messages === undefined ? own : withMessages(own ?? { prompt: '', response: '' }, messages);
+}
 
 /**
  * Returns all texts of a trace that is short in time and no larger than a tree; null if they have
@@ -150,6 +214,7 @@ function childrenOf(rows: readonly SpanRow[]): Map<string, string[]> {
 export function spanItem(row: SpanRow, texts: SpanTexts | undefined, children: string[]): SpanItem {
   const { prompt = '', response = '' } = texts ?? {};
   const llm = row.kind === 'llm';
+  const attributes = unfoldTexts(readAttributes(row.attributes, row.kind), texts?.prompt, texts?.response);
   return {
     span_id: row.span_id,
     parent_span_id: row.parent_span_id === '' ? null : row.parent_span_id,
@@ -162,11 +227,12 @@ export function spanItem(row: SpanRow, texts: SpanTexts | undefined, children: s
     input_tokens: row.input_tokens,
     output_tokens: row.output_tokens,
     cost_usd: row.cost_usd,
+    ...duplicateField(attributes),
     ...(llm || prompt !== '' ? { prompt } : {}),
     ...(llm || response !== '' ? { response } : {}),
     started_at: row.started_at,
     ended_at: row.ended_at,
-    attributes: unfoldTexts(readAttributes(row.attributes, row.kind), texts?.prompt, texts?.response),
+    attributes,
     tags: row.tags,
     sampled: row.sampled,
     children,
