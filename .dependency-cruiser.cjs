@@ -57,6 +57,19 @@ module.exports = {
       from: { path: '^api/' },
       to: { path: '^(test/|pipeline/(?!domain/))', ...typesAside },
     },
+    {
+      name: 'the-sdk-is-a-package-of-its-own',
+      severity: 'error',
+      comment: 'applications install it without the service; what both know goes over the API',
+      from: { path: '^api/sdk/' },
+      to: { path: '^(?!api/sdk/|node_modules/)', dependencyTypesNot: ['core', 'npm', 'npm-dev', 'npm-peer'] },
+    },
+    {
+      name: 'the-service-knows-no-sdk',
+      severity: 'error',
+      from: { path: '^(?!api/sdk/|test/)' },
+      to: { path: '^api/sdk/' },
+    },
     { name: 'edge-knows-no-room', severity: 'error', from: { path: '^api/http/' }, to: { path: '^api/(?!http/)' } },
     {
       name: 'admission-knows-the-edge-only',
@@ -67,9 +80,10 @@ module.exports = {
     {
       name: 'slices-stand-alone',
       severity: 'error',
-      comment: 'slices import http, admission, openapi and pipeline/domain only; api/wiring connects them',
+      comment:
+        'slices import http, admission, openapi and pipeline/domain only; api/wiring connects them. The endpoints for clients of other vendors share intake/compat',
       from: { path: '^api/(intake|telemetry|control)/([^/]+)/' },
-      to: { path: '^api/(?!http/|admission/|openapi/)', pathNot: '^api/$1/$2/' },
+      to: { path: '^api/(?!http/|admission/|openapi/|intake/compat/)', pathNot: '^api/$1/$2/' },
     },
     {
       name: 'ops-knows-no-service-code',

@@ -16,8 +16,8 @@ applyPreferences();
 followOtherTabs();
 listenForKeys();
 loadAhead();
-// The login page needs no session, so it does not ask for one.
-if (location.pathname !== '/login') prefetchSession();
+// The login page needs no session, and the operator's pages have another one.
+if (location.pathname !== '/login' && !location.pathname.startsWith('/operator')) prefetchSession();
 beginFirstPage();
 
 const root = document.getElementById('root') ?? document.body.appendChild(document.createElement('div'));

@@ -84,7 +84,7 @@ export function Chart(props: ChartProps): ReactElement {
   useKeys('Chart', tableKey ? [{ keys: 'T', label: 'Show the chart as a table or as a picture', run: toggle }] : []);
   const words = asTable ? 'Show as chart' : 'Show as table';
   return (
-    <div className={cx(frame.histogram, stale && frame.stale)}>
+    <div className={cx(frame.histogram, stale && 'dimmed')}>
       {asTable ? (
         <ChartTable name={name} axis={axis} content={content} format={format} exact={exact} />
       ) : (
@@ -235,7 +235,10 @@ function Legend({ content, at, format, onName }: LegendProps): ReactElement | nu
   const { series, bands = [], marks = [] } = content;
   if (series.length + bands.length < 2 && marks.length === 0) return null;
   const kinds = new Map(marks.map(({ kind, colour }) => [kind, colour]));
-  const others = [...bands, ...[...kinds].map(([label, colour]) => ({ label, colour }))];
+  const others = [
+    ...bands.map(({ label, colour }) => ({ label, colour, band: true })),
+    ...[...kinds].map(([label, colour]) => ({ label, colour, band: false })),
+  ];
   return (
     <ul className={styles.legend} aria-label="Legend">
       {series.map(({ id, label, colour, values }) => (
@@ -262,9 +265,9 @@ function Legend({ content, at, format, onName }: LegendProps): ReactElement | nu
           </button>
         </li>
       ))}
-      {others.map(({ label, colour }) => (
+      {others.map(({ label, colour, band }) => (
         <li key={label} className={styles.item}>
-          <Swatch colour={colour} />
+          <Swatch colour={colour} band={band} />
           {label}
         </li>
       ))}

@@ -27,6 +27,8 @@ const CHARACTER_PX = 6.5;
 /** Share of a point's width that its bar takes. */
 const BAR_SHARE = 0.8;
 const FADED = 0.2;
+/** Distances of the lines of the value axis: values of two digits say them exactly. */
+const STEPS = Array.from({ length: 31 }, (_, at) => [1, 2, 5].map((digit) => Number(`${digit}e${at - 12}`))).flat();
 const BAND_ALPHA = 0.18;
 const MARK_PX = 5;
 
@@ -124,6 +126,7 @@ function optionsOf(drawing: Drawing): UPlot.Options {
       {
         ...axis,
         grid,
+        incrs: STEPS,
         size: (_, values) => axisWidth(values),
         values: (_, splits) => splits.map(format),
       },

@@ -3,8 +3,10 @@
 // ended waits for the next login and then runs again.
 import createClient from 'openapi-fetch';
 import type { paths } from './contract.d.ts';
-import { errorOfAnswer, errorOfThrown } from './error.ts';
-import { hadSession, sessionEnded, waitForLogin } from './login_wait.ts';
+import { errorOfAnswer, errorOfThrown, RequestError } from './error.ts';
+import { noteFailure } from './health.ts';
+import { operatorLogin, personLogin } from './login_wait.ts';
+import { watchSlowness } from './slow.ts';
 
 type Method = 'get' | 'put' | 'post' | 'delete' | 'patch';
 /** Paths that have a method. */
@@ -62,20 +64,32 @@ async function request(
   params: object,
   { throw401 = false, ...extras }: RequestExtras,
 ): Promise<unknown> {
+  const login = path.startsWith('/admin/') ? operatorLogin : personLogin;
   for (;;) {
-    let answer;
-    try {
-      answer = await (client.request as Untyped)(method, path, { params, ...extras });
-    } catch (thrown) {
-      throw errorOfThrown(thrown);
-    }
-    const { response, data, error } = answer;
+    const { response, data, error } = await answerOf(method, path, { params, ...extras });
     if (response.ok) return data;
-    if (response.status !== 401 || throw401 || !hadSession())
-      throw errorOfAnswer(response.status, error, response.headers);
-    sessionEnded();
-    await waitForLogin(extras.signal);
+    if (response.status !== 401 || throw401 || !login.hadSession())
+      throw noted(errorOfAnswer(response.status, error, response.headers));
+    login.end();
+    await login.wait(extras.signal);
   }
+}
+
+async function answerOf(method: Method, path: string, init: Record<string, unknown>): ReturnType<Untyped> {
+  const done = method === 'get' ? watchSlowness() : null;
+  try {
+    return await (client.request as Untyped)(method, path, init);
+  } catch (thrown) {
+    throw noted(errorOfThrown(thrown));
+  } finally {
+    done?.();
+  }
+}
+
+/** Returns an error after it was noted whether the service may be away. */
+function noted(error: unknown): unknown {
+  if (error instanceof RequestError) noteFailure(error);
+  return error;
 }
 
 const orgHeader = (org_id: string | null): Record<string, string> => (org_id === null ? {} : { 'X-Org-Id': org_id });

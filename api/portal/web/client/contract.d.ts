@@ -1153,6 +1153,247 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/prompts/{name}/labels/{label}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Move a label of a prompt */
+    put: operations['movePromptLabel'];
+    post?: never;
+    /** Delete a label of a prompt */
+    delete: operations['deletePromptLabel'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/health': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Health (Langfuse) */
+    get: operations['langfuseHealth'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/projects': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the project of the key (Langfuse) */
+    get: operations['langfuseProjects'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/scores': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a score (Langfuse) */
+    post: operations['langfuseScore'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/media': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Announce media (Langfuse) */
+    post: operations['langfuseMedia'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/v2/datasets': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List datasets (Langfuse) */
+    get: operations['langfuseDatasets'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/v2/datasets/{name}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a dataset (Langfuse) */
+    get: operations['langfuseGetDataset'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/dataset-items': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List items of a dataset (Langfuse) */
+    get: operations['langfuseDatasetItems'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/dataset-run-items': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Link a trace to a run of an experiment (Langfuse) */
+    post: operations['langfuseDatasetRunItem'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/v2/prompts': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List prompts (Langfuse) */
+    get: operations['langfuseListPrompts'];
+    put?: never;
+    /** Create a prompt version (Langfuse) */
+    post: operations['langfuseCreatePrompt'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/v2/prompts/{name}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a prompt (Langfuse) */
+    get: operations['langfuseGetPrompt'];
+    put?: never;
+    post?: never;
+    /** Delete a prompt (Langfuse) */
+    delete: operations['langfuseDeletePrompt'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/public/v2/prompts/{name}/versions/{version}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /** Label a prompt version (Langfuse) */
+    patch: operations['langfuseLabelPrompt'];
+    trace?: never;
+  };
+  '/langsmith/info': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What the server supports (LangSmith) */
+    get: operations['langsmithInfo'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/langsmith/feedback': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create feedback (LangSmith) */
+    post: operations['langsmithFeedback'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/orgs/{org_id}/agents/register-tokens': {
     parameters: {
       query?: never;
@@ -1196,6 +1437,23 @@ export interface paths {
     };
     /** List agents */
     get: operations['listAgents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orgs/{org_id}/unregistered-agents': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List agents that send events without a registration */
+    get: operations['listUnregisteredAgents'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1300,7 +1558,7 @@ export interface paths {
     /** List agent budgets */
     get: operations['listAgentBudgets'];
     put?: never;
-    /** Set the token limits of an agent */
+    /** Set the limits of an agent */
     post: operations['putAgentBudget'];
     delete?: never;
     options?: never;
@@ -1413,6 +1671,77 @@ export interface paths {
     head?: never;
     /** Update a saved view */
     patch: operations['changeView'];
+    trace?: never;
+  };
+  '/v1/monitors': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List monitors */
+    get: operations['listMonitors'];
+    put?: never;
+    /** Create a monitor */
+    post: operations['createMonitor'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/monitors/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Preview a monitor */
+    post: operations['previewMonitor'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/monitors/{monitor_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a monitor */
+    get: operations['getMonitor'];
+    put?: never;
+    post?: never;
+    /** Delete a monitor */
+    delete: operations['deleteMonitor'];
+    options?: never;
+    head?: never;
+    /** Update a monitor */
+    patch: operations['changeMonitor'];
+    trace?: never;
+  };
+  '/v1/monitors/{monitor_id}/changes': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the changes of a monitor */
+    get: operations['listMonitorChanges'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
     trace?: never;
   };
   '/v1/annotation-queues': {
@@ -1538,6 +1867,111 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/.well-known/oauth-protected-resource/mcp': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the metadata of the MCP server */
+    get: operations['getMcpMetadata'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/session': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the operator's session */
+    get: operations['getOperatorSession'];
+    put?: never;
+    /** Start a session of the operator */
+    post: operations['beginOperatorSession'];
+    /** End the operator's session */
+    delete: operations['endOperatorSession'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/dead-letters': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List dead letters */
+    get: operations['listDeadLetters'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/dead-letters/{seq}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a dead letter with its body */
+    get: operations['getDeadLetter'];
+    put?: never;
+    post?: never;
+    /** Delete a dead letter */
+    delete: operations['deleteDeadLetter'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/dead-letters/{seq}/replay': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Replay a dead letter */
+    post: operations['replayDeadLetter'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/jobs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the scheduled jobs */
+    get: operations['listScheduledJobs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/orgs/{org_id}': {
     parameters: {
       query?: never;
@@ -1547,6 +1981,23 @@ export interface paths {
     };
     /** Get the organization */
     get: operations['getOrg'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orgs/{org_id}/permissions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List permissions */
+    get: operations['listPermissions'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1587,7 +2038,8 @@ export interface paths {
     delete: operations['revokeApiKey'];
     options?: never;
     head?: never;
-    patch?: never;
+    /** Set the limits of an API key */
+    patch: operations['limitApiKey'];
     trace?: never;
   };
   '/orgs/{org_id}/members': {
@@ -1785,6 +2237,40 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/session/oidc': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Log in at the identity provider */
+    get: operations['beginSessionAtProvider'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/session/oidc/callback': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Take a login back from the identity provider */
+    get: operations['endSessionLoginAtProvider'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/admin/orgs': {
     parameters: {
       query?: never;
@@ -1866,6 +2352,40 @@ export interface paths {
     put?: never;
     /** Replay a webhook dead letter */
     post: operations['replayWebhookDeadLetter'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orgs/{org_id}/webhooks/stats': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the statistics of webhook endpoints */
+    get: operations['getWebhookStats'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orgs/{org_id}/webhooks/{webhook_id}/dead-letters/replay': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Replay the dead letters of an endpoint */
+    post: operations['replayWebhookDeadLetters'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1972,6 +2492,23 @@ export interface paths {
     /** Update the PII policy */
     put: operations['changePiiPolicy'];
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orgs/{org_id}/pii-policy/test': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Test a PII policy on a text */
+    post: operations['testPiiPolicy'];
     delete?: never;
     options?: never;
     head?: never;
@@ -2109,6 +2646,23 @@ export interface paths {
     put?: never;
     /** Reprice stored calls */
     post: operations['reprice'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/admin/status': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get the state of the whole service */
+    get: operations['getServiceStatus'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -2494,6 +3048,39 @@ export interface components {
       bounds: {
         [key: string]: number;
       };
+    };
+    GivenScore: {
+      /** @description null for scores of judges */
+      score_id: string | null;
+      trace_id: string;
+      span_id: string | null;
+      /** @description Name of the score. For judges, the name of the judge */
+      name: string;
+      /** @description null if the judge failed */
+      value: (number | boolean | string) | null;
+      /** @enum {string} */
+      data_type: 'numeric' | 'boolean' | 'categorical';
+      /** @description For judges, the reason */
+      comment: string | null;
+      /** @enum {string} */
+      source: 'user' | 'judge';
+      author: {
+        /** @enum {string} */
+        type: 'user' | 'api_key' | 'judge';
+        id: string;
+      };
+      /** @description Of judges */
+      verdict: ('pass' | 'warn' | 'fail' | 'error') | null;
+      judge_version: number | null;
+      /** @description Eval that created the score. null for live traffic and for users */
+      eval_id: string | null;
+      /** Format: date-time */
+      created_at: string;
+      /**
+       * @description The trace has not arrived. The score is attached when it does, or dropped after 24 hours
+       * @constant
+       */
+      pending?: true;
     };
     Score: {
       /** @description null for scores of judges */
@@ -2906,6 +3493,7 @@ export interface components {
         type:
           | 'org'
           | 'member'
+          | 'monitor'
           | 'api_key'
           | 'transfer'
           | 'grant'
@@ -2922,6 +3510,7 @@ export interface components {
           | 'judge'
           | 'eval'
           | 'dataset'
+          | 'dead_letter'
           | 'prompt'
           | 'trace'
           | 'incident'
@@ -3188,6 +3777,7 @@ export interface components {
       };
       cooldown_seconds: number;
       enabled: boolean;
+      guard: ('block' | 'redact') | null;
       /** Format: date-time */
       created_at: string;
       /**
@@ -3442,6 +4032,8 @@ export interface components {
     Prompt: {
       name: string;
       version: string;
+      /** @enum {string} */
+      type: 'text' | 'chat';
       template:
         | string
         | {
@@ -3449,6 +4041,11 @@ export interface components {
             content: string;
           }[];
       model: string | null;
+      config: {
+        [key: string]: unknown;
+      } | null;
+      /** @description Labels that name this version; the newest version has `latest` */
+      labels: string[];
       /** @description Variables of the template, in the order of their first use */
       variables: string[];
       /** Format: date-time */
@@ -3549,6 +4146,118 @@ export interface components {
         [key: string]: unknown;
       } | null;
     };
+    LangfuseHealth: {
+      /** @constant */
+      status: 'OK';
+      version: string;
+    };
+    LangfuseProjects: {
+      data: ({
+        id: string;
+        name: string;
+        metadata: {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      })[];
+    };
+    LangfuseScore: {
+      id: string;
+    };
+    LangfuseMedia: {
+      mediaId: string;
+      uploadUrl: null;
+    };
+    LangfuseDatasets: {
+      data: components['schemas']['LangfuseDataset'][];
+      meta: {
+        page: number;
+        limit: number;
+        totalItems: number;
+        totalPages: number;
+      };
+    };
+    LangfuseDataset: {
+      id: string;
+      name: string;
+      projectId: string;
+    } & {
+      [key: string]: unknown;
+    };
+    LangfuseItems: {
+      data: ({
+        id: string;
+        datasetId: string;
+        datasetName: string;
+      } & {
+        [key: string]: unknown;
+      })[];
+      meta: {
+        page: number;
+        limit: number;
+        totalItems: number;
+        totalPages: number;
+      };
+    };
+    LangfuseRunItem: {
+      id: string;
+      datasetRunId: string;
+    } & {
+      [key: string]: unknown;
+    };
+    LangfusePrompts: {
+      data: ({
+        name: string;
+        versions: number[];
+        labels: string[];
+      } & {
+        [key: string]: unknown;
+      })[];
+      meta: {
+        page: number;
+        limit: number;
+        totalItems: number;
+        totalPages: number;
+      };
+    };
+    LangfusePrompt: {
+      name: string;
+      version: number;
+      /** @enum {string} */
+      type: 'text' | 'chat';
+      prompt: unknown;
+      config: {
+        [key: string]: unknown;
+      };
+      labels: string[];
+      tags: string[];
+    } & {
+      [key: string]: unknown;
+    };
+    LangfuseDeleted: {
+      message: string;
+    };
+    LangsmithInfo: {
+      version: string;
+      batch_ingest_config: {
+        use_multipart_endpoint: boolean;
+        size_limit: number;
+        size_limit_bytes: number;
+        scale_up_qsize_trigger: number;
+        scale_up_nthreads_limit: number;
+        scale_down_nempty_trigger: number;
+      };
+      instance_flags: {
+        gzip_body_enabled: boolean;
+        zstd_compression_enabled: boolean;
+      };
+    };
+    LangsmithFeedback: {
+      id: string;
+    } & {
+      [key: string]: unknown;
+    };
     RegisterToken: {
       /** @description Shown in this response only; the service stores its hash */
       register_token: string;
@@ -3582,6 +4291,13 @@ export interface components {
       status: 'registered' | 'archived' | 'deprecated';
       archived_at: string | null;
       deprecated_at: string | null;
+      /** @description When drift detection deprecates the agent unless it registers or sends an event; null unless registered */
+      deprecates_at: string | null;
+    };
+    UnregisteredSender: {
+      agent_id: string;
+      /** Format: date-time */
+      last_seen_at: string;
     };
     Budget: {
       org_id: string;
@@ -3624,12 +4340,22 @@ export interface components {
         /** @enum {string} */
         status: 'ok' | 'soft_exceeded' | 'hard_exceeded';
       };
+      cost_usd: {
+        soft_limit: number | null;
+        hard_limit: number | null;
+        /** @description Use in the period, whether or not sampling kept the events */
+        used: number;
+        /** @description Use in percent of the hard limit, or of the soft limit if no hard limit is set. 0 without a limit */
+        percentage: number;
+        /** @enum {string} */
+        status: 'ok' | 'soft_exceeded' | 'hard_exceeded';
+      };
       plan_name: string;
       total_cost_usd: number;
     };
     BudgetPreview: {
       /** @enum {string} */
-      resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+      resource: 'tokens' | 'storage_mb' | 'sandbox_seconds' | 'cost_usd';
       hard_limit: number;
       agent_id: string | null;
       /** @description The current period first, then the two before it */
@@ -3653,7 +4379,7 @@ export interface components {
       period_end: string;
       resources: {
         /** @enum {string} */
-        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds' | 'cost_usd';
         /** @description Use in the period so far, in the unit of the limits */
         used: number;
         soft_limit: number | null;
@@ -3708,6 +4434,10 @@ export interface components {
         soft_limit?: number | null;
         hard_limit?: number | null;
       };
+      cost_usd?: {
+        soft_limit?: number | null;
+        hard_limit?: number | null;
+      };
     };
     AgentBudget: {
       agent_id: string;
@@ -3723,12 +4453,22 @@ export interface components {
         /** @enum {string} */
         status: 'ok' | 'soft_exceeded' | 'hard_exceeded';
       };
+      cost_usd: {
+        soft_limit: number | null;
+        hard_limit: number | null;
+        /** @description Use in the period, whether or not sampling kept the events */
+        used: number;
+        /** @description Use in percent of the hard limit, or of the soft limit if no hard limit is set. 0 without a limit */
+        percentage: number;
+        /** @enum {string} */
+        status: 'ok' | 'soft_exceeded' | 'hard_exceeded';
+      };
     };
     Alerts: {
       channels: ('email' | 'webhook')[];
       thresholds: {
         /** @enum {string} */
-        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds' | 'cost_usd';
         percent: number;
         /** @enum {string} */
         severity: 'info' | 'warning' | 'critical';
@@ -3743,7 +4483,7 @@ export interface components {
       channels: ('email' | 'webhook')[];
       thresholds: {
         /** @enum {string} */
-        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        resource: 'tokens' | 'storage_mb' | 'sandbox_seconds' | 'cost_usd';
         percent: number;
         /** @enum {string} */
         severity: 'info' | 'warning' | 'critical';
@@ -3764,6 +4504,111 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    Monitor: {
+      monitor_id: string;
+      name: string;
+      query: {
+        view: string;
+        measures: {
+          measure: string;
+          agg: string;
+        }[];
+        group_by: string[];
+        filters: {
+          field: string;
+          op: string;
+          value: unknown;
+        }[];
+      };
+      group_by: string[];
+      window_minutes: number;
+      threshold:
+        | {
+            above: number;
+          }
+        | {
+            below: number;
+          };
+      for_minutes: number;
+      channels: ({
+        /** @enum {string} */
+        type: 'webhook' | 'email';
+      } & {
+        [key: string]: unknown;
+      })[];
+      /** @enum {string} */
+      severity: 'info' | 'warning' | 'critical';
+      enabled: boolean;
+      /** @description null when the monitor is not muted */
+      muted_until: string | null;
+      /**
+       * @description alerting when any group is; error when the monitor cannot be evaluated
+       * @enum {string}
+       */
+      state: 'ok' | 'alerting' | 'no_data' | 'error' | 'disabled';
+      /** @description Why the monitor cannot be evaluated; null when it can */
+      error: string | null;
+      /** @description null before the first evaluation */
+      evaluated_at: string | null;
+      /** @description Groups that alert first */
+      groups: {
+        /** @description Dimension and value; empty without group_by */
+        group: {
+          [key: string]: string;
+        };
+        /** @enum {string} */
+        state: 'ok' | 'alerting' | 'no_data';
+        /** @description null when there is no data */
+        value: number | null;
+        /**
+         * Format: date-time
+         * @description Start of the state
+         */
+        since: string;
+      }[];
+      /** @description True when there are more groups than the 100 most extreme, which are evaluated */
+      truncated: boolean;
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    MonitorPreview: {
+      /**
+       * Format: date-time
+       * @description First evaluation
+       */
+      since: string;
+      /**
+       * Format: date-time
+       * @description Last evaluation
+       */
+      until: string;
+      /** @description Minutes between two evaluations; a stored monitor is evaluated every minute */
+      step_minutes: number;
+      /** @description The most extreme groups, at most 10 */
+      groups: {
+        /** @description Dimension and value; empty without group_by */
+        group: {
+          [key: string]: string;
+        };
+        /** @description Value at each evaluation; null without data */
+        values: (number | null)[];
+      }[];
+      /** @description True when there are more groups */
+      truncated: boolean;
+      alerts: {
+        group: {
+          [key: string]: string;
+        };
+        /** Format: date-time */
+        from: string;
+        /** @description null when the group alerts at the last evaluation */
+        until: string | null;
+        /** @description Value at which the alert begins */
+        value: number | null;
+      }[];
     };
     AnnotationQueue: {
       queue_id: string;
@@ -3892,7 +4737,70 @@ export interface components {
       /** @description Scores for which people gave different values */
       disagreed: string[];
     };
-    /** @description plan_name, overage_budget_usd and rate_limits are included only for callers with the permission billing:view */
+    OperatorSession: {
+      /** @description When the session ends. null for a request with the token itself */
+      expires_at: string | null;
+    };
+    DeadLetter: {
+      /** @description Identifies the letter */
+      seq: number;
+      /** Format: date-time */
+      died_at: string;
+      /** @description Stage of the pipeline, or queue, that could not process it */
+      stage: string;
+      reason: string;
+      /** @description The error as the stage saw it */
+      detail: string;
+      /** @description null where the letter is not that of one event */
+      org_id: string | null;
+      format: string | null;
+      event_id: string | null;
+      trace_id: string | null;
+      received_at: string | null;
+      /** @description Bytes of the whole body */
+      body_bytes: number;
+      /** @description True for the letter of an event */
+      replayable: boolean;
+    };
+    DeadLetterWithBody: {
+      /** @description Identifies the letter */
+      seq: number;
+      /** Format: date-time */
+      died_at: string;
+      /** @description Stage of the pipeline, or queue, that could not process it */
+      stage: string;
+      reason: string;
+      /** @description The error as the stage saw it */
+      detail: string;
+      /** @description null where the letter is not that of one event */
+      org_id: string | null;
+      format: string | null;
+      event_id: string | null;
+      trace_id: string | null;
+      received_at: string | null;
+      /** @description Bytes of the whole body */
+      body_bytes: number;
+      /** @description True for the letter of an event */
+      replayable: boolean;
+      /** @description The body as text, at most 256 KiB of it */
+      body: string;
+      /** @description False where the letter holds, or this response shows, only a part */
+      body_complete: boolean;
+    };
+    ScheduledJob: {
+      name: string;
+      /** @description Minute, hour, day of month, month, day of week; UTC */
+      schedule: string;
+      /** @description Worker that runs the job now */
+      running_on: string | null;
+      last_started_at: string | null;
+      last_ended_at: string | null;
+      /** @description null before the first run has ended */
+      last_outcome: ('done' | 'failed') | null;
+      /** @description Failed runs in a row for the next instant of the schedule */
+      failures: number;
+    };
+    /** @description plan_name, overage_budget_usd, rate_limits and effective_rate_limits are included only for callers with the permission billing:view */
     OrgView: {
       org_id: string;
       name: string;
@@ -3914,6 +4822,53 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+      /** @description Rate limits in force: those of the plan, or rate_limits on the plan enterprise; null: unlimited */
+      effective_rate_limits?: {
+        ingest_per_minute: number;
+        api_per_minute: number;
+        burst: number;
+      } | null;
+    };
+    PermissionItem: {
+      permission: string;
+      /** @description What the permission allows */
+      description: string;
+      /** @description Roles that have it, the lowest first */
+      roles: ('viewer' | 'member' | 'admin' | 'owner')[];
+      /** @description Scope that gives it to an API key; null: no API key can have it */
+      scope:
+        | (
+            | '*'
+            | 'ingest:write'
+            | 'ingest:backfill'
+            | 'traces:read'
+            | 'traces:export'
+            | 'costs:read'
+            | 'budgets:write'
+            | 'judges:read'
+            | 'judges:write'
+            | 'datasets:read'
+            | 'datasets:write'
+            | 'prompts:read'
+            | 'prompts:write'
+            | 'agents:read'
+            | 'agents:write'
+            | 'webhooks:read'
+            | 'webhooks:write'
+            | 'retention:read'
+            | 'org:read'
+            | 'org:write'
+            | 'gateway:invoke'
+            | 'references:read'
+            | 'references:write'
+            | 'references:upload'
+            | 'references:delete'
+            | 'jobs:read'
+            | 'jobs:write'
+          )
+        | null;
+      /** @description Types of resources on which it can be granted to one member */
+      grantable_on: ('trace' | 'agent' | 'judge' | 'dataset')[];
     };
     ApiKey: {
       id: string;
@@ -3922,6 +4877,7 @@ export interface components {
       scopes: (
         | '*'
         | 'ingest:write'
+        | 'ingest:backfill'
         | 'traces:read'
         | 'traces:export'
         | 'costs:read'
@@ -3949,13 +4905,66 @@ export interface components {
       )[];
       /** Format: date-time */
       created_at: string;
+      /** @description Globs of the models that the key may name, such as gpt-4o*; null for every model */
+      models: string[] | null;
+      /** @description Requests within any 60 seconds, reads included */
+      requests_per_minute: number | null;
+      /** @description Tokens of ingested events and of calls within any 60 seconds */
+      tokens_per_minute: number | null;
+      /** @description What the key may use in a day, week (from Monday) or month (UTC) */
+      budget: components['schemas']['ApiKeyBudget'] | null;
+      /** @description From then on the key is rejected */
+      expires_at: string | null;
+      /** @description User and department of events that the key sends and that name none */
+      labels: {
+        /** @default null */
+        user_id: string | null;
+        /** @default null */
+        department: string | null;
+      } | null;
+      /** @enum {string} */
+      capture: 'full' | 'usage';
       /** @description user_id of the member to whom the key belongs. null for a key created by the operator or the service */
       created_by: string | null;
       /**
-       * @description capped: the role of the key's member lacks some permissions of its scopes. revoked: it lacks all of them, or the member has left, and requests with the key are rejected
+       * @description capped: the role of the key's member lacks some permissions of its scopes. revoked: it lacks all of them, or the member has left, and requests with the key are rejected. expired: expires_at has passed, and requests with the key are rejected
        * @enum {string}
        */
-      status: 'active' | 'capped' | 'revoked';
+      status: 'active' | 'capped' | 'revoked' | 'expired';
+      /** @description What has landed of the use of the key; null while the store is unavailable */
+      use: components['schemas']['ApiKeyUse'] | null;
+    };
+    ApiKeyBudget:
+      | {
+          /** @constant */
+          resource: 'cost_usd';
+          hard_limit: number;
+          /** @enum {string} */
+          period: 'day' | 'week' | 'month';
+        }
+      | {
+          /** @constant */
+          resource: 'tokens';
+          hard_limit: number;
+          /** @enum {string} */
+          period: 'day' | 'week' | 'month';
+        };
+    ApiKeyUse: {
+      /**
+       * @description Period of the budget; month for a key without one
+       * @enum {string}
+       */
+      period: 'day' | 'week' | 'month';
+      /** Format: date-time */
+      period_start: string;
+      /** Format: date-time */
+      period_end: string;
+      tokens: number;
+      cost_usd: number;
+      /** @description Use of the budget in percent; 0 without one */
+      percentage: number;
+      /** @enum {string} */
+      status: 'ok' | 'hard_exceeded';
     };
     CreatedApiKey: {
       id: string;
@@ -3964,6 +4973,7 @@ export interface components {
       scopes: (
         | '*'
         | 'ingest:write'
+        | 'ingest:backfill'
         | 'traces:read'
         | 'traces:export'
         | 'costs:read'
@@ -3991,6 +5001,47 @@ export interface components {
       )[];
       /** @description Shown in this response only; the service stores its hash */
       raw_key: string;
+      /** @description Globs of the models that the key may name, such as gpt-4o*; null for every model */
+      models?: string[] | null;
+      /** @description Requests within any 60 seconds, reads included */
+      requests_per_minute?: number | null;
+      /** @description Tokens of ingested events and of calls within any 60 seconds */
+      tokens_per_minute?: number | null;
+      /** @description What the key may use in a day, week (from Monday) or month (UTC) */
+      budget?: components['schemas']['ApiKeyBudget'] | null;
+      /** @description From then on the key is rejected */
+      expires_at?: string | null;
+      /** @description User and department of events that the key sends and that name none */
+      labels?: {
+        /** @default null */
+        user_id: string | null;
+        /** @default null */
+        department: string | null;
+      } | null;
+    };
+    ApiKeyLimits: {
+      /** @description Globs of the models that the key may name, such as gpt-4o*; null for every model */
+      models?: string[] | null;
+      /** @description Requests within any 60 seconds, reads included */
+      requests_per_minute?: number | null;
+      /** @description Tokens of ingested events and of calls within any 60 seconds */
+      tokens_per_minute?: number | null;
+      /** @description What the key may use in a day, week (from Monday) or month (UTC) */
+      budget?: components['schemas']['ApiKeyBudget'] | null;
+      /** @description From then on the key is rejected */
+      expires_at?: string | null;
+      /** @description User and department of events that the key sends and that name none */
+      labels?: {
+        /** @default null */
+        user_id: string | null;
+        /** @default null */
+        department: string | null;
+      } | null;
+      /**
+       * @description usage: the gateway stores no prompt, response or attribute values of calls with the key
+       * @enum {string}
+       */
+      capture?: 'full' | 'usage';
     };
     Member: {
       /** @description sub of the member's tokens. A generated id while the invite is open */
@@ -4107,6 +5158,11 @@ export interface components {
       regression_drop: number;
       /** @description Maximum number of calls of LLM judges in a period; null: unlimited */
       judge_quota_calls: number | null;
+      /**
+       * @description usage: the gateway stores no prompt, response or attribute values of any call of the organization
+       * @enum {string}
+       */
+      capture: 'full' | 'usage';
       /** @description The PII policy, which defines what is redacted before it is stored. Included only for callers who may edit it */
       pii?: components['schemas']['PiiPolicy'];
     };
@@ -4114,7 +5170,7 @@ export interface components {
       /** @description Whether events are redacted before they are stored */
       enabled: boolean;
       /** @description Kinds of personal data that are redacted */
-      kinds: unknown;
+      kinds: ('email' | 'phone' | 'card' | 'ip' | 'ssn')[];
       /** @description Further patterns that are redacted, each with a label of its own */
       custom: {
         /** @description Text that replaces a match, in brackets */
@@ -4144,6 +5200,7 @@ export interface components {
         /** @description Permissions of the role, which apply to the whole organization */
         permissions: (
           | 'ingest:write'
+          | 'ingest:backfill'
           | 'gateway:invoke'
           | 'traces:read'
           | 'traces:export'
@@ -4216,8 +5273,8 @@ export interface components {
       version: '1.7.0';
       /** @enum {string} */
       environment: 'development' | 'production';
-      /** @description Ways to start a session: `ticket` with a link that `npm start` and `npm run login` print, `token` with a token of the identity provider */
-      login: ('ticket' | 'token')[];
+      /** @description Ways to start a session: `ticket` with a link that `npm start` and `npm run login` print, `oidc` at the identity provider (GET /v1/session/oidc), `token` with a token of the identity provider */
+      login: ('ticket' | 'oidc' | 'token')[];
       /** @description True if a model endpoint is configured, which LLM judges, dataset runs and replays call */
       models: boolean;
       /** @description True if the service sends mail */
@@ -4267,6 +5324,29 @@ export interface components {
       created_at: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    WebhookStats: {
+      webhook_id: string;
+      attempts: number;
+      /** @description Deliveries that a receiver accepted */
+      delivered: number;
+      /** @description Deliveries that ended with a final answer other than 2xx */
+      failed: number;
+      /** @description Deliveries that were given up */
+      dead_lettered: number;
+      /** @description Share of the ended deliveries; null without one */
+      success_rate: number | null;
+      last_attempt_at: string | null;
+      /** @description Deliveries that wait now for their first attempt or a retry */
+      waiting: number;
+      /** @description Dead letters that are kept now */
+      dead_letters: number;
+    };
+    PiiTest: {
+      /** @description The text with each find replaced by its label in brackets */
+      text: string;
+      /** @description Kinds and labels of the finds. `unsearched`: the patterns took too long on this text, which is replaced as a whole */
+      found: string[];
     };
     RetentionPolicy: {
       telemetry_events: {
@@ -4320,6 +5400,76 @@ export interface components {
       /** @description Calls of an earlier interrupted run, which this run completed first */
       finished: number;
     };
+    ServiceStatus: {
+      readiness: components['schemas']['Readiness'];
+      workers: {
+        worker_id: string;
+        /** @description True once all parts of the worker have started */
+        up: boolean;
+        /** @description Milliseconds since its last heartbeat */
+        heard_ms: number;
+        /** @description Partitions that it owns */
+        partitions: number[];
+        /** @description null where the metrics of the worker cannot be read, for example those of a worker on another machine */
+        backlog: {
+          /** @description Age of the oldest message of the ingest log that has not landed */
+          lag_seconds: number;
+          /** @description Messages of the ingest log that have not landed */
+          lag_messages: number;
+          open_traces: number;
+          /** @description Texts that have landed and are not indexed for search yet */
+          texts_waiting: number;
+        } | null;
+      }[];
+      partitions: {
+        partition: number;
+        /** @enum {string} */
+        state: 'up' | 'starting' | 'unowned';
+        owner: string | null;
+        /** @description Number of the ownership; each takeover raises it */
+        epoch: number | null;
+        /** @description Position in the ingest log up to which everything has landed */
+        checkpoint: number | null;
+        changed_at: string | null;
+      }[];
+      /** @description null where NATS cannot be reached */
+      streams:
+        | {
+            name: string;
+            messages: number;
+            bytes: number;
+            max_bytes: number;
+          }[]
+        | null;
+      /** @description null where ClickHouse cannot be reached */
+      store: {
+        /** @description Parts of the table partition with the most parts */
+        parts_max: number;
+        /** @description Free space of the fullest local disk */
+        free_bytes: number;
+        total_bytes: number;
+      } | null;
+    };
+    Readiness: {
+      /** @enum {string} */
+      status: 'ready' | 'unavailable';
+      checks: {
+        /** @enum {string} */
+        nats: 'ok' | 'down';
+        /** @enum {string} */
+        clickhouse: 'ok' | 'down';
+        /**
+         * @description Every partition has a live worker. Down after a partition has had none for 10 seconds, so a restart of workers is not reported.
+         * @enum {string}
+         */
+        consumers: 'ok' | 'down';
+        /**
+         * @description Hard limits can be decided. Down for at most the first 30 seconds of an API process, while it counts the use that preceded it.
+         * @enum {string}
+         */
+        budgets: 'ok' | 'down';
+      };
+    };
     Error: {
       /** @description What is wrong, for people */
       detail: string;
@@ -4355,6 +5505,7 @@ export interface components {
         | 'member_not_found'
         | 'method_not_allowed'
         | 'not_found'
+        | 'not_implemented'
         | 'org_not_found'
         | 'payload_too_large'
         | 'payment_required'
@@ -4627,7 +5778,7 @@ export interface operations {
         since?: string;
         /** @description Traces that started at or before this time */
         until?: string;
-        /** @description Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases */
+        /** @description Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words */
         search?: string;
         /** @description Traces with any of these tags */
         tags?: string[];
@@ -4775,7 +5926,7 @@ export interface operations {
         since?: string;
         /** @description Traces that started at or before this time */
         until?: string;
-        /** @description Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases */
+        /** @description Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words */
         search?: string;
         /** @description Traces with any of these tags */
         tags?: string[];
@@ -4913,7 +6064,7 @@ export interface operations {
         since?: string;
         /** @description Traces that started at or before this time */
         until?: string;
-        /** @description Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases */
+        /** @description Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words */
         search?: string;
         /** @description Traces with any of these tags */
         tags?: string[];
@@ -5109,6 +6260,8 @@ export interface operations {
                 input_tokens: number;
                 output_tokens: number;
                 cost_usd: number;
+                /** @description Id of the span that counts the same model call, where this one has no tokens and no cost for it */
+                duplicate_of?: string;
                 /** @description Returned for LLM spans, and for other spans that have one */
                 prompt?: string;
                 /** @description Returned for LLM spans, and for other spans that have one */
@@ -5257,6 +6410,8 @@ export interface operations {
               input_tokens: number;
               output_tokens: number;
               cost_usd: number;
+              /** @description Id of the span that counts the same model call, where this one has no tokens and no cost for it */
+              duplicate_of?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
               prompt?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
@@ -5292,6 +6447,8 @@ export interface operations {
               input_tokens: number;
               output_tokens: number;
               cost_usd: number;
+              /** @description Id of the span that counts the same model call, where this one has no tokens and no cost for it */
+              duplicate_of?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
               prompt?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
@@ -5536,7 +6693,7 @@ export interface operations {
   searchSpans: {
     parameters: {
       query: {
-        /** @description Words to search for. A span matches with any of them, and the best match comes first */
+        /** @description Words to search for, ignoring case and diacritics. A span matches with any of them, and the best match comes first. "Quoted phrases" match consecutive words, and every one of them must match */
         q: string;
         model?: string;
         outcome?: 'success' | 'error' | 'timeout';
@@ -5865,7 +7022,7 @@ export interface operations {
         };
         content: {
           'application/json': {
-            data: components['schemas']['Score'];
+            data: components['schemas']['GivenScore'];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -6495,6 +7652,8 @@ export interface operations {
         /** @description critical from 50 traces on, otherwise warning */
         severity?: 'warning' | 'critical';
         agent_id?: string;
+        /** @description Incidents of one agent, root span and error */
+        cluster_id?: string;
         /** @description Incidents whose last trace started at or after this time */
         since?: string;
         /** @description Incidents whose first trace started at or before this time */
@@ -6653,6 +7812,8 @@ export interface operations {
         action?: string;
         /** @description Id of the user or API key that made the change */
         actor_id?: string;
+        /** @description Id of what was changed */
+        target_id?: string;
         /** @description Changes at or after this time */
         since?: string;
         /** @description Changes at or before this time */
@@ -6838,7 +7999,7 @@ export interface operations {
                 input_tokens: number[];
                 output_tokens: number[];
                 cost_usd: number[];
-                /** @description Facts about the span, as bits: 1 recorded, 2 has_texts, 4 texts_sampled_out, 8 usage_estimated, 16 price_missing, 32 judge_call, 64 replay, 128 dataset_run, 256 prompt_truncated, 512 redacted, 1024 times_estimated */
+                /** @description Facts about the span, as bits: 1 recorded, 2 has_texts, 4 texts_sampled_out, 8 usage_estimated, 16 price_missing, 32 judge_call, 64 replay, 128 dataset_run, 256 prompt_truncated, 512 redacted, 1024 times_estimated, 2048 message_record, 4096 line_record, 8192 duplicate, 16384 replaces */
                 flags: number[];
               };
             };
@@ -6897,6 +8058,8 @@ export interface operations {
               input_tokens: number;
               output_tokens: number;
               cost_usd: number;
+              /** @description Id of the span that counts the same model call, where this one has no tokens and no cost for it */
+              duplicate_of?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
               prompt?: string;
               /** @description Returned for LLM spans, and for other spans that have one */
@@ -7005,7 +8168,7 @@ export interface operations {
   findInTrace: {
     parameters: {
       query: {
-        /** @description Words that must all occur in the prompt and response of one span, ignoring case. "Quoted phrases" match as phrases */
+        /** @description Words that must all occur in the prompt and response of one span, ignoring case and diacritics. "Quoted phrases" match consecutive words */
         q: string;
       };
       header?: never;
@@ -7541,6 +8704,8 @@ export interface operations {
                 /** @description outcome_is */
                 outcomes?: ('success' | 'error' | 'timeout')[];
               };
+              /** @description The gateway applies the rule to prompts before a call (field prompt) and to responses after it (field response). block: the caller gets 403 naming the judge. redact, for regex_absent and not_contains: matches are replaced by [REDACTED]; a streamed response with a match is blocked. Streams are held until they are checked. null: the judge guards nothing */
+              guard?: ('block' | 'redact') | null;
             }
           | {
               /** @constant */
@@ -7661,6 +8826,8 @@ export interface operations {
                   /** @description outcome_is */
                   outcomes?: ('success' | 'error' | 'timeout')[];
                 };
+                /** @description The gateway applies the rule to prompts before a call (field prompt) and to responses after it (field response). block: the caller gets 403 naming the judge. redact, for regex_absent and not_contains: matches are replaced by [REDACTED]; a streamed response with a match is blocked. Streams are held until they are checked. null: the judge guards nothing */
+                guard?: ('block' | 'redact') | null;
               }
             | {
                 /** @constant */
@@ -8031,6 +9198,8 @@ export interface operations {
             /** @description outcome_is */
             outcomes?: ('success' | 'error' | 'timeout')[];
           };
+          /** @description The gateway applies the rule to prompts before a call (field prompt) and to responses after it (field response). block: the caller gets 403 naming the judge. redact, for regex_absent and not_contains: matches are replaced by [REDACTED]; a streamed response with a match is blocked. Streams are held until they are checked. null: the judge guards nothing */
+          guard?: ('block' | 'redact') | null;
           /** @description Template of the prompt. Variables: {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs also {{input}} and {{expected}} */
           prompt_template?: string;
           model?: string;
@@ -8685,7 +9854,7 @@ export interface operations {
       content: {
         'application/json': {
           judge_id: string;
-          /** @description Prompt as name@version, or a name for its newest version. Without it, inputs are sent as they are */
+          /** @description Prompt as name@version or name@label, or a name for its newest version. Without it, inputs are sent as they are */
           prompt_version?: string | null;
           /** @description Model to call. Defaults to the model of the prompt */
           model?: string | null;
@@ -8777,6 +9946,8 @@ export interface operations {
         'application/json': {
           name: string;
           version?: (string | number) | null;
+          /** @description text for a template that is a text, chat for messages. Follows from it */
+          type?: ('text' | 'chat') | null;
           /** @description A text, or the messages of a chat. {{name}} is a variable */
           template:
             | string
@@ -8786,6 +9957,10 @@ export interface operations {
               }[];
           /** @description Model that the prompt is meant for */
           model?: string | null;
+          /** @description Settings of the caller, such as a temperature. Returned as they are */
+          config?: {
+            [key: string]: unknown;
+          } | null;
         };
       };
     };
@@ -8820,6 +9995,8 @@ export interface operations {
       query?: {
         /** @description Version to return. Defaults to the newest */
         version?: string;
+        /** @description Label of the version to return. `latest` names the newest */
+        label?: string;
       };
       header?: never;
       path: {
@@ -8839,6 +10016,8 @@ export interface operations {
             data: {
               name: string;
               version: string;
+              /** @enum {string} */
+              type: 'text' | 'chat';
               template:
                 | string
                 | {
@@ -8846,6 +10025,11 @@ export interface operations {
                     content: string;
                   }[];
               model: string | null;
+              config: {
+                [key: string]: unknown;
+              } | null;
+              /** @description Labels that name this version; the newest version has `latest` */
+              labels: string[];
               /** @description Variables of the template, in the order of their first use */
               variables: string[];
               /** Format: date-time */
@@ -8853,7 +10037,10 @@ export interface operations {
               /** @description Versions, newest first. The first is the current one */
               versions: {
                 version: string;
+                /** @enum {string} */
+                type: 'text' | 'chat';
                 model: string | null;
+                labels: string[];
                 /** Format: date-time */
                 created_at: string;
               }[];
@@ -8996,6 +10183,513 @@ export interface operations {
               timestamp: string;
             };
           };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  movePromptLabel: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+        label: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Version that the label names from now on */
+          version: string | number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              name: string;
+              label: string;
+              version: string;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deletePromptLabel: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+        label: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              name: string;
+              label: string;
+              /** @constant */
+              deleted: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseHealth: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseHealth'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseProjects: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseProjects'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseScore: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          id?: string | null;
+          traceId: string;
+          observationId?: string | null;
+          name: string;
+          value: number | boolean | string;
+          dataType?: ('NUMERIC' | 'BOOLEAN' | 'CATEGORICAL' | 'TEXT' | 'CORRECTION') | null;
+          comment?: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseScore'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseMedia: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          sha256Hash: string;
+        } & {
+          [key: string]: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseMedia'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseDatasets: {
+    parameters: {
+      query?: {
+        page?: number;
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseDatasets'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseGetDataset: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseDataset'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseDatasetItems: {
+    parameters: {
+      query: {
+        page?: number;
+        limit?: number;
+        datasetName: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseItems'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseDatasetRunItem: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          runName: string;
+          datasetItemId: string;
+          traceId?: string | null;
+          observationId?: string | null;
+        } & {
+          [key: string]: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseRunItem'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseListPrompts: {
+    parameters: {
+      query?: {
+        page?: number;
+        limit?: number;
+        name?: string;
+        label?: string;
+        tag?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfusePrompts'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseCreatePrompt: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          name: string;
+          type?: ('text' | 'chat') | null;
+          prompt:
+            | string
+            | ({
+                type?: string;
+                role?: string;
+                content?: string;
+              } & {
+                [key: string]: unknown;
+              })[];
+          config?: {
+            [key: string]: unknown;
+          } | null;
+          labels?: string[] | null;
+          tags?: string[] | null;
+          commitMessage?: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfusePrompt'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseGetPrompt: {
+    parameters: {
+      query?: {
+        version?: string;
+        label?: string;
+      };
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfusePrompt'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseDeletePrompt: {
+    parameters: {
+      query?: {
+        version?: string;
+        label?: string;
+      };
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseDeleted'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langfuseLabelPrompt: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+        version: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          newLabels: string[];
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfusePrompt'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langsmithInfo: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangsmithInfo'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  langsmithFeedback: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          id?: string | null;
+          run_id?: string | null;
+          trace_id?: string | null;
+          key: string;
+          score?: (number | boolean | string) | null;
+          value?: unknown;
+          comment?: string | null;
+          created_at?: string | null;
+        } & {
+          [key: string]: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangsmithFeedback'];
         };
       };
       default: components['responses']['Error'];
@@ -9163,6 +10857,47 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  listUnregisteredAgents: {
+    parameters: {
+      query?: {
+        /** @description Senders of the last days */
+        days?: number;
+      };
+      header?: never;
+      path: {
+        org_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['UnregisteredSender'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              /** @description True when more than 200 senders are not registered */
+              truncated: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   getAgent: {
     parameters: {
       query?: never;
@@ -9278,9 +11013,9 @@ export interface operations {
   previewBudget: {
     parameters: {
       query: {
-        resource?: 'tokens' | 'storage_mb' | 'sandbox_seconds';
+        resource?: 'tokens' | 'storage_mb' | 'sandbox_seconds' | 'cost_usd';
         hard_limit: number;
-        /** @description Preview a limit of this agent; only for tokens */
+        /** @description Preview a limit of this agent; for tokens and cost_usd */
         agent_id?: string;
       };
       header?: never;
@@ -9437,7 +11172,11 @@ export interface operations {
       content: {
         'application/json': {
           agent_id: string;
-          tokens: {
+          tokens?: {
+            soft_limit?: number | null;
+            hard_limit?: number | null;
+          };
+          cost_usd?: {
             soft_limit?: number | null;
             hard_limit?: number | null;
           };
@@ -9913,6 +11652,485 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listMonitors: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+        state?: 'ok' | 'alerting' | 'no_data' | 'error' | 'disabled';
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Monitor'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              has_more: boolean;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  createMonitor: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          name: string;
+          /** @description An analytics query with one measure and without granularity. `since` and `until` are ignored: the window decides */
+          query: {
+            /**
+             * @description `spans`, `traces` or `scores`
+             * @enum {string}
+             */
+            view: 'spans' | 'traces' | 'scores';
+            measures: {
+              /** @description A measure of the view */
+              measure: string;
+              /**
+               * @description The first aggregation of the measure unless given
+               * @enum {string}
+               */
+              agg?: 'sum' | 'avg' | 'min' | 'max' | 'p50' | 'p75' | 'p90' | 'p95' | 'p99' | 'uniq';
+            }[];
+            group_by?: string[];
+            /** @default [] */
+            filters?: {
+              field: string;
+              /**
+               * @default eq
+               * @enum {string}
+               */
+              op?: 'eq' | 'ne' | 'in' | 'not_in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists';
+              /** @default true */
+              value?: (string | number | boolean) | (string | number | boolean)[];
+            }[];
+            granularity?: unknown;
+          };
+          /** @description A dimension of the view: each of its values has a state of its own. Same as query.group_by */
+          group_by?: string[];
+          /** @description Length of the time up to now that is measured */
+          window_minutes: number;
+          /** @description The monitor alerts when the value is above `above`, or below `below` */
+          threshold: {
+            above?: number;
+            below?: number;
+          };
+          /**
+           * @description How long the value must be past the threshold before the monitor alerts
+           * @default 0
+           */
+          for_minutes?: number;
+          /** @description Receivers besides the endpoints that subscribe to the events */
+          channels?: (
+            | {
+                /** @constant */
+                type: 'webhook';
+                /** @description An endpoint of the organization, subscribed to the events or not. Unless given, the subscribed ones */
+                webhook_id?: string;
+              }
+            | {
+                /** @constant */
+                type: 'email';
+                /** @description 1 to 10 addresses; the owner of the organization unless given */
+                to?: string[];
+              }
+          )[];
+          /**
+           * @default warning
+           * @enum {string}
+           */
+          severity?: 'info' | 'warning' | 'critical';
+          /** @default true */
+          enabled?: boolean;
+          /** @description Until then nobody is notified of new alerts. The monitor is evaluated, and what still alerts afterwards is reported then */
+          muted_until?: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Monitor'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  previewMonitor: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description An analytics query with one measure and without granularity. `since` and `until` are ignored: the window decides */
+          query: {
+            /**
+             * @description `spans`, `traces` or `scores`
+             * @enum {string}
+             */
+            view: 'spans' | 'traces' | 'scores';
+            measures: {
+              /** @description A measure of the view */
+              measure: string;
+              /**
+               * @description The first aggregation of the measure unless given
+               * @enum {string}
+               */
+              agg?: 'sum' | 'avg' | 'min' | 'max' | 'p50' | 'p75' | 'p90' | 'p95' | 'p99' | 'uniq';
+            }[];
+            group_by?: string[];
+            /** @default [] */
+            filters?: {
+              field: string;
+              /**
+               * @default eq
+               * @enum {string}
+               */
+              op?: 'eq' | 'ne' | 'in' | 'not_in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists';
+              /** @default true */
+              value?: (string | number | boolean) | (string | number | boolean)[];
+            }[];
+            granularity?: unknown;
+          };
+          /** @description A dimension of the view: each of its values has a state of its own. Same as query.group_by */
+          group_by?: string[];
+          /** @description Length of the time up to now that is measured */
+          window_minutes: number;
+          /** @description The monitor alerts when the value is above `above`, or below `below` */
+          threshold: {
+            above?: number;
+            below?: number;
+          };
+          /**
+           * @description How long the value must be past the threshold before the monitor alerts
+           * @default 0
+           */
+          for_minutes?: number;
+          /**
+           * @description Length of the past that is evaluated
+           * @default 24
+           */
+          hours?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['MonitorPreview'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getMonitor: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        monitor_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Monitor'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deleteMonitor: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        monitor_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              monitor_id: string;
+              /** @constant */
+              deleted: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  changeMonitor: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        monitor_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          name?: string;
+          /** @description An analytics query with one measure and without granularity. `since` and `until` are ignored: the window decides */
+          query?: {
+            /**
+             * @description `spans`, `traces` or `scores`
+             * @enum {string}
+             */
+            view: 'spans' | 'traces' | 'scores';
+            measures: {
+              /** @description A measure of the view */
+              measure: string;
+              /**
+               * @description The first aggregation of the measure unless given
+               * @enum {string}
+               */
+              agg?: 'sum' | 'avg' | 'min' | 'max' | 'p50' | 'p75' | 'p90' | 'p95' | 'p99' | 'uniq';
+            }[];
+            group_by?: string[];
+            /** @default [] */
+            filters?: {
+              field: string;
+              /**
+               * @default eq
+               * @enum {string}
+               */
+              op?: 'eq' | 'ne' | 'in' | 'not_in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists';
+              /** @default true */
+              value?: (string | number | boolean) | (string | number | boolean)[];
+            }[];
+            granularity?: unknown;
+          };
+          /** @description A dimension of the view: each of its values has a state of its own. Same as query.group_by */
+          group_by?: string[];
+          /** @description Length of the time up to now that is measured */
+          window_minutes?: number;
+          /** @description The monitor alerts when the value is above `above`, or below `below` */
+          threshold?: {
+            above?: number;
+            below?: number;
+          };
+          /** @description How long the value must be past the threshold before the monitor alerts */
+          for_minutes?: number;
+          /** @description Receivers besides the endpoints that subscribe to the events */
+          channels?: (
+            | {
+                /** @constant */
+                type: 'webhook';
+                /** @description An endpoint of the organization, subscribed to the events or not. Unless given, the subscribed ones */
+                webhook_id?: string;
+              }
+            | {
+                /** @constant */
+                type: 'email';
+                /** @description 1 to 10 addresses; the owner of the organization unless given */
+                to?: string[];
+              }
+          )[];
+          /** @enum {string} */
+          severity?: 'info' | 'warning' | 'critical';
+          enabled?: boolean;
+          /** @description Until then nobody is notified of new alerts. The monitor is evaluated, and what still alerts afterwards is reported then */
+          muted_until?: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['Monitor'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listMonitorChanges: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description Items to skip */
+        offset?: number;
+      };
+      header?: never;
+      path: {
+        monitor_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              /** @enum {string} */
+              event: 'monitor.alerting' | 'monitor.resolved';
+              /** @description Dimension and value; empty without group_by */
+              group: {
+                [key: string]: string;
+              };
+              /** @description null when there was no data */
+              value: number | null;
+              /** @description Why the alert ended; null for an alert */
+              reason: ('ok' | 'no_data' | 'changed' | 'disabled' | 'deleted') | null;
+              /** Format: date-time */
+              at: string;
+              /** @description False for a change that a muted monitor did not report */
+              notified: boolean;
+            }[];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              total: number;
+              page: number;
+              per_page: number;
+              has_more: boolean;
             };
           };
         };
@@ -10561,6 +12779,338 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  getMcpMetadata: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            /** @description Address of the MCP server */
+            resource: string;
+            /** @description The OIDC provider */
+            authorization_servers: string[];
+            bearer_methods_supported: 'header'[];
+            resource_name: string;
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getOperatorSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['OperatorSession'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  beginOperatorSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['OperatorSession'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  endOperatorSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              /** @constant */
+              id: 'svc_operator';
+              /** @constant */
+              deleted: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listDeadLetters: {
+    parameters: {
+      query?: {
+        /** @description Items on a page */
+        limit?: number;
+        /** @description meta.next_cursor of the previous page */
+        cursor?: string;
+        stage?: string;
+        org_id?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['DeadLetter'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+              /** @description Dead letters of the service */
+              total: number;
+              /** @description null on the last page */
+              next_cursor: string | null;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getDeadLetter: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        seq: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['DeadLetterWithBody'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deleteDeadLetter: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        seq: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              seq: number;
+              /** @constant */
+              deleted: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  replayDeadLetter: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        seq: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              seq: number;
+              event_id: string;
+              org_id: string;
+              /** @constant */
+              replayed: true;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listScheduledJobs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ScheduledJob'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   getOrg: {
     parameters: {
       query?: never;
@@ -10580,6 +13130,42 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['OrgView'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPermissions: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        org_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PermissionItem'][];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -10658,6 +13244,7 @@ export interface operations {
           scopes: (
             | '*'
             | 'ingest:write'
+            | 'ingest:backfill'
             | 'traces:read'
             | 'traces:export'
             | 'costs:read'
@@ -10683,6 +13270,28 @@ export interface operations {
             | 'jobs:read'
             | 'jobs:write'
           )[];
+          /**
+           * @description usage: the gateway stores no prompt, response or attribute values of calls with the key
+           * @enum {string}
+           */
+          capture?: 'full' | 'usage';
+          /** @description Globs of the models that the key may name, such as gpt-4o*; null for every model */
+          models?: string[] | null;
+          /** @description Requests within any 60 seconds, reads included */
+          requests_per_minute?: number | null;
+          /** @description Tokens of ingested events and of calls within any 60 seconds */
+          tokens_per_minute?: number | null;
+          /** @description What the key may use in a day, week (from Monday) or month (UTC) */
+          budget?: components['schemas']['ApiKeyBudget'] | null;
+          /** @description From then on the key is rejected */
+          expires_at?: string | null;
+          /** @description User and department of events that the key sends and that name none */
+          labels?: {
+            /** @default null */
+            user_id?: string | null;
+            /** @default null */
+            department?: string | null;
+          } | null;
         };
       };
     };
@@ -10723,6 +13332,47 @@ export interface operations {
               /** @constant */
               deleted: true;
             };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  limitApiKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        org_id: string;
+        key_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ApiKeyLimits'];
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ApiKey'];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -11328,6 +13978,7 @@ export interface operations {
           compare_threshold_percent?: number | null;
           regression_drop?: number | null;
           judge_quota_calls?: (number | null) | null;
+          capture?: ('full' | 'usage') | null;
           pii?: {
             enabled?: boolean | null;
             kinds?: ('email' | 'phone' | 'card' | 'ip' | 'ssn')[] | null;
@@ -11552,6 +14203,55 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  beginSessionAtProvider: {
+    parameters: {
+      query?: {
+        /** @description Path of this service that is opened after the login. Defaults to / */
+        to?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html': string;
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  endSessionLoginAtProvider: {
+    parameters: {
+      query?: {
+        code?: string;
+        state?: string;
+        error?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/html': string;
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   listOrgs: {
     parameters: {
       query?: {
@@ -11756,6 +14456,7 @@ export interface operations {
           scopes: (
             | '*'
             | 'ingest:write'
+            | 'ingest:backfill'
             | 'traces:read'
             | 'traces:export'
             | 'costs:read'
@@ -11781,6 +14482,28 @@ export interface operations {
             | 'jobs:read'
             | 'jobs:write'
           )[];
+          /**
+           * @description usage: the gateway stores no prompt, response or attribute values of calls with the key
+           * @enum {string}
+           */
+          capture?: 'full' | 'usage';
+          /** @description Globs of the models that the key may name, such as gpt-4o*; null for every model */
+          models?: string[] | null;
+          /** @description Requests within any 60 seconds, reads included */
+          requests_per_minute?: number | null;
+          /** @description Tokens of ingested events and of calls within any 60 seconds */
+          tokens_per_minute?: number | null;
+          /** @description What the key may use in a day, week (from Monday) or month (UTC) */
+          budget?: components['schemas']['ApiKeyBudget'] | null;
+          /** @description From then on the key is rejected */
+          expires_at?: string | null;
+          /** @description User and department of events that the key sends and that name none */
+          labels?: {
+            /** @default null */
+            user_id?: string | null;
+            /** @default null */
+            department?: string | null;
+          } | null;
         };
       };
     };
@@ -11915,6 +14638,87 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  getWebhookStats: {
+    parameters: {
+      query?: {
+        /** @description Days up to now */
+        days?: number;
+      };
+      header?: never;
+      path: {
+        org_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['WebhookStats'][];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  replayWebhookDeadLetters: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        org_id: string;
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: {
+              webhook_id: string;
+              replayed: number;
+              /** @description Dead letters of the endpoint that are left, which a further request replays */
+              remaining: number;
+            };
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   listWebhooks: {
     parameters: {
       query?: {
@@ -11995,8 +14799,12 @@ export interface operations {
             | 'budget.hard_exceeded'
             | 'incident.created'
             | 'incident.resolved'
+            | 'monitor.alerting'
+            | 'monitor.resolved'
             | 'agent.registered'
             | 'agent.deprecated'
+            | 'prompt.created'
+            | 'prompt.labeled'
             | 'pii.match'
             | 'audit.api_key.create'
             | 'audit.api_key.revoke'
@@ -12162,8 +14970,12 @@ export interface operations {
             | 'budget.hard_exceeded'
             | 'incident.created'
             | 'incident.resolved'
+            | 'monitor.alerting'
+            | 'monitor.resolved'
             | 'agent.registered'
             | 'agent.deprecated'
+            | 'prompt.created'
+            | 'prompt.labeled'
             | 'pii.match'
             | 'audit.api_key.create'
             | 'audit.api_key.revoke'
@@ -12317,6 +15129,8 @@ export interface operations {
         /** @description Items to skip */
         offset?: number;
         event_id?: string;
+        /** @description Name of the event */
+        event?: string;
         outcome?: 'delivered' | 'failed' | 'retrying' | 'dead-lettered';
       };
       header?: never;
@@ -12445,6 +15259,62 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['PiiPolicy'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  testPiiPolicy: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        org_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': {
+          text: string;
+          /** @description Fields to try in place of the stored ones; null tries the default */
+          policy?: {
+            enabled?: boolean | null;
+            kinds?: ('email' | 'phone' | 'card' | 'ip' | 'ssn')[] | null;
+            custom?:
+              | {
+                  /** @description Text that replaces a match, in brackets */
+                  label: string;
+                  /** @description A regular expression in the syntax of RE2: no look-around and no back-references; (?i) in front for any case. At most 500 instructions once its repetitions are written out: a{1,20} has 41 */
+                  pattern: string;
+                }[]
+              | null;
+            mode?: ('redact' | 'hash') | null;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['PiiTest'];
             meta: {
               /** @constant */
               api_version: '1.7.0';
@@ -12855,6 +15725,40 @@ export interface operations {
         content: {
           'application/json': {
             data: components['schemas']['Repricing'];
+            meta: {
+              /** @constant */
+              api_version: '1.7.0';
+              /** @description The same as the X-Request-Id header */
+              request_id: string;
+              /**
+               * Format: date-time
+               * @description Time of the response
+               */
+              timestamp: string;
+            };
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getServiceStatus: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            data: components['schemas']['ServiceStatus'];
             meta: {
               /** @constant */
               api_version: '1.7.0';

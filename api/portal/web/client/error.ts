@@ -39,15 +39,21 @@ export class RequestError extends Error {
  */
 export function errorOfAnswer(status: number, body: unknown, headers: Pick<Headers, 'get'>): RequestError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
+  const after = Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : null;
   const request_id = headers.get('x-request-id');
   const read = isErrorBody(body)
     ? body
     : { detail: `The service answered with status ${status}.`, code: `http_${status}`, request_id };
   return new RequestError(
     status,
-    { ...read, request_id: read.request_id ?? request_id },
-    Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : null,
+    { ...read, detail: inSeconds(read.detail, after), request_id: read.request_id ?? request_id },
+    after,
   );
+}
+
+/** Returns a detail with the seconds of Retry-After in place of its name: people do not see headers. */
+function inSeconds(detail: string, after: number | null): string {
+  return after === null ? detail : detail.replace('the number of seconds in Retry-After', `${after} s`);
 }
 
 /** Returns the error for whatever a request threw. An aborted request stays what it is. */

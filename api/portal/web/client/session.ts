@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, use } from 'react';
 import { type Answer, apiQuery, get } from './api.ts';
-import { sessionSeen } from './login_wait.ts';
+import { personLogin } from './login_wait.ts';
 import { queryClient, readAhead } from './query_client.ts';
 
 export type Session = Answer<'/v1/session'>['data'];
@@ -22,7 +22,7 @@ const SESSION = {
   // A person without a session is sent to the login page; the dialog is for a session that ends later.
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
     const session = await get(null, '/v1/session', {}, { signal, throw401: true });
-    sessionSeen();
+    personLogin.seen();
     return session;
   },
   staleTime: 60_000,

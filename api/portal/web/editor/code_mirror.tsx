@@ -1,12 +1,14 @@
 // CodeMirror in a shadow root: the page's content security policy refuses the style tags that it would
 // write into a document, while in a shadow root it adopts style sheets. Loaded when an editor is shown.
-import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
-import { json } from '@codemirror/lang-json';
-import { bracketMatching } from '@codemirror/language';
-import { Compartment, EditorState, type Extension } from '@codemirror/state';
+import { history, historyKeymap } from '@codemirror/commands';
+import { Annotation, Compartment, EditorState, type Extension } from '@codemirror/state';
 import { EditorView, keymap, type KeyBinding, lineNumbers, placeholder } from '@codemirror/view';
 import { type CSSProperties, type ReactElement, useEffect, useEffectEvent, useRef } from 'react';
+import { flushSync } from 'react-dom';
+import { editKeys } from './edit_keys.ts';
+import { jsonMarks } from './json_marks.ts';
 import { jsonCheck } from './json_problem.ts';
+import { replaceSelection } from './replace_selection.ts';
 import { templateMarks } from './template_marks.ts';
 import { theme } from './theme.ts';
 
@@ -36,6 +38,8 @@ const ROW_PX = 20;
 /** Padding and borders of an editor. */
 const EDGES_PX = 10;
 const NOTES_ID = 'notes';
+/** Marks a text that the owner gave, which is not reported to the owner. */
+const fromOwner = Annotation.define<boolean>();
 
 /** The editor alone; editor.tsx adds its label, explanation and errors. */
 export default function CodeMirror(props: CodeMirrorProps): ReactElement {
@@ -112,7 +116,10 @@ function show(editor: Mounted, value: string): void {
     return;
   }
   if (editor.text !== value)
-    editor.view.dispatch({ changes: { from: 0, to: editor.view.state.doc.length, insert: value } });
+    editor.view.dispatch({
+      changes: { from: 0, to: editor.view.state.doc.length, insert: value },
+      annotations: fromOwner.of(true),
+    });
   editor.text = value;
   editor.reported = [];
 }
@@ -125,11 +132,20 @@ function mounted(element: HTMLElement, text: string, changed: (text: string) => 
   notes.hidden = true;
   const extensions = [
     history(),
-    keymap.of([...ownKeys(save), ...historyKeymap, ...defaultKeymap]),
+    keymap.of([...ownKeys(save), ...historyKeymap, ...editKeys]),
+    replaceSelection,
     theme,
     EditorView.lineWrapping,
-    EditorView.updateListener.of(({ docChanged, state }) => {
-      if (docChanged) changed(state.sliceDoc());
+    EditorView.updateListener.of(({ docChanged, state, transactions }) => {
+      if (!docChanged || transactions.some((one) => one.annotation(fromOwner) === true)) return;
+      const now = state.sliceDoc();
+      // React does not see the events of a shadow root, and would render the text after the next key: Ctrl+Enter
+      // would save the text before it. The editor takes no change while it updates, hence the microtask.
+      queueMicrotask(() => {
+        flushSync(() => {
+          changed(now);
+        });
+      });
     }),
     language.of([]),
     settings.of([]),
@@ -144,7 +160,7 @@ function languageOf(
   report: (problem: string | null) => void,
 ): Extension {
   if (language === 'template') return templateMarks(names);
-  return language === 'json' ? [json(), jsonCheck(report), lineNumbers(), bracketMatching()] : [];
+  return language === 'json' ? [jsonMarks, jsonCheck(report), lineNumbers()] : [];
 }
 
 /** Tab is bound to nothing, so it leaves the editor. Escape leaves it as it leaves every field. */

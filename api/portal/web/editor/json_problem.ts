@@ -1,13 +1,11 @@
-// The first syntax error of a JSON text, with its place. JSON.parse decides; the tree of the editor
-// says where. A blank text has no error, as it stands for no value.
-import { ensureSyntaxTree } from '@codemirror/language';
+// The first syntax error of a JSON text, with its place. JSON.parse decides; the tokens
+// of the text say where. A blank text has no error, as it stands for no value.
 import { type EditorState, type Extension, StateEffect, StateField } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, ViewPlugin } from '@codemirror/view';
+import { jsonErrorPlace } from './json_tokens.ts';
 
 /** Pause after the last key before a text is checked. */
 const PAUSE_MS = 250;
-/** Bound on the time that is spent on finding the place of an error. */
-const PARSE_MS_MAX = 200;
 const WORD_CHARS_MAX = 20;
 
 interface Problem {
@@ -67,27 +65,14 @@ export function jsonProblem(state: EditorState): Problem | null {
   try {
     JSON.parse(text);
     return null;
-  } catch (error) {
-    const { from, to } = placeOf(state, error);
+  } catch {
+    const { from, to } = jsonErrorPlace(text);
     const line = state.doc.lineAt(from);
     const where = `Line ${line.number}, column ${from - line.from + 1}`;
     // At least one character is underlined.
     const end = Math.min(text.length, Math.max(to, from + 1));
     return { from: Math.min(from, end - 1), to: end, text: `${where}: ${wordsOf(text, from, to)}` };
   }
-}
-
-function placeOf(state: EditorState, error: unknown): { from: number; to: number } {
-  const found: { from: number; to: number }[] = [];
-  ensureSyntaxTree(state, state.doc.length, PARSE_MS_MAX)?.iterate({
-    enter: ({ type, from, to }) => {
-      if (type.isError) found.push({ from, to });
-      return found.length === 0;
-    },
-  });
-  const named = /position (\d{1,9})/.exec(String(error))?.[1];
-  const at = named === undefined ? 0 : Math.min(Number(named), state.doc.length);
-  return found[0] ?? { from: at, to: at };
 }
 
 function wordsOf(text: string, from: number, to: number): string {

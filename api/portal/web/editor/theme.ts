@@ -1,11 +1,10 @@
 // The look of an editor. It stands in a shadow root, where the style sheets of the page do not reach,
 // so its colours are the tokens of the page, which custom properties carry inside.
-import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
-import { tags } from '@lezer/highlight';
 
-const look = EditorView.theme({
+/** The look of every editor. */
+export const theme: Extension = EditorView.theme({
   '&': {
     maxHeight: 'var(--editor-max-height)',
     border: '1px solid var(--line-strong)',
@@ -32,14 +31,7 @@ const look = EditorView.theme({
     textDecoration: 'underline wavy var(--warn)',
   },
   '.cm-problem': { textDecoration: 'underline wavy var(--error)' },
-  '&.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--accent-soft)' },
+  '.cm-property': { color: 'var(--accent)' },
+  '.cm-value': { color: 'var(--series-3)' },
+  '.cm-punctuation': { color: 'var(--text-3)' },
 });
-
-const colours = HighlightStyle.define([
-  { tag: tags.propertyName, color: 'var(--accent)' },
-  { tag: [tags.number, tags.bool], color: 'var(--series-3)' },
-  { tag: [tags.null, tags.separator, tags.brace, tags.squareBracket], color: 'var(--text-3)' },
-]);
-
-/** The look of every editor. */
-export const theme: Extension = [look, syntaxHighlighting(colours)];

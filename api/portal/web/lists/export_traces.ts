@@ -1,6 +1,7 @@
 // Exports traces into one NDJSON file: one request after another, each read as it streams. The file is
 // made in the browser's memory, which EXPORT_BYTES_MAX bounds.
 import { errorOfAnswer, errorOfThrown } from '../client/error.ts';
+import { download } from './download.ts';
 
 const EXPORT_BYTES_MAX = 256_000_000;
 
@@ -56,15 +57,4 @@ async function exportOne(org_id: string, trace_id: string, anonymize_pii: boolea
 function withTraceId(ndjson: string, trace_id: string): string {
   const lines = ndjson.split('\n').filter((line) => line.startsWith('{'));
   return lines.map((line) => `{"trace_id":${JSON.stringify(trace_id)},${line.slice(1)}\n`).join('');
-}
-
-function download(file: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser has taken the file before the next task.
-  setTimeout(() => {
-    URL.revokeObjectURL(link.href);
-  }, 0);
 }

@@ -38,7 +38,7 @@ export function Histogram({ stale = false, ...props }: HistogramProps): ReactEle
   };
   useKeys('Histogram', [{ keys: 'T', label: 'Show the histogram as a table or as bars', run: toggle }]);
   return (
-    <div className={cx(styles.histogram, stale && styles.stale)} aria-busy={stale || undefined}>
+    <div className={cx(styles.histogram, stale && 'dimmed')} aria-busy={stale || undefined}>
       {asTable ? <HistogramTable {...props} zone={zone} /> : <Chart {...props} zone={zone} />}
       <p className={styles.form}>
         <Button look="quiet" keys="T" hint={asTable ? 'Show as bars' : 'Show as table'} onClick={toggle}>

@@ -1,9 +1,12 @@
 // One connection to GET /v1/live. It reconnects with a delay that doubles, ends for good where the
-// service refuses the person, and reports `resync` once it is connected: before, changes may have been missed.
+// service refuses the person, and reports `resync` once it is connected, because changes may have been missed before.
+// It reports `lost` when it is cut and cannot be opened again at once.
 import { SseParser, type SseMessage } from './sse.ts';
 
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
+/** Connections that failed in a row before the stream counts as lost: a restart of the service takes one. */
+const LOST_AFTER = 2;
 /** Statuses after which another try gives the same answer. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 422]);
 
@@ -25,8 +28,10 @@ export async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   let delay_ms = RETRY_MS;
+  let failures = 0;
   const receive = ({ event, data }: SseMessage): void => {
     delay_ms = RETRY_MS;
+    failures = 0;
     if (event === 'ready') onEvent({ name: 'resync', data: { reason: 'connected' } });
     onEvent({ name: event, data: parsed(data) });
   };
@@ -43,6 +48,8 @@ export async function follow(
     } catch {
       // The connection broke, or the signal aborted: the loop decides.
     }
+    failures += 1;
+    if (failures === LOST_AFTER) onEvent({ name: 'lost', data: null });
     await pause(delay_ms, signal);
     delay_ms = Math.min(RETRY_MS_MAX, delay_ms * 2);
   }

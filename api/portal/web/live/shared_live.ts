@@ -3,6 +3,7 @@
 // at keeps no connection.
 import { randomId } from '../client/random_id.ts';
 import { follow, type LiveEvent, type LiveStream } from './connection.ts';
+import { setLiveLost } from './live_lost.ts';
 import { RENEW_MS, Wants } from './wants.ts';
 
 const NAME = 'millrace.live';
@@ -65,6 +66,7 @@ class SharedLive {
     } else {
       this.#lock?.abort();
       this.#lock = null;
+      setLiveLost(false);
     }
     this.#connect();
   }
@@ -123,6 +125,8 @@ class SharedLive {
   }
 
   #deliver(stream: string, event: LiveEvent): void {
+    if (event.name === 'lost') setLiveLost(true);
+    else if (event.name === 'resync') setLiveLost(false);
     if (document.visibilityState !== 'visible') return;
     for (const listener of this.#listeners.get(stream) ?? []) listener(event);
   }

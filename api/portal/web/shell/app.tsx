@@ -4,8 +4,16 @@ import { type ReactElement, type ReactNode, Suspense, useEffect, useMemo } from 
 import { Redirect } from 'wouter';
 import { usePathname } from 'wouter/use-browser-location';
 import { RequestError } from '../client/error.ts';
+import { type Grant, grantedOn } from '../client/granted.ts';
 import { queryClient } from '../client/query_client.ts';
-import { organizationOf, OrganizationContext, type Session, useOrganization, useSession } from '../client/session.ts';
+import {
+  organizationOf,
+  OrganizationContext,
+  type Session,
+  type SessionOrg,
+  useOrganization,
+  useSession,
+} from '../client/session.ts';
 import NotFoundScreen from '../screens/not_found/not_found_screen.tsx';
 import { EmptyState } from '../ui/empty_state.tsx';
 import { ErrorPanel } from '../ui/error_panel.tsx';
@@ -20,6 +28,7 @@ import { PagesContext } from './pages_context.ts';
 import { RouteParamsContext } from './route_params.ts';
 import { ORG_ROUTES, OUTER_ROUTES, type Route, type RouteParams } from './routes.tsx';
 
+const HOME = '/o/:org_id';
 const PAGES: ReadonlySet<string> = new Set(ORG_ROUTES.map(({ path }) => path));
 
 /** Renders the portal. */
@@ -58,11 +67,17 @@ function WithSession({ children }: { children: (session: Session) => ReactNode }
   );
 }
 
+/** Returns the first page of an organization: the registry of agents for a person who may not read traces. */
+function startOf(org: SessionOrg): string {
+  const { org_id, can } = organizationOf(org);
+  return `/o/${encodeURIComponent(org_id)}${can('traces:read') ? '' : '/agents'}`;
+}
+
 /** Leads to the organization that was shown last, or to the first one. */
 function FirstPage({ session }: { session: Session }): ReactElement {
   const last = lastOrg();
   const org = session.orgs.find(({ org_id }) => org_id === last) ?? session.orgs[0];
-  if (org !== undefined) return <Redirect to={`/o/${encodeURIComponent(org.org_id)}`} replace />;
+  if (org !== undefined) return <Redirect to={startOf(org)} replace />;
   return (
     <main className={`${styles.page ?? ''} ${styles.outer ?? ''}`}>
       <h1>No organization yet</h1>
@@ -87,7 +102,7 @@ function OrgPages({ session, org_id }: { session: Session; org_id: string }): Re
           {match === null ? (
             <NotFoundScreen framed />
           ) : (
-            <Permitted route={match.route}>
+            <Permitted route={match.route} params={match.params} grants={org?.grants ?? []}>
               <Page key={match.route.path} route={match.route} params={match.params} />
             </Permitted>
           )}
@@ -97,15 +112,35 @@ function OrgPages({ session, org_id }: { session: Session; org_id: string }): Re
   );
 }
 
-/** Explains a page that the person's role may not read. */
-function Permitted({ route, children }: { route: Route; children: ReactNode }): ReactNode {
-  const { can, name } = useOrganization();
-  if (route.permission === null || can(route.permission)) return children;
+interface PermittedProps {
+  route: Route;
+  params: RouteParams;
+  grants: readonly Grant[];
+  children: ReactNode;
+}
+
+/**
+ * Shows a page to a person whose role, or a grant on the thing that the page shows, permits it, and explains it to
+ * others. On that page the grant counts as the role does.
+ */
+function Permitted({ route, params, grants, children }: PermittedProps): ReactNode {
+  const organization = useOrganization();
+  const granted = useMemo(() => grantedOn(grants, params), [grants, params]);
+  const own = useMemo(
+    () => ({ ...organization, can: (permission: string) => organization.can(permission) || granted.has(permission) }),
+    [organization, granted],
+  );
+  const { org_id, name, can } = own;
+  if (route.permission === null || can(route.permission))
+    return <OrganizationContext value={own}>{children}</OrganizationContext>;
+  // Home shows traces; the start of a person who may not read them is the registry of agents.
+  if (route.path === HOME && can('agents:read'))
+    return <Redirect to={`/o/${encodeURIComponent(org_id)}/agents`} replace />;
   return (
     <div className={styles.page}>
       <EmptyState title={`Your role in ${name} may not read this page`}>
         {route.title} needs the permission <code>{route.permission}</code>. An owner of the organization can change your
-        role.
+        role, or share a single thing with you.
       </EmptyState>
     </div>
   );

@@ -1,45 +1,61 @@
-// One line above the page for what concerns every page: the store is away, or the session ends soon.
-import { useQueryClient } from '@tanstack/react-query';
+// One line above the page for what concerns every page: a part of the service is away or slow, live updates have
+// stopped, or the session ends soon.
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
-import { RequestError } from '../client/error.ts';
+import { currentHealth, type Health, onHealthChange } from '../client/health.ts';
 import { useSession } from '../client/session.ts';
+import { isSlow, onSlowChange } from '../client/slow.ts';
+import { isLiveLost, onLiveLostChange } from '../live/live_lost.ts';
 import styles from './banner.module.css';
 import { Icon } from '../ui/icons.tsx';
 
 const WARN_MS = 300_000;
 const CHECK_MS = 15_000;
 
-/** The line, or nothing. */
+/** The line on a page of a person, or nothing. */
 export function Banner(): ReactElement | null {
-  const away = useStoreAway();
-  const minutes = useMinutesLeft();
-  if (!away && minutes === null) return null;
+  return <BannerLine expires_at={useSession().data?.expires_at ?? null} />;
+}
+
+/**
+ * The line, or nothing.
+ * @param props.expires_at end of the session; null: it does not end
+ */
+export function BannerLine({ expires_at }: { expires_at: string | null }): ReactElement | null {
+  const minutes = useMinutesLeft(expires_at);
+  const health = useSyncExternalStore(onHealthChange, currentHealth);
+  const slow = useSyncExternalStore(onSlowChange, isSlow);
+  const lost = useSyncExternalStore(onLiveLostChange, isLiveLost);
+  const text =
+    AWAY[health] ??
+    (slow
+      ? SLOW
+      : lost
+        ? LOST
+        : minutes === null
+          ? null
+          : `Your session ends in ${minutes} min. Log in again to keep it.`);
+  if (text === null) return null;
   return (
     <p className={styles.banner} role="status">
       <Icon name="warning" />
-      {away
-        ? 'The store does not answer, so some pages cannot be read now. Ingest goes on, and nothing is lost.'
-        : `Your session ends in ${minutes ?? 0} min. Log in again to keep it.`}
+      {text}
     </p>
   );
 }
 
-/** Returns true while a read on this page fails because the store cannot be reached. */
-function useStoreAway(): boolean {
-  const cache = useQueryClient().getQueryCache();
-  return useSyncExternalStore(
-    (listener) => cache.subscribe(listener),
-    () =>
-      cache.findAll({ type: 'active' }).some(({ state }) => {
-        const error = state.error ?? state.fetchFailureReason;
-        return error instanceof RequestError && error.code === 'upstream_unavailable';
-      }),
-  );
-}
+const AWAY: Readonly<Record<Health, string | null>> = {
+  ok: null,
+  silent: 'The service does not answer. This page tries again every few seconds and goes on where it is.',
+  nats: 'The service does not reach NATS, so nothing can be changed or sent now. What is stored can be read; this page goes on by itself.',
+  store:
+    'The store does not answer, so some pages cannot be read now. Ingest goes on, and nothing is lost. This page goes on by itself.',
+  workers: 'No pipeline worker is running. Ingest goes on; new telemetry appears once a worker is back.',
+};
+const SLOW = 'The service is slow to answer. What was here before stays until the answer comes.';
+const LOST = 'Live updates have stopped. This page connects again by itself and then shows what it missed.';
 
 /** Returns the minutes until the session ends when there are at most five; null before. */
-function useMinutesLeft(): number | null {
-  const expires_at = useSession().data?.expires_at ?? null;
+function useMinutesLeft(expires_at: string | null): number | null {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => {

@@ -8,6 +8,7 @@ export function endSession(): void {
   send(null, 'delete', '/v1/session', { throw401: true }).then(
     () => {
       queryClient.clear();
+      sessionStorage.clear();
       location.assign('/login');
     },
     (error: unknown) => {

@@ -2,8 +2,9 @@
 // requests that failed run again, and nothing that was typed is lost.
 import { type ReactElement, useEffect, useSyncExternalStore } from 'react';
 import { get } from '../client/api.ts';
-import { hasSessionEnded, onSessionChange, sessionBegun } from '../client/login_wait.ts';
+import { personLogin } from '../client/login_wait.ts';
 import { refreshSession } from '../client/session.ts';
+import { providerLogin, useLoginWays } from '../screens/login/provider_login.ts';
 import { TokenForm } from '../screens/login/token_form.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 
@@ -14,13 +15,14 @@ async function continueIfLoggedIn(): Promise<void> {
   } catch {
     return;
   }
-  sessionBegun();
+  personLogin.begin();
   await refreshSession();
 }
 
 /** The dialog, while the session has ended. */
 export function LoginDialog(): ReactElement | null {
-  const ended = useSyncExternalStore(onSessionChange, hasSessionEnded);
+  const ways = useLoginWays();
+  const ended = useSyncExternalStore(personLogin.onChange, personLogin.hasEnded);
   useEffect(() => {
     if (!ended) return undefined;
     const check = (): void => void continueIfLoggedIn();
@@ -41,6 +43,14 @@ export function LoginDialog(): ReactElement | null {
           This page goes on where it is once you are logged in again. On a service of your own machine,{' '}
           <code>npm run login</code> prints a link: open it in another tab and come back.
         </p>
+        {ways.includes('oidc') && (
+          <p>
+            <a href={providerLogin('/')} target="_blank" rel="noreferrer">
+              Log in at the identity provider in another tab
+            </a>{' '}
+            and come back.
+          </p>
+        )}
       </TokenForm>
     </Dialog>
   );

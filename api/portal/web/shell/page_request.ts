@@ -27,8 +27,10 @@ export const pageCurl = (): string | null => current?.() ?? null;
  * @param body JSON text that a POST sends; null for a GET
  */
 function curlLine(address: string, body: string | null): string {
+  const command = `curl -s '${location.origin}${address.replaceAll("'", '%27')}'`;
+  if (address.startsWith('/admin/')) return `${command} -H "Authorization: Bearer $SERVICE_ADMIN_TOKEN"`;
   const org_id = /^\/o\/([^/]+)/.exec(location.pathname)?.[1] ?? '';
-  const line = `curl -s '${location.origin}${address.replaceAll("'", '%27')}' -H "Authorization: Bearer $MILLRACE_API_KEY" -H 'X-Org-Id: ${decodeURIComponent(org_id)}'`;
+  const line = `${command} -H "Authorization: Bearer $MILLRACE_API_KEY" -H 'X-Org-Id: ${decodeURIComponent(org_id)}'`;
   if (body === null) return line;
   // A quote within the body ends the quoted text, stands for itself, and begins it again.
   return `${line} -H 'Content-Type: application/json' -d '${body.replaceAll("'", "'\\''")}'`;

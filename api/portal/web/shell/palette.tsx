@@ -1,5 +1,6 @@
-// The palette of ⌘K: pages, commands of what is on the screen, saved views, and the thing that a
-// pasted id names. The field keeps the focus; arrows move, Enter runs, Ctrl+Enter opens a new tab.
+// The palette of ⌘K: pages, commands of what is on the screen, saved views, prompts, judges, datasets and
+// agents by name, and the thing that a pasted id names. The field keeps the focus; arrows move, Enter runs,
+// Ctrl+Enter opens a new tab.
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, type ReactElement, useEffect, useId, useRef, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
@@ -9,9 +10,10 @@ import { Dialog } from '../ui/dialog.tsx';
 import { useScopes } from './keys.ts';
 import { Keys } from './keys_overlay.tsx';
 import { type Entry, rank, targetsOf, type Uses } from './palette_match.ts';
+import { hasPageOf, useNamed } from './palette_names.ts';
 import styles from './palette.module.css';
 import { ORG_PATHS } from './rail.tsx';
-import { sectionsFor } from './sections.ts';
+import { sectionsFor, SETTINGS } from './sections.ts';
 
 interface Line extends Entry {
   keys?: string;
@@ -38,9 +40,6 @@ function countUse(id: string): void {
   }
 }
 
-/** Returns true for the path of a page with one more part, for example /traces/ for /traces/:trace_id. */
-const exists = (path: string): boolean => [...ORG_PATHS].some((route) => route.startsWith(`/o/:org_id${path}:`));
-
 /** Returns all lines that the palette can offer for a typed text. */
 function useLines(typed: string): Line[] {
   const { org_id, can } = useOrganization();
@@ -51,7 +50,8 @@ function useLines(typed: string): Line[] {
     staleTime: 60_000,
     enabled: can('traces:read'),
   });
-  const targets = targetsOf(typed, exists).map(({ label, path }): Line => ({
+  const named = useNamed(home);
+  const targets = targetsOf(typed, hasPageOf).map(({ label, path }): Line => ({
     id: `open ${path}`,
     label,
     group: 'Open',
@@ -68,6 +68,12 @@ function useLines(typed: string): Line[] {
       ...(key === null ? {} : { keys: `g ${key}` }),
     }));
   const me: Line = { id: 'page /me', label: 'Preferences', group: 'Pages', href: `${home}/me` };
+  const settings = SETTINGS.filter(({ permission }) => can(permission)).map(({ id, title }): Line => ({
+    id: `page /settings/${id}`,
+    label: `Settings: ${title}`,
+    group: 'Pages',
+    href: `${home}/settings/${id}`,
+  }));
   const commands = scopes
     .toReversed()
     .flatMap(({ name, bindings }) => bindings.map((binding) => ({ name, binding })))
@@ -87,7 +93,9 @@ function useLines(typed: string): Line[] {
     href: `${home}/${page}?${query}`,
   }));
   const onlyCommands = typed.startsWith('>');
-  const all = onlyCommands ? commands : [...pages, me, ...saved, ...commands];
+  const all = onlyCommands
+    ? commands
+    : [...pages, me, ...settings, ...saved, ...(typed === '' ? [] : named), ...commands];
   return [...targets, ...rank(all, onlyCommands ? typed.slice(1) : typed, storedUses())];
 }
 
@@ -125,7 +133,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactElement {
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
-        placeholder="Type a page, a command, a view, or paste an id; ? searches texts"
+        placeholder="Type a page, a command or a name, or paste an id; ? searches texts"
         autoComplete="off"
         spellCheck={false}
         value={typed}

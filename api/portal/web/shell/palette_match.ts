@@ -59,6 +59,7 @@ const KINDS: readonly { prefix: string; name: string; path: string }[] = [
   { prefix: 'eval_', name: 'eval', path: '/evals/' },
   { prefix: 'judge_', name: 'judge', path: '/judges/' },
   { prefix: 'ds_', name: 'dataset', path: '/datasets/' },
+  { prefix: 'wh_', name: 'webhook endpoint', path: '/webhooks/' },
   { prefix: 'job_', name: 'job', path: '/jobs/' },
 ];
 const ID_SHAPE = /^[A-Za-z0-9_.:-]{6,128}$/;

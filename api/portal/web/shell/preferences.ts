@@ -12,6 +12,8 @@ export interface Preferences {
   rail: 'wide' | 'narrow';
   /** Width of the names in the waterfall, pixels; null for a share of the window. */
   trace_name_px: number | null;
+  /** Dimension that the costs are split by where the address names none. */
+  cost_split: 'model' | 'agent_id' | 'department' | 'realm';
 }
 
 const DEFAULTS: Preferences = {
@@ -21,6 +23,7 @@ const DEFAULTS: Preferences = {
   letter_keys: true,
   rail: 'wide',
   trace_name_px: null,
+  cost_split: 'model',
 };
 const oneOf =
   (...values: readonly unknown[]) =>
@@ -34,6 +37,7 @@ const ACCEPTED: Record<keyof Preferences, (value: unknown) => boolean> = {
   letter_keys: oneOf(true, false),
   rail: oneOf('wide', 'narrow'),
   trace_name_px: (value) => value === null || isPixels(value),
+  cost_split: oneOf('model', 'agent_id', 'department', 'realm'),
 };
 const KEY = 'millrace.preferences';
 const listeners = new Set<() => void>();

@@ -10,6 +10,7 @@
 // of a screen may export `preload`, which runs as soon as its chunk is there. The `preload` of a route
 // runs before that; it belongs to the frame's own chunk, so it stays small.
 import { type ComponentType, lazy } from 'react';
+import { noteFailure, serviceAnswers } from '../client/health.ts';
 import { queryClient, readAhead } from '../client/query_client.ts';
 import { outlineQuery, spanQuery } from '../screens/trace/trace_api.ts';
 
@@ -41,12 +42,37 @@ export interface Route {
 const ORG = '/o/:org_id';
 
 function page(path: string, title: string, permission: string | null, load: Route['load'], ahead?: Preload): Route {
-  return { path, title, permission, load, screen: lazy(load), ...(ahead === undefined ? {} : { preload: ahead }) };
+  return {
+    path,
+    title,
+    permission,
+    load,
+    screen: lazy(() => patient(load)),
+    ...(ahead === undefined ? {} : { preload: ahead }),
+  };
+}
+
+/**
+ * Loads a screen. While the service is away it waits, and then tries once more; a chunk that is missing nevertheless
+ * belongs to another version of the portal, and the page needs a reload.
+ */
+async function patient(load: Route['load']): ReturnType<Route['load']> {
+  try {
+    return await load();
+  } catch {
+    noteFailure({ status: 0, code: 'network' });
+    await serviceAnswers();
+    return load();
+  }
 }
 
 /** Pages without an organization; they show no rail. */
 export const OUTER_ROUTES: readonly Route[] = [
   page('/login', 'Log in', null, () => import('../screens/login/login_screen.tsx')),
+  page('/invite', 'Invite', null, () => import('../screens/invite/invite_screen.tsx')),
+  page('/transfer', 'Transfer of ownership', null, () => import('../screens/transfer/transfer_screen.tsx')),
+  page('/operator', 'Operator', null, () => import('../screens/operator/operator_screen.tsx')),
+  page('/operator/:section', 'Operator', null, () => import('../screens/operator/operator_screen.tsx')),
 ];
 
 /** Pages of an organization. The first path that matches is taken. */
@@ -109,5 +135,36 @@ export const ORG_ROUTES: readonly Route[] = [
     'datasets:read',
     () => import('../screens/datasets/dataset_screen.tsx'),
   ),
+  page(`${ORG}/settings`, 'Settings', 'org:read', () => import('../screens/settings/settings_screen.tsx')),
+  page(`${ORG}/settings/:section`, 'Settings', 'org:read', () => import('../screens/settings/settings_screen.tsx')),
+  page(`${ORG}/incidents`, 'Incidents', 'traces:read', () => import('../screens/incidents/incidents_screen.tsx')),
+  page(
+    `${ORG}/incidents/:incident_id`,
+    'Incident',
+    'traces:read',
+    () => import('../screens/incidents/incident_screen.tsx'),
+  ),
+  page(`${ORG}/webhooks`, 'Webhooks', 'webhooks:read', () => import('../screens/webhooks/webhooks_screen.tsx')),
+  page(
+    `${ORG}/webhooks/dead-letters`,
+    'Dead letters',
+    'webhooks:read',
+    () => import('../screens/webhooks/letters_screen.tsx'),
+  ),
+  page(`${ORG}/webhooks/:id`, 'Endpoint', 'webhooks:read', () => import('../screens/webhooks/webhook_screen.tsx')),
+  page(`${ORG}/agents`, 'Agents', 'agents:read', () => import('../screens/agents/agents_screen.tsx')),
+  page(`${ORG}/agents/:agent_id`, 'Agent', 'agents:read', () => import('../screens/agents/agent_screen.tsx')),
+  page(`${ORG}/audit`, 'Audit log', 'audit:view', () => import('../screens/audit/audit_screen.tsx')),
+  page(`${ORG}/jobs`, 'Jobs', 'jobs:read', () => import('../screens/jobs/jobs_screen.tsx')),
+  page(`${ORG}/jobs/:job_id`, 'Job', 'jobs:read', () => import('../screens/jobs/job_screen.tsx')),
+  page(`${ORG}/monitors`, 'Monitors', 'traces:read', () => import('../screens/monitors/monitors_screen.tsx')),
+  page(
+    `${ORG}/monitors/new`,
+    'New monitor',
+    'integrations:write',
+    () => import('../screens/monitors/new_monitor_screen.tsx'),
+  ),
+  page(`${ORG}/monitors/:monitor_id`, 'Monitor', 'traces:read', () => import('../screens/monitors/monitor_screen.tsx')),
+  page(`${ORG}/shared`, 'Shared with me', null, () => import('../screens/shared/shared_screen.tsx')),
   page(`${ORG}/me`, 'Preferences', null, () => import('../screens/me/me_screen.tsx')),
 ];

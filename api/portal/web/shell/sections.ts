@@ -43,15 +43,38 @@ const GROUPS: readonly (readonly Section[])[] = [
     section('/annotate', 'Annotate', 'annotate', 'traces:read', 'n'),
   ],
   [
-    section('/incidents', 'Incidents', 'incidents', 'agents:read', 'i'),
+    section('/monitors', 'Monitors', 'monitors', 'traces:read', 'm'),
+    section('/incidents', 'Incidents', 'incidents', 'traces:read', 'i'),
     section('/agents', 'Agents', 'agents', 'agents:read', 'a'),
     section('/webhooks', 'Webhooks', 'webhooks', 'webhooks:read', 'w'),
   ],
   [
     section('/audit', 'Audit', 'audit', 'audit:view', null),
+    section('/jobs', 'Jobs', 'clock', 'jobs:read', null),
     section('/settings', 'Settings', 'settings', 'org:read', null),
+    section('/shared', 'Shared with me', 'link', null, null),
     section('/start', 'Send data', 'terminal', null, null),
   ],
+];
+
+export interface SettingsSection {
+  /** Last segment of the address. */
+  id: string;
+  title: string;
+  permission: string;
+}
+
+/** The tabs of the settings, in their order. */
+export const SETTINGS: readonly SettingsSection[] = [
+  { id: 'members', title: 'Members', permission: 'org:read' },
+  { id: 'roles', title: 'Roles', permission: 'org:read' },
+  { id: 'keys', title: 'API keys', permission: 'org:read' },
+  { id: 'grants', title: 'Grants', permission: 'grants:edit' },
+  { id: 'policy', title: 'Policy', permission: 'org:read' },
+  { id: 'privacy', title: 'Privacy', permission: 'pii:edit' },
+  { id: 'retention', title: 'Retention', permission: 'retention:read' },
+  { id: 'sampling', title: 'Sampling', permission: 'traces:read' },
+  { id: 'plan', title: 'Plan', permission: 'org:read' },
 ];
 
 /**

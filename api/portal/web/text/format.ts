@@ -42,7 +42,7 @@ export function money(usd: Maybe): string {
   const sign = usd < 0 ? '-' : '';
   if (size === 0) return '$0';
   if (size >= 1000) return `${sign}$${whole.format(size)}`;
-  if (size >= 1) return `${sign}$${twoDigits.format(size)}`;
+  if (size >= 0.1) return `${sign}$${twoDigits.format(size)}`;
   if (size < 0.000_001) return `${sign}<$0.000001`;
   return `${sign}$${twoSignificant.format(size)}`;
 }

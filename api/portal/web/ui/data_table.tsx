@@ -158,7 +158,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
       onKeyDown={onKeyDown}
     >
       <Head columns={columns} />
-      <div className={cx(styles.rows, stale && styles.stale)} style={{ height: size }}>
+      <div className={cx(styles.rows, stale && 'dimmed')} style={{ height: size }}>
         {items.map(({ index, start }) => (
           <TableRow key={index} {...props} id={`${id}-${index}`} index={index} start={start} />
         ))}
@@ -224,12 +224,16 @@ function TableRow<Row>(props: RowProps<Row>): ReactElement | null {
     >
       {columns.map((column) => (
         <div key={column.id} role="gridcell" className={cx(styles.cell, column.align === 'end' && styles.end)}>
-          {column.cell(row)}
+          {cut(column.cell(row))}
         </div>
       ))}
     </div>
   );
 }
+
+/** Returns the content of a cell; a text that does not fit ends in dots. */
+const cut = (content: ReactNode): ReactNode =>
+  typeof content === 'string' ? <span className={styles.words}>{content}</span> : content;
 
 const isControl = (target: EventTarget): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;

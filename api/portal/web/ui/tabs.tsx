@@ -1,5 +1,5 @@
 // Tabs after the pattern of the ARIA Authoring Practices: arrows move and choose, one tab stop.
-import { type KeyboardEvent, type ReactElement, type ReactNode, useId } from 'react';
+import { type KeyboardEvent, type ReactElement, type ReactNode, useEffect, useId, useRef } from 'react';
 import styles from './tabs.module.css';
 
 export interface Tab {
@@ -26,6 +26,10 @@ const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
 /** A row of tabs and the panel of the selected one. */
 export function Tabs({ label, tabs, selected, onSelect, children, aside }: TabsProps): ReactElement {
   const id = useId();
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    showSelected(row.current);
+  }, [selected]);
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
     const at = tabs.findIndex((tab) => tab.id === selected);
     const step = STEPS[event.key];
@@ -47,7 +51,7 @@ export function Tabs({ label, tabs, selected, onSelect, children, aside }: TabsP
   return (
     <>
       <div className={styles.bar}>
-        <div role="tablist" aria-label={label} className={styles.tabs} onKeyDown={onKeyDown}>
+        <div ref={row} role="tablist" aria-label={label} className={styles.tabs} onKeyDown={onKeyDown}>
           {tabs.map((tab) => (
             <button
               key={tab.id}
@@ -77,4 +81,13 @@ export function Tabs({ label, tabs, selected, onSelect, children, aside }: TabsP
       )}
     </>
   );
+}
+
+/** Scrolls a row that is wider than the screen to its selected tab. */
+function showSelected(row: HTMLElement | null): void {
+  const tab = row?.querySelector<HTMLElement>('[aria-selected="true"]') ?? null;
+  if (row === null || tab === null || row.scrollWidth <= row.clientWidth) return;
+  const [place, bounds] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
+  if (place.left < bounds.left) row.scrollLeft -= bounds.left - place.left;
+  else if (place.right > bounds.right) row.scrollLeft += place.right - bounds.right;
 }

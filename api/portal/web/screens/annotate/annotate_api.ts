@@ -49,7 +49,7 @@ export const answerItem = (
 export const undoItem = (org_id: string, queue_id: string, item_id: string) =>
   send(org_id, 'post', `${ITEM}/undo`, { params: { path: { queue_id, item_id } } });
 
-export type NewQueue = Pick<Queue, 'name' | 'instructions' | 'mode' | 'scores' | 'people_per_item'>;
+type NewQueue = Pick<Queue, 'name' | 'instructions' | 'mode' | 'scores' | 'people_per_item'>;
 export const createQueue = (org_id: string, body: NewQueue, idempotencyKey: string) =>
   send(org_id, 'post', ROOT, { body, idempotencyKey });
 

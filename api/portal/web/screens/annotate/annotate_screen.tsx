@@ -4,14 +4,13 @@ import { type ReactElement, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { queryClient, readAhead } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import type { Preload } from '../../shell/routes.tsx';
 import { count, NONE } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
@@ -24,6 +23,8 @@ import styles from './annotate.module.css';
 export const preload: Preload = ({ org_id }) => {
   readAhead(queryClient.query(queuesQuery(org_id)));
 };
+
+const queueIdOf = ({ queue_id }: Queue): string => queue_id;
 
 /** The page. */
 export default function AnnotateScreen(): ReactElement {
@@ -68,7 +69,15 @@ export default function AnnotateScreen(): ReactElement {
           </EmptyState>
         </div>
       ) : (
-        <Queues queues={queues} hrefOf={hrefOf} onOpen={navigate} />
+        <ListTable
+          label="Annotation queues"
+          noun="queue"
+          address="annotate"
+          rows={queues}
+          rowKey={queueIdOf}
+          columns={(narrow) => columnsOf(hrefOf, narrow)}
+          hrefOf={({ queue_id }) => hrefOf(queue_id)}
+        />
       )}
       {creates && (
         <QueueDialog
@@ -84,68 +93,7 @@ export default function AnnotateScreen(): ReactElement {
   );
 }
 
-interface QueuesProps {
-  queues: readonly Queue[];
-  hrefOf: (queue_id: string) => string;
-  onOpen: (href: string) => void;
-}
-
-const NARROW_ROW = 52;
-
-function Queues({ queues, hrefOf, onOpen }: QueuesProps): ReactElement {
-  const narrow = useNarrow();
-  const { cursor, setCursor } = useCursor(
-    queues.map(({ queue_id }) => queue_id),
-    'annotate',
-  );
-  const move = (step: number): void => {
-    setCursor(Math.max(0, Math.min(queues.length - 1, cursor + step)));
-  };
-  useKeys('Queues', [
-    {
-      keys: ['j', 'ArrowDown'],
-      label: 'Next queue',
-      silent: true,
-      run: () => {
-        move(1);
-      },
-    },
-    {
-      keys: ['k', 'ArrowUp'],
-      label: 'Previous queue',
-      silent: true,
-      run: () => {
-        move(-1);
-      },
-    },
-    {
-      keys: 'Enter',
-      label: 'Open the queue',
-      silent: true,
-      run: () => {
-        const queue = queues[cursor];
-        if (queue !== undefined) onOpen(hrefOf(queue.queue_id));
-      },
-    },
-  ]);
-  return (
-    <DataTable
-      label="Annotation queues"
-      columns={columnsOf(hrefOf, narrow)}
-      rows={queues}
-      rowKey={({ queue_id }) => queue_id}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={({ queue_id }, { newTab }) => {
-        if (newTab) window.open(hrefOf(queue_id), '_blank', 'noopener');
-        else onOpen(hrefOf(queue_id));
-      }}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-    />
-  );
-}
-
-function columnsOf(hrefOf: QueuesProps['hrefOf'], narrow: boolean): Column<Queue>[] {
+function columnsOf(hrefOf: (queue_id: string) => string, narrow: boolean): Column<Queue>[] {
   const name = (queue: Queue): ReactElement => (
     <Link href={hrefOf(queue.queue_id)} className={styles.name} tabIndex={-1} title={queue.name}>
       {queue.name}
@@ -173,14 +121,14 @@ function columnsOf(hrefOf: QueuesProps['hrefOf'], narrow: boolean): Column<Queue
     ];
   return [
     { id: 'name', head: 'Name', width: 'minmax(160px, 2fr)', cell: name },
-    { id: 'mode', head: 'Mode', width: '96px', cell: ({ mode }) => (mode === 'single' ? 'One trace' : 'Pairs') },
+    { id: 'mode', head: 'Mode', width: '88px', cell: ({ mode }) => (mode === 'single' ? 'One trace' : 'Pairs') },
     {
       id: 'scores',
       head: 'Scores',
-      width: 'minmax(120px, 1fr)',
+      width: 'minmax(104px, 1fr)',
       cell: ({ scores }) => scores.map((score) => score.name).join(', '),
     },
-    { id: 'done', head: 'Done', width: '200px', cell: done },
+    { id: 'done', head: 'Done', width: '160px', cell: done },
     { id: 'left', head: 'Left', width: '72px', align: 'end', cell: ({ progress }) => count(progress.left) },
     {
       id: 'people',
@@ -192,7 +140,7 @@ function columnsOf(hrefOf: QueuesProps['hrefOf'], narrow: boolean): Column<Queue
     {
       id: 'last',
       head: 'Last answer',
-      width: '128px',
+      width: '112px',
       cell: ({ last_answer_at }) => (last_answer_at === null ? NONE : <Moment at={last_answer_at} form="ago" />),
     },
   ];

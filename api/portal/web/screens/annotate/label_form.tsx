@@ -13,6 +13,8 @@ interface LabelFormProps {
   queue: Queue;
   labels: Labels;
   comment: RefObject<HTMLTextAreaElement | null>;
+  /** The score that digits act on: its choices show their keys. */
+  active: string | null;
   onChoose: (name: string, value: Choice['value']) => void;
   /** Called when the focus reaches a score: digits act on it. */
   onReach: (name: string) => void;
@@ -20,7 +22,7 @@ interface LabelFormProps {
 }
 
 /** The panel beside the trace. */
-export function LabelForm({ queue, labels, comment, onChoose, onReach, onSave }: LabelFormProps): ReactElement {
+export function LabelForm({ queue, labels, comment, active, onChoose, onReach, onSave }: LabelFormProps): ReactElement {
   const { draft, setDraft, save, back, undo, canGoBack, counts } = labels;
   return (
     <form
@@ -31,21 +33,21 @@ export function LabelForm({ queue, labels, comment, onChoose, onReach, onSave }:
         onSave();
       }}
     >
-      {counts !== null && (
-        <div className={styles.progress}>
-          <progress max={counts.total} value={counts.done} aria-label="Items done" />
-          <span role="status">
-            {count(counts.done)} of {count(counts.total)}
-          </span>
-        </div>
-      )}
+      {counts !== null && <Progress {...counts} />}
       {queue.instructions !== '' && (
         <p className={styles.said} dir="auto">
           {queue.instructions}
         </p>
       )}
       {queue.scores.map((spec) => (
-        <ScoreField key={spec.name} spec={spec} values={draft.values} onChoose={onChoose} onReach={onReach} />
+        <ScoreField
+          key={spec.name}
+          spec={spec}
+          values={draft.values}
+          isActive={spec.name === active}
+          onChoose={onChoose}
+          onReach={onReach}
+        />
       ))}
       <label className={styles.comment}>
         <span>
@@ -85,12 +87,24 @@ export function LabelForm({ queue, labels, comment, onChoose, onReach, onSave }:
   );
 }
 
+function Progress({ done, total }: { done: number; total: number }): ReactElement {
+  return (
+    <div className={styles.progress}>
+      <progress max={total} value={done} aria-label="Items done" />
+      <span role="status">
+        {count(done)} of {count(total)}
+      </span>
+    </div>
+  );
+}
+
 interface ScoreFieldProps extends Pick<LabelFormProps, 'onChoose' | 'onReach'> {
   spec: ScoreSpec;
   values: Values;
+  isActive: boolean;
 }
 
-function ScoreField({ spec, values, onChoose, onReach }: ScoreFieldProps): ReactElement {
+function ScoreField({ spec, values, isActive, onChoose, onReach }: ScoreFieldProps): ReactElement {
   const choices = choicesOf(spec);
   const value = values[spec.name];
   const title = (
@@ -137,7 +151,7 @@ function ScoreField({ spec, values, onChoose, onReach }: ScoreFieldProps): React
             }}
           />
           <span dir="auto">{choice.label}</span>
-          <kbd>{choice.key}</kbd>
+          {isActive && <kbd>{choice.key}</kbd>}
         </label>
       ))}
     </fieldset>

@@ -1,5 +1,5 @@
 // Labelling: left the conversation of a trace, or two side by side, right the scores with their keys.
-import { type ReactElement, useEffect, useRef } from 'react';
+import { type ReactElement, useEffect, useRef, useState } from 'react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { queryClient, readAhead } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
@@ -20,7 +20,7 @@ import { conversationQuery, outlineQuery } from '../trace/trace_api.ts';
 import { type Queue, queueQuery } from './annotate_api.ts';
 import { LabelForm } from './label_form.tsx';
 import { LabelTrace } from './label_trace.tsx';
-import { type Choice, activeScore, choicesOf, missingScore } from './score_keys.ts';
+import { activeScore, type Choice, choicesOf, missingScore, type ScoreSpec } from './score_keys.ts';
 import { type Labels, useLabels } from './use_labels.ts';
 import styles from './annotate.module.css';
 
@@ -55,16 +55,15 @@ export default function LabelScreen(): ReactElement {
 function Label({ queue, wanted }: { queue: Queue; wanted: string | null }): ReactElement {
   const { org_id } = useOrganization();
   const labels = useLabels(org_id, queue.queue_id, wanted);
-  const reached = useRef<string | null>(null);
   const comment = useRef<HTMLTextAreaElement>(null);
   const [item] = labels.items;
-  const id = item?.item_id;
-  useEffect(() => {
-    reached.current = null;
-  }, [id]);
+  const id = item?.item_id ?? '';
+  const [focused, setFocused] = useState<{ item_id: string; name: string } | null>(null);
+  const reached = focused?.item_id === id ? focused.name : null;
+  const active = activeScore(queue.scores, labels.draft.values, reached);
   useLoadAhead(labels);
   const choose = (name: string, value: Choice['value']): void => {
-    reached.current = null;
+    setFocused(null);
     labels.setDraft({ ...labels.draft, values: { ...labels.draft.values, [name]: value } });
   };
   const save = (): void => {
@@ -72,7 +71,7 @@ function Label({ queue, wanted }: { queue: Queue; wanted: string | null }): Reac
     if (missing === null) labels.save(false);
     else toast({ text: `Choose a value for ${missing} first, or skip.` });
   };
-  useLabelKeys(queue, labels, { reached, choose, save, comment });
+  useLabelKeys(labels, { active, choose, save, comment });
   const back = `/o/${encodeURIComponent(org_id)}/annotate/${encodeURIComponent(queue.queue_id)}`;
   if (item === undefined)
     return (
@@ -97,8 +96,9 @@ function Label({ queue, wanted }: { queue: Queue; wanted: string | null }): Reac
         labels={labels}
         comment={comment}
         onChoose={choose}
+        active={active?.name ?? null}
         onReach={(name) => {
-          reached.current = name;
+          setFocused({ item_id: id, name });
         }}
         onSave={save}
       />
@@ -121,7 +121,7 @@ function NoItem({ labels, back }: { labels: Labels; back: string }): ReactElemen
       }
     >
       {isDone
-        ? `All ${count(counts.total)} items have their answers.`
+        ? `Items with all their answers: ${count(counts.total)}.`
         : counts?.total === 0
           ? 'The queue has no items yet.'
           : `${count(counts?.left ?? 0)} items wait for other people, or you have skipped them.`}
@@ -147,21 +147,21 @@ function useLoadAhead({ items }: Labels): void {
 }
 
 interface KeyContext {
-  reached: { current: string | null };
+  /** The score that digits act on. */
+  active: ScoreSpec | undefined;
   choose: (name: string, value: Choice['value']) => void;
   save: () => void;
   comment: { current: HTMLTextAreaElement | null };
 }
 
-function useLabelKeys(queue: Queue, labels: Labels, { reached, choose, save, comment }: KeyContext): void {
+function useLabelKeys(labels: Labels, { active, choose, save, comment }: KeyContext): void {
   const { org_id } = useOrganization();
   const digit = (key: string): void => {
-    const spec = activeScore(queue.scores, labels.draft.values, reached.current);
-    if (spec === undefined || labels.items.length === 0) return;
-    const choices = choicesOf(spec);
-    if (choices === null) document.getElementById(`score-${spec.name}`)?.focus();
+    if (active === undefined || labels.items.length === 0) return;
+    const choices = choicesOf(active);
+    if (choices === null) document.getElementById(`score-${active.name}`)?.focus();
     const chosen = choices?.find((one) => one.key === key);
-    if (chosen !== undefined) choose(spec.name, chosen.value);
+    if (chosen !== undefined) choose(active.name, chosen.value);
   };
   const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'].map((key) => ({
     keys: key,

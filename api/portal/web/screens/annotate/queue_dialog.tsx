@@ -1,56 +1,17 @@
-// The dialog that creates an annotation queue, and fills it with traces of a list where the caller
-// gives one.
+// The dialog that creates an annotation queue with one score or several.
 import { useMutation } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
 import { RequestError } from '../../client/error.ts';
 import { randomId } from '../../client/random_id.ts';
 import { useOrganization } from '../../client/session.ts';
-import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Input, Select } from '../../ui/field.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { createQueue, type NewQueue, rereadQueues } from './annotate_api.ts';
-import { optionsOf, type ScoreSpec } from './score_keys.ts';
+import { createQueue, rereadQueues } from './annotate_api.ts';
+import { EMPTY_QUEUE, isReady, type QueueDraft, queueOf, SCORES_MAX, withScore } from './queue_draft.ts';
+import { ScoreFields } from './score_fields.tsx';
 import styles from './annotate.module.css';
-
-interface Draft {
-  name: string;
-  instructions: string;
-  people: string;
-  score: string;
-  type: ScoreSpec['type'];
-  options: string;
-  min: string;
-  max: string;
-}
-const EMPTY: Draft = {
-  name: '',
-  instructions: '',
-  people: '1',
-  score: 'correct',
-  type: 'categorical',
-  options: 'yes, partly, no',
-  min: '1',
-  max: '5',
-};
-
-function queueOf({ name, instructions, people, score, type, options, min, max }: Draft): NewQueue {
-  const named = { name: score.trim(), required: true };
-  const spec: ScoreSpec =
-    type === 'categorical'
-      ? { ...named, type, options: optionsOf(options) }
-      : type === 'numeric'
-        ? { ...named, type, range: { min: Number(min), max: Number(max) } }
-        : { ...named, type };
-  return {
-    name: name.trim(),
-    instructions,
-    mode: type === 'preference' ? 'pairwise' : 'single',
-    scores: [spec],
-    people_per_item: Number(people),
-  };
-}
 
 interface QueueDialogProps {
   onClose: () => void;
@@ -60,7 +21,7 @@ interface QueueDialogProps {
 /** The dialog. */
 export function QueueDialog({ onClose, onCreated }: QueueDialogProps): ReactElement {
   const { org_id } = useOrganization();
-  const [draft, setDraft] = useState(EMPTY);
+  const [draft, setDraft] = useState(EMPTY_QUEUE);
   const [key, setKey] = useState(randomId);
   const save = useMutation({
     mutationFn: () => createQueue(org_id, queueOf(draft), key),
@@ -74,18 +35,18 @@ export function QueueDialog({ onClose, onCreated }: QueueDialogProps): ReactElem
       setKey(randomId());
     },
   });
-  const isReady = draft.name.trim() !== '' && draft.score.trim() !== '';
+  const ready = isReady(draft);
   return (
     <Dialog
       title="Create annotation queue"
       onClose={onClose}
       onSubmit={() => {
-        if (isReady && !save.isPending) save.mutate();
+        if (ready && !save.isPending) save.mutate();
       }}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={!isReady} busy={save.isPending}>
+          <Button look="primary" type="submit" disabled={!ready} busy={save.isPending}>
             Create queue
           </Button>
         </>
@@ -94,32 +55,23 @@ export function QueueDialog({ onClose, onCreated }: QueueDialogProps): ReactElem
       <Fields
         draft={draft}
         error={save.error === null ? null : save.error instanceof RequestError ? save.error.detail : 'It failed.'}
-        onChange={(patch) => {
-          setDraft({ ...draft, ...patch });
-        }}
+        onChange={setDraft}
       />
     </Dialog>
   );
 }
 
 interface FieldsProps {
-  draft: Draft;
+  draft: QueueDraft;
   error: string | null;
-  onChange: (patch: Partial<Draft>) => void;
+  onChange: (draft: QueueDraft) => void;
 }
 
-const TYPES = [
-  ['categorical', 'One of some categories'],
-  ['boolean', 'True or false'],
-  ['numeric', 'A number'],
-  ['preference', 'The better of two traces'],
-] as const;
-
 function Fields({ draft, error, onChange }: FieldsProps): ReactElement {
-  const bound = (name: keyof Draft) => ({
+  const bound = (name: 'name' | 'instructions' | 'people') => ({
     value: draft[name],
     onChange: (event: { target: { value: string } }) => {
-      onChange({ [name]: event.target.value });
+      onChange({ ...draft, [name]: event.target.value });
     },
   });
   return (
@@ -130,47 +82,64 @@ function Fields({ draft, error, onChange }: FieldsProps): ReactElement {
       <Field label="Instructions" hint="Everybody who answers sees them beside the trace">
         {(control) => <textarea {...control} rows={3} maxLength={4000} {...bound('instructions')} />}
       </Field>
-      <Field label="Score" hint="Name of the score that each trace gets">
-        {(control) => <Input {...control} required maxLength={100} {...bound('score')} />}
-      </Field>
-      <Field label="Value">
-        {(control) => (
-          <Select
-            {...control}
-            value={draft.type}
-            onChange={(event) => {
-              onChange({ type: event.currentTarget.value as Draft['type'] });
+      <div className={styles.columns}>
+        <Field label="Each item is">
+          {(control) => (
+            <Select
+              {...control}
+              value={draft.mode}
+              onChange={(event) => {
+                onChange({ ...draft, mode: event.currentTarget.value === 'pairwise' ? 'pairwise' : 'single' });
+              }}
+            >
+              <option value="single">One trace</option>
+              <option value="pairwise">Two traces to compare</option>
+            </Select>
+          )}
+        </Field>
+        <Field label="People per item" hint="With 2 or more, their answers are compared">
+          {(control) => <Input {...control} type="number" min={1} max={5} {...bound('people')} />}
+        </Field>
+      </div>
+      <Scores draft={draft} onChange={onChange} />
+    </div>
+  );
+}
+
+function Scores({ draft, onChange }: Omit<FieldsProps, 'error'>): ReactElement {
+  const { scores } = draft;
+  return (
+    <>
+      {scores.map((score, index) => (
+        <ScoreFields
+          key={score.id}
+          score={score}
+          number={index + 1}
+          isPair={draft.mode === 'pairwise'}
+          onChange={(patch) => {
+            onChange({ ...draft, scores: scores.map((one) => (one.id === score.id ? { ...one, ...patch } : one)) });
+          }}
+          onRemove={
+            scores.length === 1
+              ? null
+              : () => {
+                  onChange({ ...draft, scores: scores.filter(({ id }) => id !== score.id) });
+                }
+          }
+        />
+      ))}
+      {scores.length < SCORES_MAX && (
+        <div className={styles.actions}>
+          <Button
+            icon="plus"
+            onClick={() => {
+              onChange(withScore(draft));
             }}
           >
-            {TYPES.map(([type, words]) => (
-              <option key={type} value={type}>
-                {words}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
-      {draft.type === 'categorical' && (
-        <Field
-          label="Categories"
-          hint={`${count(optionsOf(draft.options).length)} of at most 9, with commas between them`}
-        >
-          {(control) => <Input {...control} {...bound('options')} />}
-        </Field>
+            Add score
+          </Button>
+        </div>
       )}
-      {draft.type === 'numeric' && (
-        <>
-          <Field label="Smallest value">
-            {(control) => <Input {...control} type="number" step="any" {...bound('min')} />}
-          </Field>
-          <Field label="Largest value">
-            {(control) => <Input {...control} type="number" step="any" {...bound('max')} />}
-          </Field>
-        </>
-      )}
-      <Field label="People per item" hint="With 2 or more, their answers are compared">
-        {(control) => <Input {...control} type="number" min={1} max={5} {...bound('people')} />}
-      </Field>
-    </div>
+    </>
   );
 }

@@ -69,7 +69,7 @@ function columnsOf(alignment: Alignment, trees: Trees, narrow: boolean): Column<
   const name: Column<ShownRow> = {
     id: 'name',
     head: 'Span',
-    width: 'minmax(160px, 3fr)',
+    width: 'minmax(180px, 4fr)',
     cell: (row) =>
       'row' in row ? (
         <SpanName alignment={alignment} trees={trees} row={row.row} />
@@ -93,8 +93,8 @@ function columnsOf(alignment: Alignment, trees: Trees, narrow: boolean): Column<
     {
       id: 'what',
       head: 'Changed',
-      width: 'minmax(96px, 1fr)',
-      cell: cell((row) => changeNames(alignment.changes[row] ?? 0).join(', ')),
+      width: 'minmax(96px, 2fr)',
+      cell: cell((row) => <Changed names={changeNames(alignment.changes[row] ?? 0)} />),
     },
     {
       id: 'left',
@@ -114,10 +114,15 @@ function columnsOf(alignment: Alignment, trees: Trees, narrow: boolean): Column<
     {
       id: 'bars',
       head: 'Time',
-      width: 'minmax(120px, 3fr)',
+      width: 'minmax(96px, 3fr)',
       cell: cell((row) => <Bars alignment={alignment} trees={trees} row={row} />),
     },
   ];
+}
+
+/** The fields of a pair that differ; a name that does not fit ends in dots. */
+function Changed({ names }: { names: readonly string[] }): ReactElement {
+  return <Name>{names.join(', ')}</Name>;
 }
 
 const indent = (depth: number): CSSProperties => ({ paddingInlineStart: Math.min(depth, INDENT_MAX) * INDENT_PX });

@@ -1,15 +1,25 @@
 // The agents: those with limits of their own first, then the costliest others, each with the button
 // that sets its limit.
 import { type ReactElement, useState } from 'react';
+import { Link } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
-import { exact } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
+import { cx } from '../../ui/cx.ts';
 import numbers from '../../ui/number_table.module.css';
 import { Skeleton } from '../../ui/skeleton.tsx';
+import { agentPath } from '../agents/agent_data.ts';
 import panels from '../home/home.module.css';
-import { dayWords, rateOf, WORDS } from './amounts.ts';
-import { type Budget, type Limits, type ResourceBudget, useAgentBudgets, useCostlyAgents } from './budget_api.ts';
+import { dayWords, exactAmount, rateOf, WORDS } from './amounts.ts';
+import {
+  AGENT_RESOURCES,
+  type AgentResource,
+  type Budget,
+  type Limits,
+  type ResourceBudget,
+  useAgentBudgets,
+  useCostlyAgents,
+} from './budget_api.ts';
 import styles from './costs.module.css';
 import { Gauge } from './gauge.tsx';
 import { toneOf } from './status_tone.ts';
@@ -20,6 +30,7 @@ const STATUS = { ok: 'Within limits', soft_exceeded: 'Soft limit reached', hard_
 
 interface AgentRow {
   agent_id: string;
+  resource: AgentResource;
   used: number;
   /** Null for an agent that the limits of the organization apply to. */
   own: ResourceBudget | null;
@@ -30,7 +41,7 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
   const { can } = useOrganization();
   const limited = useAgentBudgets();
   const costly = useCostlyAgents(budget?.period_start);
-  const [open, setOpen] = useState<{ agent_id: string; limits: Limits } | null>(null);
+  const [open, setOpen] = useState<{ agent_id: string; resource: AgentResource } | null>(null);
   const error = limited.error ?? costly.error;
   const rows = rowsOf(limited.data ?? [], costly.data ?? []);
   const mayEdit = can('budgets:write');
@@ -42,7 +53,7 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
           <Button
             icon="plus"
             onClick={() => {
-              setOpen({ agent_id: '', limits: NO_LIMITS });
+              setOpen({ agent_id: '', resource: 'tokens' });
             }}
           >
             Limit another agent
@@ -50,8 +61,8 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
         )}
       </div>
       <p className={styles.note}>
-        Limits of an agent are on tokens and replace those of the organization for its events. Agents with limits of
-        their own come first, then those that cost most in this period.
+        Limits of an agent are on tokens or cost and replace those of the organization on the same resource for its
+        events. Agents with limits of their own come first, then those that cost most in this period.
       </p>
       {error !== null && (
         <ErrorPanel
@@ -73,8 +84,8 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
           budget={budget}
           onEdit={
             mayEdit
-              ? ({ agent_id, own }) => {
-                  setOpen({ agent_id, limits: own ?? NO_LIMITS });
+              ? ({ agent_id, resource }) => {
+                  setOpen({ agent_id, resource });
                 }
               : null
           }
@@ -82,8 +93,9 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
       )}
       {open !== null && (
         <LimitDialog
-          target={{ resource: 'tokens', agent_id: open.agent_id }}
-          limits={open.limits}
+          target={open}
+          limits={ownOf(limited.data, open.agent_id)[open.resource]}
+          own={ownOf(limited.data, open.agent_id)}
           asksAgent={open.agent_id === ''}
           onClose={() => {
             setOpen(null);
@@ -94,14 +106,34 @@ export function AgentBudgets({ budget }: { budget: Budget | undefined }): ReactE
   );
 }
 
+type AgentBudget = { agent_id: string } & Record<AgentResource, ResourceBudget>;
+
+/** Returns the limits of an agent by resource. */
+function ownOf(limited: readonly AgentBudget[] | undefined, agent_id: string): Record<AgentResource, Limits> {
+  const own = limited?.find((one) => one.agent_id === agent_id);
+  return { tokens: own?.tokens ?? NO_LIMITS, cost_usd: own?.cost_usd ?? NO_LIMITS };
+}
+
+const isLimited = ({ soft_limit, hard_limit }: Limits): boolean => soft_limit !== null || hard_limit !== null;
+
+/** Returns a row for each limited resource of an agent, then one for each other agent. */
 function rowsOf(
-  limited: readonly { agent_id: string; tokens: ResourceBudget }[],
+  limited: readonly AgentBudget[],
   costly: readonly { group: { agent_id?: string | null }; tokens: number }[],
 ): AgentRow[] {
-  const own = limited.map(({ agent_id, tokens }) => ({ agent_id, used: tokens.used, own: tokens }));
+  const own = limited.flatMap((agent) =>
+    AGENT_RESOURCES.filter((resource) => isLimited(agent[resource])).map((resource) => ({
+      agent_id: agent.agent_id,
+      resource,
+      used: agent[resource].used,
+      own: agent[resource],
+    })),
+  );
   const known = new Set(own.map(({ agent_id }) => agent_id));
   const others = costly.flatMap(({ group: { agent_id }, tokens }) =>
-    agent_id === null || agent_id === undefined || known.has(agent_id) ? [] : [{ agent_id, used: tokens, own: null }],
+    agent_id === null || agent_id === undefined || known.has(agent_id)
+      ? []
+      : [{ agent_id, resource: 'tokens' as const, used: tokens, own: null }],
   );
   return [...own, ...others];
 }
@@ -119,17 +151,24 @@ function AgentTable({ rows, budget, onEdit }: AgentTableProps): ReactElement {
         <thead>
           <tr>
             <th scope="col">Agent</th>
-            <th scope="col">Tokens</th>
+            <th scope="col" className={numbers.words}>
+              Resource
+            </th>
+            <th scope="col">Used</th>
             <th scope="col">Soft limit</th>
             <th scope="col">Hard limit</th>
-            <th scope="col">Use and run rate</th>
-            <th scope="col">Status</th>
+            <th scope="col" className={numbers.words}>
+              Use and run rate
+            </th>
+            <th scope="col" className={numbers.words}>
+              Status
+            </th>
             {onEdit !== null && <th scope="col">Change</th>}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
-            <Row key={row.agent_id} row={row} budget={budget} onEdit={onEdit} />
+            <Row key={`${row.resource} ${row.agent_id}`} row={row} budget={budget} onEdit={onEdit} />
           ))}
         </tbody>
       </table>
@@ -138,8 +177,9 @@ function AgentTable({ rows, budget, onEdit }: AgentTableProps): ReactElement {
 }
 
 function Row({ row, budget, onEdit }: { row: AgentRow } & Omit<AgentTableProps, 'rows'>): ReactElement {
-  const { agent_id, used, own } = row;
-  const { short } = WORDS.tokens;
+  const { org_id } = useOrganization();
+  const { agent_id, resource, used, own } = row;
+  const { name, short } = WORDS[resource];
   const rate =
     budget === undefined || own === null
       ? null
@@ -151,21 +191,23 @@ function Row({ row, budget, onEdit }: { row: AgentRow } & Omit<AgentTableProps, 
   return (
     <tr>
       <th scope="row" className={styles.name}>
-        {agent_id}
+        <Link href={agentPath(org_id, agent_id)}>{agent_id}</Link>
       </th>
-      <td title={exact(used)}>{short(used)}</td>
+      <td className={numbers.words}>{name}</td>
+      <td title={exactAmount(resource, used)}>{short(used)}</td>
       <td>{own?.soft_limit == null ? '–' : short(own.soft_limit)}</td>
       <td>{own?.hard_limit == null ? '–' : short(own.hard_limit)}</td>
       <td className={styles.wide}>{own !== null && <Gauge {...own} projected={rate?.projected ?? used} />}</td>
-      <td className={own === null ? undefined : toneOf(own.status)}>
-        {own === null ? 'Limits of the organization' : STATUS[own.status]}
+      <td className={cx(numbers.words, own !== null && toneOf(own.status))}>
+        {own === null ? 'No own limit' : STATUS[own.status]}
         {reached_at !== null && `, hard limit on ${dayWords(reached_at)}`}
       </td>
       {onEdit !== null && (
         <td>
           <Button
             look="quiet"
-            aria-label={`Set limit of ${agent_id}`}
+            className={styles.flush}
+            aria-label={resource === 'tokens' ? `Set limit of ${agent_id}` : `Set cost limit of ${agent_id}`}
             onClick={() => {
               onEdit(row);
             }}

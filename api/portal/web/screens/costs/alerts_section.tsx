@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
 import numbers from '../../ui/number_table.module.css';
+import { SecretDialog } from '../../ui/secret_dialog.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { toast } from '../../ui/toast.tsx';
 import panels from '../home/home.module.css';
@@ -14,7 +15,6 @@ import { ChannelsDialog, ThresholdDialog } from './alert_dialogs.tsx';
 import { WORDS } from './amounts.ts';
 import type { Budget } from './budget_api.ts';
 import styles from './costs.module.css';
-import { SecretDialog } from './secret_dialog.tsx';
 
 const CHANNELS = { email: 'e-mail to the owner', webhook: 'webhook' } as const;
 
@@ -102,7 +102,12 @@ function OpenDialog({ open, alerts, onOpen }: OpenDialogProps): ReactElement {
         }}
       />
     );
-  if ('secret' in open) return <SecretDialog secret={open.secret} onClose={close} />;
+  if ('secret' in open)
+    return (
+      <SecretDialog title="Signing secret of the alert webhook" secret={open.secret} onClose={close}>
+        <p>The receiver verifies each alert with this secret. It is shown now and not again.</p>
+      </SecretDialog>
+    );
   return <ThresholdDialog threshold={open.threshold} onClose={close} />;
 }
 

@@ -1,8 +1,8 @@
 // How limits, periods and days of budgets are written and read. Pure. Days and periods are UTC.
-import { bytes, compact, duration, exact, NONE } from '../../text/format.ts';
+import { bytes, compact, duration, exact, money, moneyExact, NONE } from '../../text/format.ts';
 
 /** The resources of a budget that the portal can limit. */
-export const RESOURCES = ['tokens', 'storage_mb', 'sandbox_seconds'] as const;
+export const RESOURCES = ['tokens', 'storage_mb', 'sandbox_seconds', 'cost_usd'] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 const NBSP = '\u00a0';
@@ -26,14 +26,26 @@ export const WORDS: Readonly<Record<Resource, ResourceWords>> = {
     unit: 's',
     short: (seconds) => (seconds === 0 ? `0${NBSP}s` : duration(seconds * SECOND_MS)),
   },
+  cost_usd: { name: 'Cost', unit: 'USD', short: money },
 };
 
-/** Returns an amount with all its digits and its unit: 1,204,331 tokens. */
+/** Returns an amount with all its digits and its unit: 1,204,331 tokens, $12.5. */
 export const exactAmount = (resource: Resource, amount: number): string =>
-  `${exact(amount)}${NBSP}${WORDS[resource].unit}`;
+  resource === 'cost_usd' ? moneyExact(amount) : `${exact(amount)}${NBSP}${WORDS[resource].unit}`;
 
 const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, b: 1e9 };
 const TYPED = /^(\d{1,16}(?:\.\d{1,9})?)([kmb]?)$/;
+
+const DOLLARS = /^\$?(\d{1,10}(?:\.\d{1,12})?)$/;
+
+/** Reads a limit of a resource as people type it; see parseLimit. A limit on cost may have decimals: 12.50, $1,000. */
+export function parseLimitOf(resource: Resource, text: string): number | null | undefined {
+  if (resource !== 'cost_usd') return parseLimit(text);
+  const plain = text.replaceAll(/[,_\s]/g, '');
+  if (plain === '') return null;
+  const [, digits = ''] = DOLLARS.exec(plain) ?? [];
+  return digits === '' ? undefined : Number(digits);
+}
 
 /**
  * Reads a limit as people type it: 10000000, 10,000,000, 10 M, 1.5k.

@@ -20,8 +20,12 @@ export interface Limits {
   hard_limit: number | null;
 }
 
-/** A limit to change: of a resource of the organization, or of the tokens of an agent. */
-export type Target = { resource: Resource; agent_id: null } | { resource: 'tokens'; agent_id: string };
+/** The resources that an agent can have limits of its own on. */
+export const AGENT_RESOURCES = ['tokens', 'cost_usd'] as const;
+export type AgentResource = (typeof AGENT_RESOURCES)[number];
+
+/** A limit to change: of a resource of the organization or of an agent. */
+export type Target = { resource: Resource; agent_id: null } | { resource: AgentResource; agent_id: string };
 
 export function useBudget() {
   const { org_id } = useOrganization();
@@ -74,7 +78,7 @@ async function saveLimits(
   else
     await send(org_id, 'post', '/orgs/{org_id}/budget/agents', {
       params,
-      body: { agent_id, tokens: limits },
+      body: { agent_id, [resource]: limits },
       idempotencyKey,
     });
 }

@@ -1,4 +1,4 @@
-// Budgets: the gauges of the organization, the agents, and the alerts.
+// Budgets: the gauges of the organization, the agents, the API keys, and the alerts.
 import { type ReactElement, useState } from 'react';
 import { useOrganization } from '../../client/session.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
@@ -14,6 +14,7 @@ import { dayWords, exactAmount, periodWords, rateOf, RESOURCES, type Resource, W
 import { type Budget, type ResourceBudget, useBudget } from './budget_api.ts';
 import styles from './costs.module.css';
 import { Gauge } from './gauge.tsx';
+import { KeyBudgets } from './key_budgets.tsx';
 import { toneOf } from './status_tone.ts';
 import { LimitDialog } from './limit_dialog.tsx';
 
@@ -39,6 +40,7 @@ export default function BudgetsTab(): ReactElement {
         {data !== undefined && <Gauges budget={data} />}
       </section>
       <AgentBudgets budget={data} />
+      <KeyBudgets />
       <AlertsSection budget={data} />
     </div>
   );
@@ -83,6 +85,7 @@ function ResourceGauge({ resource, budget }: { resource: Resource; budget: Budge
         {can('budgets:write') && (
           <Button
             look="quiet"
+            className={styles.flush}
             aria-label={`Set limits of ${name.toLowerCase()}`}
             onClick={() => {
               setOpen(true);

@@ -6,6 +6,7 @@ import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
 import { Select } from '../../ui/field.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -13,6 +14,7 @@ import { useSearchState } from '../../url/use_search_state.ts';
 import styles from '../home/home.module.css';
 import NotFoundScreen from '../not_found/not_found_screen.tsx';
 import { COST_TABS } from './costs_tabs.tsx';
+import costs from './costs.module.css';
 import { costsUrl } from './costs_url.ts';
 
 const DAYS = [7, 14, 30, 60, 90, 180, 365];
@@ -26,6 +28,7 @@ export default function CostsScreen(): ReactElement {
   const [, navigate] = useLocation();
   const tab = COST_TABS.find(({ id }) => id === section);
   usePageTitle(tab === undefined || tab.id === '' ? null : `Costs: ${tab.label.toLowerCase()}`);
+  const narrow = useNarrow();
   if (tab === undefined) return <NotFoundScreen framed />;
   const Screen = tab.screen;
   return (
@@ -38,8 +41,13 @@ export default function CostsScreen(): ReactElement {
           const path = COST_TABS.find(({ id }) => idOf(id) === next)?.id ?? '';
           navigate(`/o/${encodeURIComponent(org_id)}/costs${path === '' ? '' : `/${path}`}${location.search}`);
         }}
-        aside={tab.days && <DaysField />}
+        aside={tab.days && !narrow && <DaysField />}
       >
+        {tab.days && narrow && (
+          <div className={costs.days}>
+            <DaysField />
+          </div>
+        )}
         <Suspense
           fallback={
             <div aria-busy="true">

@@ -1,6 +1,6 @@
 // The state of the cost pages in the address: the days that are shown and the dimension that they are
 // split by, with the API's names. Pure.
-import { choice, codec, type Field, text } from '../../url/search_params.ts';
+import { codec, type Field, optionalChoice, text } from '../../url/search_params.ts';
 
 /** Dimensions of GET /v1/cost/series. */
 export const DIMENSIONS = ['model', 'agent_id', 'department', 'realm'] as const;
@@ -21,7 +21,8 @@ const days: Field<number> = {
 
 export const costsUrl = codec({
   days,
-  group_by: choice(DIMENSIONS, 'model'),
+  /** Null: the dimension that the person chose last. */
+  group_by: optionalChoice(DIMENSIONS),
   /** The resource whose use the forecast shows; none: the first with a limit. */
   resource: text(),
   /** Settings of anomalies that are tried out, as they are typed. */

@@ -18,19 +18,20 @@ import { costsUrl } from './costs_url.ts';
 import { WORDS } from './amounts.ts';
 import { costContent, useContent } from './forecast_content.ts';
 import {
+  AHEAD_DAYS,
   amount,
   type BudgetForecast,
   costWords,
   type CostForecast,
   fitWords,
+  lastDayOf,
+  limitsOf,
   limitWords,
   type ResourceForecast,
 } from './forecast_words.ts';
 
 /** Days of history that a forecast is computed from at most, and today. */
 const HISTORY_DAYS = 91;
-const AHEAD_DAYS = 30;
-const DAY_MS = 86_400_000;
 
 /** The tab. */
 export default function ForecastTab(): ReactElement {
@@ -120,11 +121,11 @@ function UseAhead(): ReactElement {
 
 function UseOfPeriod({ forecast }: { forecast: BudgetForecast }): ReactElement {
   const { org_id, can } = useOrganization();
-  const { resources, period_end } = forecast;
-  const limited = resources.filter(({ hard_limit, soft_limit }) => hard_limit !== null || soft_limit !== null);
+  const { resources } = forecast;
+  const limited = limitsOf(forecast).map(({ forecast: one }) => one);
   const [{ resource: chosen }, change] = useSearchState(costsUrl);
   const shown = resources.find(({ resource }) => resource === chosen) ?? limited[0] ?? resources[0];
-  const end = new Date(Date.parse(period_end) - DAY_MS).toISOString().slice(0, 10);
+  const end = lastDayOf(forecast);
   if (shown === undefined) return <p>No resource is counted.</p>;
   const today = shown.series[0]?.date ?? end;
   return (

@@ -8,6 +8,10 @@ export type BudgetForecast = components['schemas']['BudgetForecast'];
 export type ResourceForecast = BudgetForecast['resources'][number];
 type Reached = ResourceForecast['hard_limit_reached'];
 
+/** Days that a forecast of costs looks ahead. */
+export const AHEAD_DAYS = 30;
+const DAY_MS = 86_400_000;
+
 /** Fewer days than this show no trend, as the API says. */
 const TREND_DAYS_MIN = 14;
 
@@ -24,11 +28,23 @@ export function fitWords({
   r_squared,
 }: Pick<ResourceForecast, 'days_of_data' | 'mean_fallback' | 'r_squared'>): string {
   const from = `${count(days)} whole ${days === 1 ? 'day' : 'days'} of data`;
-  if (days === 0) return `The forecast begins after the first whole day of data. There are none yet.`;
+  if (days === 0) return `The forecast begins after the first whole day of data. There is none yet.`;
   if (days < TREND_DAYS_MIN)
     return `The forecast is the mean of the ${from} that there are. A trend needs at least ${TREND_DAYS_MIN} days.`;
   if (mean_fallback) return `The forecast is the mean of ${from}, because they do not vary.`;
   return `The forecast is a line through ${from}, which explains ${percent(r_squared)} of their variance (r² ${(r_squared ?? 0).toFixed(2)}).`;
+}
+
+/** Returns the last day of a budget period. */
+export const lastDayOf = ({ period_end }: Pick<BudgetForecast, 'period_end'>): string =>
+  new Date(Date.parse(period_end) - DAY_MS).toISOString().slice(0, 10);
+
+/** Returns the resources with a limit, each with the dates of today and of the end of the period. */
+export function limitsOf(forecast: BudgetForecast): { forecast: ResourceForecast; today: string; end: string }[] {
+  const end = lastDayOf(forecast);
+  return forecast.resources
+    .filter(({ hard_limit, soft_limit }) => hard_limit !== null || soft_limit !== null)
+    .map((one) => ({ forecast: one, today: one.series[0]?.date ?? end, end }));
 }
 
 /** Returns what the coming days are expected to cost together. */

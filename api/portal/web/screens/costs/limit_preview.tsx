@@ -1,12 +1,13 @@
 // The answer to "what would this hard limit have refused": the current period and the two before it.
 import type { ReactElement } from 'react';
 import { RequestError } from '../../client/error.ts';
+import { cx } from '../../ui/cx.ts';
 import { Icon } from '../../ui/icons.tsx';
 import numbers from '../../ui/number_table.module.css';
 import { dayWords, exactAmount, periodWords, shareWords, WORDS } from './amounts.ts';
 import { type BudgetPreview, type Target, usePreview } from './budget_api.ts';
 import styles from './costs.module.css';
-import { useSettled } from './use_settled.ts';
+import { useSettled } from '../../lists/use_settled.ts';
 
 type Period = BudgetPreview['periods'][number];
 
@@ -19,7 +20,7 @@ interface LimitPreviewProps {
 export function LimitPreview({ target, hard_limit }: LimitPreviewProps): ReactElement {
   const limit = useSettled(hard_limit);
   const agent_id = useSettled(target.agent_id);
-  const asked: Target = agent_id === null ? target : { resource: 'tokens', agent_id };
+  const asked: Target = agent_id === null || target.agent_id === null ? target : { ...target, agent_id };
   const preview = usePreview(asked, limit);
   const { data } = preview;
   if (limit === null || agent_id === '')
@@ -33,8 +34,9 @@ export function LimitPreview({ target, hard_limit }: LimitPreviewProps): ReactEl
     );
   if (data === undefined) return <p className={styles.note}>Reading the last periods …</p>;
   const [current] = data.periods;
+  const isOld = preview.isPlaceholderData || hard_limit !== limit;
   return (
-    <div className={styles.preview} role="status" aria-busy={preview.isPlaceholderData || hard_limit !== limit}>
+    <div className={cx(styles.preview, isOld && 'dimmed')} role="status" aria-busy={isOld}>
       {current !== undefined && <Now current={current} />}
       <div className={numbers.scroll}>
         <table className={numbers.table}>

@@ -17,7 +17,7 @@ import { costsUrl } from './costs_url.ts';
 import { formErrors } from './field_error.ts';
 import { OutcomeFormula } from './outcome_formula.tsx';
 import { SendOutcomes } from './send_outcomes.tsx';
-import { useSettled } from './use_settled.ts';
+import { useSettled } from '../../lists/use_settled.ts';
 
 type Department = Answer<'/v1/cost/outcomes'>['data']['departments'][number];
 

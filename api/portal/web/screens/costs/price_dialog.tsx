@@ -9,7 +9,7 @@ import styles from './costs.module.css';
 import { formErrors } from './field_error.ts';
 import { type PriceChange, useBuiltIn, useSavePrices } from './price_api.ts';
 import { costAt, parseUsd, type Price, priceWords, type Unpriced } from './price_list.ts';
-import { useSettled } from './use_settled.ts';
+import { useSettled } from '../../lists/use_settled.ts';
 
 const MODEL_LENGTH_MAX = 256;
 const NOT_USD = 'Must be an amount in USD such as 2.50, at most 1,000,000';

@@ -4,7 +4,6 @@ import { useOrganization } from '../../client/session.ts';
 import { CopyButton } from '../../ui/copy_button.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import panels from '../home/home.module.css';
-import snippets from '../start/start.module.css';
 import styles from './costs.module.css';
 import { costsUrl } from './costs_url.ts';
 
@@ -40,7 +39,7 @@ export function Repricing({ model }: RepricingProps): ReactElement {
         last {days} days with this request: spans, traces, costs and budgets then agree. Costs that senders gave stay.
         The answer says how many calls changed, and by how much.
       </p>
-      <pre className={snippets.code} tabIndex={0} aria-label="Command that reprices stored calls">
+      <pre className={styles.command} tabIndex={0} aria-label="Command that reprices stored calls">
         {command}
       </pre>
       <CopyButton text={command} label="Copy command" labelled />

@@ -4,7 +4,7 @@ import { useOrganization } from '../../client/session.ts';
 import { CopyButton } from '../../ui/copy_button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import panels from '../home/home.module.css';
-import snippets from '../start/start.module.css';
+import styles from './costs.module.css';
 
 const EVENT = {
   events: [
@@ -38,7 +38,7 @@ export function SendOutcomes({ days, isEmpty }: SendOutcomesProps): ReactElement
           ? 'This page compares the cost of each department with its outcomes. Name the department in attributes.department of events, or in the metadata of agents, and count outcomes in attributes.outcomes.'
           : 'The departments above have costs and no outcomes. Count outcomes in attributes.outcomes of any event of the department.'}
       </EmptyState>
-      <pre className={snippets.code} tabIndex={0} aria-label="Command that sends an outcome">
+      <pre className={styles.command} tabIndex={0} aria-label="Command that sends an outcome">
         {command}
       </pre>
       <CopyButton text={command} label="Copy command" labelled />

@@ -8,6 +8,7 @@ import { rememberedColours } from '../../charts/colours.ts';
 import { apiQuery, send } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
+import { setPreferences, usePreferences } from '../../shell/preferences.ts';
 import { count, money, moneyExact, tokens } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
@@ -15,6 +16,8 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import styles from '../home/home.module.css';
+import { newMonitorHref } from '../monitors/draft.ts';
+import { AheadLine } from './ahead_line.tsx';
 import { useAnomalies } from './anomaly_data.ts';
 import { anomalyMarks } from './anomaly_marks.ts';
 import { type CostSeries, costSummary, DIMENSION_WORDS, OTHER, partsOf, rowsOf, tracesHref } from './cost_groups.ts';
@@ -26,11 +29,14 @@ import { costsUrl, type Dimension, DIMENSIONS } from './costs_url.ts';
 const UNPRICED_DAYS_MAX = 90;
 const MODELS_NAMED = 3;
 const GROUPS_ASKED = 100;
+const DAY_MINUTES = 1440;
 
 /** The tab. */
 export default function SummaryTab(): ReactElement {
   const { org_id } = useOrganization();
-  const [{ days, group_by: by }, change] = useSearchState(costsUrl);
+  const [{ days, group_by: named }, change] = useSearchState(costsUrl);
+  const { cost_split: own } = usePreferences();
+  const by = named ?? own;
   usePageRequest(`/v1/cost/series?days=${days}&group_by=${by}`);
   const series = useQuery({
     ...apiQuery(org_id, '/v1/cost/series', { query: { days, group_by: [by] } }),
@@ -43,13 +49,16 @@ export default function SummaryTab(): ReactElement {
       selected={by}
       tabs={DIMENSIONS.map((id) => ({ id, label: DIMENSION_WORDS[id] }))}
       onSelect={(id) => {
-        change({ group_by: DIMENSIONS.find((one) => one === id) ?? 'model' });
+        const split = DIMENSIONS.find((one) => one === id) ?? 'model';
+        setPreferences({ cost_split: split });
+        change({ group_by: split });
       }}
     />
   );
   return (
     <div className={styles.section}>
       <Unpriced days={Math.min(days, UNPRICED_DAYS_MAX)} />
+      <AheadLine />
       {error !== null && data === undefined ? (
         <>
           {split}
@@ -126,6 +135,20 @@ function Shown({ series, days, by, stale, head }: ShownProps): ReactElement {
           }}
         />
       </div>
+      {can('integrations:write') && can('traces:read') && (
+        <ButtonLink
+          href={newMonitorHref(org_id, {
+            view: 'spans',
+            measure: 'cost_usd',
+            agg: 'sum',
+            group_by: split,
+            window: String(DAY_MINUTES),
+          })}
+          icon="monitors"
+        >
+          Monitor this
+        </ButtonLink>
+      )}
       {series !== null && (
         <CostTable by={split} rows={rows} parts={parts} series={series} perCall={perCall} traces={traces} />
       )}

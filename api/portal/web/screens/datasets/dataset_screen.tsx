@@ -1,7 +1,7 @@
 // One version of a dataset: its items in a windowed table with the open one beside it, or what differs
 // from another version. Changes of items are collected, and saving them makes the next version.
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactElement, useMemo, useState } from 'react';
+import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { RequestError } from '../../client/error.ts';
 import { randomId } from '../../client/random_id.ts';
@@ -34,6 +34,8 @@ import {
 import { changesOf, countDrafts, type Drafts, NO_DRAFTS } from './drafts.ts';
 import { ItemTable } from './item_table.tsx';
 import { VersionDiff } from './version_diff.tsx';
+
+const DeleteDialog = lazy(() => import('./delete_dialog.tsx'));
 
 const datasetUrl = codec({ against: text() });
 
@@ -154,8 +156,37 @@ function Head({ dataset, versions, against, onAgainst }: HeadProps): ReactElemen
             Run dataset
           </ButtonLink>
         )}
+        {can('datasets:write') && <DeleteButton dataset={dataset} next={others[0]} />}
       </div>
     </header>
+  );
+}
+
+function DeleteButton({ dataset, next }: { dataset: Dataset; next: Dataset | undefined }): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        look="quiet"
+        icon="trash"
+        onClick={() => {
+          setOpen(true);
+        }}
+      >
+        Delete version
+      </Button>
+      {isOpen && (
+        <Suspense fallback={null}>
+          <DeleteDialog
+            dataset={dataset}
+            next={next}
+            onClose={() => {
+              setOpen(false);
+            }}
+          />
+        </Suspense>
+      )}
+    </>
   );
 }
 

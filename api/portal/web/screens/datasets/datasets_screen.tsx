@@ -2,19 +2,16 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
 import { Link } from 'wouter';
-import { navigate } from 'wouter/use-browser-location';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { Name } from '../../trace/name.tsx';
 import styles from '../sessions/sessions.module.css';
 import { type Dataset, datasetPath, datasetsQuery } from './dataset_api.ts';
@@ -38,6 +35,8 @@ function rowsOf(records: readonly Dataset[]): Row[] {
   return [...rows.values()];
 }
 
+const nameOf = ({ newest }: Row): string => newest.name;
+
 /** The page. */
 export default function DatasetsScreen(): ReactElement {
   const { org_id, can } = useOrganization();
@@ -49,6 +48,7 @@ export default function DatasetsScreen(): ReactElement {
     setMaking(true);
   };
   const mayWrite = can('datasets:write');
+  const hrefOf = ({ newest }: Row): string => datasetPath(org_id, newest.dataset_id);
   useKeys('Datasets', mayWrite ? [{ keys: 'n', label: 'Create a dataset', run: make }] : []);
   return (
     <div className={styles.screen}>
@@ -73,14 +73,17 @@ export default function DatasetsScreen(): ReactElement {
           <NoDatasets org_id={org_id} />
         </div>
       ) : (
-        <Rows
-          org_id={org_id}
+        <ListTable
+          label="Datasets"
+          noun="dataset"
+          address="datasets"
           rows={rows}
-          isWhole={!pages.hasNextPage}
-          isPending={pages.isPending}
-          onNearEnd={() => {
-            if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
-          }}
+          rowKey={nameOf}
+          columns={(narrow) => columnsOf(hrefOf, !pages.hasNextPage, narrow)}
+          hrefOf={hrefOf}
+          pages={pages}
+          loading={pages.isPending}
+          twoLines={false}
         />
       )}
       {isMaking && (
@@ -107,53 +110,6 @@ function NoDatasets({ org_id }: { org_id: string }): ReactElement {
       A dataset holds inputs and what a good answer to each contains. Select traces in the list with <kbd>x</kbd> and
       press <kbd>d</kbd> to make one of them.
     </EmptyState>
-  );
-}
-
-interface RowsProps {
-  org_id: string;
-  rows: readonly Row[];
-  isWhole: boolean;
-  isPending: boolean;
-  onNearEnd: () => void;
-}
-
-function Rows({ org_id, rows, isWhole, isPending, onNearEnd }: RowsProps): ReactElement {
-  const names = useMemo(() => rows.map(({ newest }) => newest.name), [rows]);
-  const { cursor, setCursor } = useCursor(names, 'datasets');
-  const narrow = useNarrow();
-  const hrefOf = ({ newest }: Row): string => datasetPath(org_id, newest.dataset_id);
-  const step = (by: 1 | -1) => (): void => {
-    setCursor(Math.min(rows.length - 1, Math.max(0, cursor + by)));
-  };
-  useKeys('Rows of the list', [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', silent: true, run: step(1) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous row', silent: true, run: step(-1) },
-    {
-      keys: 'Enter',
-      label: 'Open the dataset',
-      silent: true,
-      run: () => {
-        const row = rows[cursor];
-        if (row !== undefined) navigate(hrefOf(row));
-      },
-    },
-  ]);
-  return (
-    <DataTable
-      label="Datasets"
-      columns={columnsOf(hrefOf, isWhole, narrow)}
-      rows={rows}
-      rowKey={({ newest }) => newest.name}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={(row, { newTab }) => {
-        if (newTab) window.open(hrefOf(row), '_blank', 'noopener');
-        else navigate(hrefOf(row));
-      }}
-      onNearEnd={onNearEnd}
-      after={isPending ? <Skeleton rows={20} height={16} /> : null}
-    />
   );
 }
 

@@ -5,15 +5,14 @@ import { type ReactElement, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { get } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
 import { count, exact } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { choice, codec, optionalChoice, text } from '../../url/search_params.ts';
@@ -33,7 +32,6 @@ const CODEC = codec({
   item: text(),
 });
 const PAGE = 100;
-const NARROW_ROW = 52;
 
 /** The identity of an item within its comparison. */
 const keyOf = ({ item_index, trace_id }: ComparedItem): string =>
@@ -98,16 +96,23 @@ export default function CompareEvalsScreen(): ReactElement {
           </Chip>
         ))}
       </div>
-      <ItemTable
-        items={items}
-        sort={sort}
-        pages={pages}
-        onSort={(next) => {
-          change({ sort: next });
-        }}
+      <ListTable
+        label="Compared items"
+        noun="item"
+        address={`compare ${sort}`}
+        rows={items}
+        rowKey={keyOf}
+        columns={(narrow) =>
+          narrow
+            ? NARROW
+            : columnsOf(sort, (next) => {
+                change({ sort: next });
+              })
+        }
         onOpen={(one) => {
           change({ item: keyOf(one) });
         }}
+        pages={pages}
       />
       {open !== undefined && (
         <ComparedItemView
@@ -148,10 +153,12 @@ function Head({ comparison }: { comparison: Comparison }): ReactElement {
             <span>
               {label}: <Link href={`${base}/${encodeURIComponent(side.eval_id)}`}>{side.eval_id}</Link>
             </span>
-            <span className={styles.quiet}>
-              {[side.prompt_version, side.model].filter((part) => part != null).join(' · ') || 'Stored traces'}
+            <span>
+              <span className={styles.quiet}>
+                {[side.prompt_version, side.model].filter((part) => part != null).join(' · ') || 'Stored traces'}
+              </span>{' '}
+              mean {meanText(side.stats?.mean_score)}
             </span>
-            <span>mean {meanText(side.stats?.mean_score)}</span>
             {side.stats === null ? <span>{side.status}</span> : <VerdictBar counts={side.stats} />}
           </section>
         ))}
@@ -165,58 +172,12 @@ function Head({ comparison }: { comparison: Comparison }): ReactElement {
   );
 }
 
-interface ItemTableProps {
-  items: readonly ComparedItem[];
-  sort: 'delta' | 'item';
-  pages: ReturnType<typeof useComparison>['pages'];
-  onSort: (sort: 'delta' | 'item') => void;
-  onOpen: (item: ComparedItem) => void;
-}
-
-function ItemTable({ items, sort, pages, onSort, onOpen }: ItemTableProps): ReactElement {
-  const ids = useMemo(() => items.map(keyOf), [items]);
-  const { cursor, setCursor } = useCursor(ids, `compare ${sort}`);
-  const narrow = useNarrow();
-  const move = (step: number) => () => {
-    setCursor(Math.min(ids.length - 1, Math.max(0, cursor + step)));
-  };
-  useKeys('Items', [
-    { keys: ['j', 'ArrowDown'], label: 'Next item', silent: true, run: move(1) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous item', silent: true, run: move(-1) },
-    {
-      keys: 'Enter',
-      label: 'Open the item',
-      silent: true,
-      run: () => {
-        const one = items[cursor];
-        if (one !== undefined) onOpen(one);
-      },
-    },
-  ]);
-  return (
-    <DataTable
-      label="Compared items"
-      columns={narrow ? NARROW : columnsOf(sort, onSort)}
-      rows={items}
-      rowKey={keyOf}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={onOpen}
-      stale={pages.isPlaceholderData}
-      onNearEnd={() => {
-        if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
-      }}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-    />
-  );
-}
-
 const nameOf = ({ item_index, trace_id }: ComparedItem): string =>
   item_index === undefined ? (trace_id ?? '') : `Item ${item_index}`;
 /** Returns the change of the score with its sign. */
 const deltaText = (delta: number | null): string => (delta === null ? '–' : `${delta > 0 ? '+' : ''}${exact(delta)}`);
 
-function columnsOf(sort: 'delta' | 'item', onSort: ItemTableProps['onSort']): Column<ComparedItem>[] {
+function columnsOf(sort: 'delta' | 'item', onSort: (sort: 'delta' | 'item') => void): Column<ComparedItem>[] {
   const verdict = (one: ComparedItem['baseline_verdict'], score: number | null): ReactElement =>
     one === null ? (
       <span className={styles.quiet}>not judged</span>

@@ -75,17 +75,17 @@ export function evalColumns({ narrow, hrefOf, names, chosen, onTick }: EvalColum
     ];
   return [
     marks,
-    { id: 'judge', head: 'Judge', width: 'minmax(180px, 2fr)', cell: name },
-    { id: 'subject', head: 'Judged', width: 'minmax(160px, 3fr)', cell: subjectWords },
-    { id: 'state', head: 'State', width: '128px', cell: stateWords },
+    { id: 'judge', head: 'Judge', width: 'minmax(160px, 2fr)', cell: name },
+    { id: 'subject', head: 'Judged', width: 'minmax(140px, 3fr)', cell: subjectWords },
+    { id: 'state', head: 'State', width: '96px', cell: stateWords },
     { id: 'traces', head: 'Items', width: '72px', align: 'end', cell: ({ queued_traces }) => count(queued_traces) },
     { id: 'mean', head: 'Mean', width: '72px', align: 'end', cell: ({ stats }) => meanText(stats?.mean_score) },
     {
       id: 'bar',
       head: 'Verdicts',
-      width: '144px',
+      width: '112px',
       cell: ({ stats }) => (stats === null ? null : <VerdictBar counts={stats} />),
     },
-    { id: 'started', head: 'Started', width: '144px', cell: ({ started_at }) => <Moment at={started_at} /> },
+    { id: 'started', head: 'Started', width: '112px', cell: ({ started_at }) => <Moment at={started_at} /> },
   ];
 }

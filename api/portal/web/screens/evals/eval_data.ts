@@ -1,9 +1,8 @@
 // Evals as their screens read them: the records, kept current by the live stream, and names of judges.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent } from 'react';
 import { type Answer, apiQuery } from '../../client/api.ts';
 import { FRESH } from '../../client/query_client.ts';
-import { listenLive } from '../../live/shared_live.ts';
+import { useLiveTopic } from '../../live/use_live_topic.ts';
 
 export type Eval = Answer<'/v1/evals/{eval_id}'>['data'];
 export type Comparison = Answer<'/v1/evals/compare'>['data'];
@@ -19,20 +18,13 @@ export const pollWhile = (evals: readonly Eval[]): number | false =>
 /** Reads evals again when the stream says that one has changed. */
 export function useLiveEvals(org_id: string, onChange?: () => void): void {
   const cache = useQueryClient();
-  const changed = useEffectEvent(() => {
+  useLiveTopic(org_id, 'evals', () => {
     void cache.invalidateQueries({
       predicate: ({ queryKey: [org, path] }) =>
         org === org_id && (path === '/v1/evals' || path === '/v1/evals/{eval_id}'),
     });
     onChange?.();
   });
-  useEffect(
-    () =>
-      listenLive({ org_id, query: 'topics=evals' }, ({ name }) => {
-        if (name === 'eval' || name === 'resync') changed();
-      }),
-    [org_id],
-  );
 }
 
 /** Returns the judges of the organization by id, for their names. */

@@ -2,13 +2,11 @@
 import { type ReactElement, useMemo } from 'react';
 import { useOrganization } from '../../client/session.ts';
 import { Chart } from '../../charts/chart.tsx';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import type { Verdict } from '../../lists/marks.tsx';
-import { useKeys } from '../../shell/keys.ts';
 import { count, exact } from '../../text/format.ts';
 import { Chip } from '../../ui/chip.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { codec, optionalChoice, text } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
@@ -26,7 +24,6 @@ import { useScores } from './use_scores.ts';
 const CODEC = codec({ verdict: optionalChoice(['pass', 'warn', 'fail', 'error']), item: text() });
 /** The scores of a running eval are read again with its progress if it is no larger than this. */
 const REREAD_MAX = 2000;
-const NARROW_ROW = 52;
 
 /** The identity of a line within its eval. */
 const keyOf = ({ item_index, trace_id }: ScoreLine): string =>
@@ -78,9 +75,13 @@ export function EvalItems({ one }: { one: Eval }): ReactElement {
         {failed.length > 0 && <ToDatasetButton targets={() => ({ trace_ids: failed })} />}
       </div>
       {error !== null && <ErrorPanel error={error} what="the scores" />}
-      <ItemTable
+      <ListTable
+        label="Judged items"
+        noun="item"
         address={`${one.eval_id} ${verdict ?? ''}`}
-        lines={shown}
+        rows={shown}
+        rowKey={keyOf}
+        columns={(narrow) => (narrow ? NARROW : COLUMNS)}
         onOpen={(line) => {
           change({ item: keyOf(line) });
         }}
@@ -120,46 +121,6 @@ function Distribution({ lines }: { lines: readonly ScoreLine[] }): ReactElement 
         format={count}
       />
     </div>
-  );
-}
-
-interface ItemTableProps {
-  address: string;
-  lines: readonly ScoreLine[];
-  onOpen: (line: ScoreLine) => void;
-}
-
-function ItemTable({ address, lines, onOpen }: ItemTableProps): ReactElement {
-  const ids = useMemo(() => lines.map(keyOf), [lines]);
-  const { cursor, setCursor } = useCursor(ids, address);
-  const narrow = useNarrow();
-  const move = (step: number) => () => {
-    setCursor(Math.min(ids.length - 1, Math.max(0, cursor + step)));
-  };
-  useKeys('Items', [
-    { keys: ['j', 'ArrowDown'], label: 'Next item', silent: true, run: move(1) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous item', silent: true, run: move(-1) },
-    {
-      keys: 'Enter',
-      label: 'Open the item',
-      silent: true,
-      run: () => {
-        const line = lines[cursor];
-        if (line !== undefined) onOpen(line);
-      },
-    },
-  ]);
-  return (
-    <DataTable
-      label="Judged items"
-      columns={narrow ? NARROW : COLUMNS}
-      rows={lines}
-      rowKey={keyOf}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={onOpen}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-    />
   );
 }
 

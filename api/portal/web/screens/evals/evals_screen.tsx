@@ -4,17 +4,14 @@ import { type ReactElement, useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { get } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { DataTable } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { codec, flag, list, optionalChoice, text } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
@@ -22,7 +19,6 @@ import { evalColumns } from './eval_columns.tsx';
 import { type Eval, pollWhile, useJudges, useLiveEvals } from './eval_data.ts';
 import { NewEvalDialog } from './new_eval_dialog.tsx';
 
-const NARROW_ROW = 52;
 const STATUSES = ['running', 'complete', 'failed', 'cancelled'] as const;
 const CODEC = codec({
   judge_id: text(),
@@ -200,13 +196,11 @@ interface EvalTableProps {
   onChosen: (chosen: ReadonlySet<string>) => void;
 }
 
+const evalIdOf = ({ eval_id }: Eval): string => eval_id;
+
 function EvalTable({ base, rows, pages, total, chosen, onChosen }: EvalTableProps): ReactElement {
   const { org_id } = useOrganization();
   const judges = useJudges(org_id);
-  const ids = useMemo(() => rows.map(({ eval_id }) => eval_id), [rows]);
-  const { cursor, setCursor, active } = useCursor(ids, 'evals');
-  const [, navigate] = useLocation();
-  const narrow = useNarrow();
   const names = useMemo(() => new Map(judges.map(({ judge_id, name }) => [judge_id, name])), [judges]);
   const hrefOf = (id: string): string => `${base}/${encodeURIComponent(id)}`;
   const tick = (id: string): void => {
@@ -214,49 +208,29 @@ function EvalTable({ base, rows, pages, total, chosen, onChosen }: EvalTableProp
     if (!next.delete(id)) next.add(id);
     onChosen(next);
   };
-  const move = (step: number) => () => {
-    setCursor(Math.min(ids.length - 1, Math.max(0, cursor + step)));
-  };
-  useKeys('Rows', [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', silent: true, run: move(1) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous row', silent: true, run: move(-1) },
-    {
-      keys: 'x',
-      label: 'Tick the eval',
-      silent: true,
-      run: () => {
-        if (active !== null) tick(active);
-      },
-    },
-    {
-      keys: 'Enter',
-      label: 'Open the eval',
-      silent: true,
-      run: () => {
-        if (active !== null) navigate(hrefOf(active));
-      },
-    },
-  ]);
   return (
-    <DataTable
+    <ListTable
       label="Evals"
-      columns={evalColumns({ narrow, hrefOf, names, chosen, onTick: tick })}
+      noun="eval"
+      address="evals"
       rows={rows}
-      rowKey={({ eval_id }) => eval_id}
-      cursor={cursor}
-      onCursor={setCursor}
+      rowKey={evalIdOf}
+      columns={(narrow) => evalColumns({ narrow, hrefOf, names, chosen, onTick: tick })}
+      hrefOf={({ eval_id }) => hrefOf(eval_id)}
+      keys={(active) => [
+        {
+          keys: 'x',
+          label: 'Tick the eval',
+          silent: true,
+          run: () => {
+            if (active !== undefined) tick(active.eval_id);
+          },
+        },
+      ]}
+      pages={pages}
+      total={total}
       marked={chosen}
-      onOpen={({ eval_id }, { newTab }) => {
-        if (newTab) window.open(hrefOf(eval_id), '_blank', 'noopener');
-        else navigate(hrefOf(eval_id));
-      }}
-      stale={pages.isPlaceholderData}
-      onNearEnd={() => {
-        if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
-      }}
-      {...(total === undefined ? {} : { total })}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-      after={pages.isPending ? <Skeleton rows={12} height={16} /> : null}
+      loading={pages.isPending}
     />
   );
 }

@@ -1,7 +1,9 @@
 // Home shows the last 24 hours: tiles against the day before, traces over time, what needs somebody,
 // and the newest failed traces with their cause. Every number leads to what is behind it.
-import { type ReactElement, useMemo } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactElement, useEffect, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
+import { apiQuery } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
 import { Histogram } from '../../lists/histogram.tsx';
 import { bucketsOf } from '../../lists/series.ts';
@@ -46,6 +48,7 @@ export default function HomeScreen(): ReactElement {
     home.today.data !== undefined &&
     numbersOf(home.today.data.data.series[0]).traces === 0 &&
     home.failed.data?.data.length === 0;
+  useStartWithoutData(org_id, empty);
   return (
     <div className={styles.page}>
       {empty && (
@@ -66,6 +69,16 @@ export default function HomeScreen(): ReactElement {
       <Failed home={home} traces={traces} />
     </div>
   );
+}
+
+/** Leads to Start from an organization that has no trace at all. */
+function useStartWithoutData(org_id: string, empty: boolean): void {
+  const [, navigate] = useLocation();
+  const { data } = useQuery({ ...apiQuery(org_id, '/v1/traces', { query: { limit: 1 } }), enabled: empty });
+  const isNew = empty && data?.meta.total === 0;
+  useEffect(() => {
+    if (isNew) navigate(`/o/${encodeURIComponent(org_id)}/start`, { replace: true });
+  }, [isNew, navigate, org_id]);
 }
 
 interface TilesProps {

@@ -2,7 +2,7 @@
 import type { components } from '../../client/contract.d.ts';
 
 type Budget = components['schemas']['Budget'];
-const RESOURCES = ['tokens', 'storage_mb', 'sandbox_seconds'] as const;
+const RESOURCES = ['tokens', 'storage_mb', 'sandbox_seconds', 'cost_usd'] as const;
 
 interface NearestLimit {
   resource: (typeof RESOURCES)[number];

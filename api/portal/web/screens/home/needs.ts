@@ -7,7 +7,7 @@ import { anomalyHref } from '../costs/anomaly_marks.ts';
 
 export interface Need {
   key: string;
-  kind: 'Incident' | 'Judge' | 'Anomaly' | 'Eval' | 'Webhooks' | 'Grant';
+  kind: 'Incident' | 'Monitor' | 'Judge' | 'Anomaly' | 'Eval' | 'Webhooks' | 'Grant';
   tone: 'warning' | 'critical';
   text: string;
   detail: string;
@@ -25,6 +25,7 @@ export interface Places {
 }
 
 type Incident = components['schemas']['Incident'];
+type Monitor = components['schemas']['Monitor'];
 type Anomaly = components['schemas']['Anomaly'];
 type Judge = components['schemas']['Judge'];
 type Eval = components['schemas']['Eval'];
@@ -56,6 +57,25 @@ export function incidentNeeds(incidents: readonly Incident[], { root, hasPage }:
       href: page ? `${root}/incidents/${encodeURIComponent(incident.incident_id)}` : `${root}/traces?${query}`,
       action: page ? 'Open the incident' : 'Show its traces',
       at: incident.opened_at,
+    };
+  });
+}
+
+/** Returns the monitors that alert. */
+export function monitorNeeds(monitors: readonly Monitor[], { root, hasPage }: Places): Need[] {
+  if (!hasPage('/monitors/:monitor_id')) return [];
+  return monitors.map(({ monitor_id, name, severity, groups, group_by }) => {
+    const alerting = groups.filter(({ state }) => state === 'alerting');
+    const since = alerting.map((group) => group.since).toSorted();
+    return {
+      key: monitor_id,
+      kind: 'Monitor',
+      tone: severity === 'critical' ? 'critical' : 'warning',
+      text: name,
+      detail: group_by.length === 0 ? '' : `${count(alerting.length)} of ${count(groups.length)} groups alert`,
+      href: `${root}/monitors/${encodeURIComponent(monitor_id)}`,
+      action: 'Open the monitor',
+      at: since[0] ?? null,
     };
   });
 }

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { apiQuery, send } from '../../client/api.ts';
 import { type Organization, useSession } from '../../client/session.ts';
 import { loadTime } from '../../lists/load_time.ts';
+import { useLiveIncidents } from '../incidents/incident_data.ts';
 import { useHasPage } from '../../shell/pages_context.ts';
 import {
   anomalyNeeds,
@@ -12,6 +13,7 @@ import {
   grantNeeds,
   incidentNeeds,
   judgeNeeds,
+  monitorNeeds,
   type Need,
   type Places,
 } from './needs.ts';
@@ -20,6 +22,7 @@ const DAY_MS = 86_400_000;
 const FRESH_MS = 30_000;
 const INCIDENTS_SHOWN = 5;
 const ANOMALIES_SHOWN = 5;
+const MONITORS_SHOWN = 5;
 const EVALS_READ = 20;
 const JUDGES_READ = 100;
 
@@ -42,6 +45,11 @@ export function useNeeds({ org_id, can }: Organization) {
     ...apiQuery(org_id, '/v1/incidents', { query: { status: 'open', limit: INCIDENTS_SHOWN } }),
     staleTime,
   });
+  const monitors = useQuery({
+    ...apiQuery(org_id, '/v1/monitors', { query: { state: 'alerting', limit: MONITORS_SHOWN } }),
+    staleTime,
+  });
+  useLiveIncidents(org_id);
   const anomalies = useQuery({
     ...apiQuery(org_id, '/v1/cost/anomalies', { query: { limit: ANOMALIES_SHOWN } }),
     enabled: can('costs:read'),
@@ -58,6 +66,7 @@ export function useNeeds({ org_id, can }: Organization) {
   const grants = session.data?.orgs.find((org) => org.org_id === org_id)?.grants ?? [];
   const reads: Read[] = [
     { ...partsOf(incidents), what: 'the incidents', needs: incidentNeeds(incidents.data?.data ?? [], places) },
+    { ...partsOf(monitors), what: 'the monitors', needs: monitorNeeds(monitors.data?.data ?? [], places) },
     { ...partsOf(anomalies), what: 'the anomalies', needs: anomalyNeeds(anomalies.data?.data ?? [], places, now) },
     {
       ...partsOf(judges.list),

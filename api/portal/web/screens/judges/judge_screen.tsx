@@ -18,6 +18,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { choice, codec, flag } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
+import { newMonitorHref } from '../monitors/draft.ts';
 import { draftOf, type Judge, RULES, type RuleType } from './draft.ts';
 import { EditorForm } from './editor_form.tsx';
 import { JudgeDays } from './judge_days.tsx';
@@ -129,6 +130,23 @@ function Actions({ judge, onEdit }: { judge: Judge; onEdit: () => void }): React
         >
           {judge.enabled ? 'Disable judge' : 'Enable judge'}
         </Button>
+      )}
+      {can('integrations:write') && can('traces:read') && (
+        <ButtonLink
+          href={newMonitorHref(org_id, {
+            name: judge.name.slice(0, 100),
+            view: 'scores',
+            measure: 'score',
+            agg: 'avg',
+            side: 'below',
+            limit: String(judge.threshold.pass),
+            window: '60',
+            filters: [{ field: 'judge', op: 'eq', value: judge.judge_id }],
+          })}
+          icon="monitors"
+        >
+          Monitor this
+        </ButtonLink>
       )}
       <Link href={`${org}/traces?judge_id=${encodeURIComponent(judge.judge_id)}&verdict=fail&t=7d`}>
         Failing traces in the list of traces

@@ -41,7 +41,7 @@ export function JudgeTraces({ judge_id }: { judge_id: string }): ReactElement {
   const total = pages.data?.pages[0]?.meta.total;
   const scores = pages.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
-    <>
+    <div className={styles.stack}>
       <div className={styles.foot}>
         {(['all', ...VERDICTS_WORST_FIRST] as ('all' | Verdict)[]).map((one) => (
           <Chip
@@ -85,6 +85,6 @@ export function JudgeTraces({ judge_id }: { judge_id: string }): ReactElement {
           </Button>
         </div>
       )}
-    </>
+    </div>
   );
 }

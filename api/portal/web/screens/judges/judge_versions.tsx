@@ -11,6 +11,7 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { codec, integer } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
+import styles from './judges.module.css';
 import { definitionText } from './draft.ts';
 
 const CODEC = codec({ version: integer(1, 2 ** 31) });
@@ -32,7 +33,7 @@ export function JudgeVersions({ judge_id }: { judge_id: string }): ReactElement 
   );
   const [right, left] = [data[at], data[at + 1]];
   return (
-    <>
+    <div className={styles.stack}>
       <ul className={lists.cards}>
         {data.map((one, index) => (
           <li key={one.version} className={lists.card}>
@@ -58,6 +59,6 @@ export function JudgeVersions({ judge_id }: { judge_id: string }): ReactElement 
           sides={[`Version ${left?.version ?? right.version}`, `Version ${right.version}`]}
         />
       )}
-    </>
+    </div>
   );
 }

@@ -4,18 +4,16 @@ import { type ReactElement, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, apiQuery } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { codec, optionalChoice } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
@@ -33,7 +31,6 @@ interface Row {
 }
 
 const DAYS = 7;
-const NARROW_ROW = 52;
 const LIMIT = 200;
 const CODEC = codec({
   kind: optionalChoice(['deterministic', 'llm']),
@@ -164,41 +161,20 @@ function NoJudges({ base, canWrite }: { base: string; canWrite: boolean }): Reac
   );
 }
 
+const judgeIdOf = ({ judge }: Row): string => judge.judge_id;
+
 function JudgeTable({ rows, base, loading }: { rows: readonly Row[]; base: string; loading: boolean }): ReactElement {
-  const ids = useMemo(() => rows.map(({ judge }) => judge.judge_id), [rows]);
-  const { cursor, setCursor, active } = useCursor(ids, 'judges');
-  const [, navigate] = useLocation();
-  const narrow = useNarrow();
   const hrefOf = (id: string): string => `${base}/${encodeURIComponent(id)}`;
-  const move = (step: number) => () => {
-    setCursor(Math.min(ids.length - 1, Math.max(0, cursor + step)));
-  };
-  useKeys('Rows', [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', silent: true, run: move(1) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous row', silent: true, run: move(-1) },
-    {
-      keys: 'Enter',
-      label: 'Open the judge',
-      silent: true,
-      run: () => {
-        if (active !== null) navigate(hrefOf(active));
-      },
-    },
-  ]);
   return (
-    <DataTable
+    <ListTable
       label="Judges"
-      columns={columnsOf(hrefOf, narrow)}
+      noun="judge"
+      address="judges"
       rows={rows}
-      rowKey={({ judge }) => judge.judge_id}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={({ judge }, { newTab }) => {
-        if (newTab) window.open(hrefOf(judge.judge_id), '_blank', 'noopener');
-        else navigate(hrefOf(judge.judge_id));
-      }}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-      after={loading ? <Skeleton rows={8} height={16} /> : null}
+      rowKey={judgeIdOf}
+      columns={(narrow) => columnsOf(hrefOf, narrow)}
+      hrefOf={({ judge }) => hrefOf(judge.judge_id)}
+      loading={loading}
     />
   );
 }

@@ -1,10 +1,9 @@
 // Log in. A link that `npm start` or `npm run login` prints carries a one-time ticket in its
 // fragment, which no log and no referrer contains: the page takes it out of the address, posts it,
 // and gets the session cookie. Elsewhere a token of the identity provider is pasted.
-import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
-import { apiQuery, send } from '../../client/api.ts';
+import { send } from '../../client/api.ts';
 import { RequestError } from '../../client/error.ts';
 import { refreshSession } from '../../client/session.ts';
 import pages from '../../shell/page.module.css';
@@ -14,8 +13,8 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { Mark } from './brand_mark.tsx';
 import styles from './login.module.css';
+import { LoginWays } from './login_ways.tsx';
 import { ownPath } from './own_path.ts';
-import { TokenForm } from './token_form.tsx';
 
 /** Takes the ticket out of the address, so that it stays neither in the history nor on the screen. */
 function takeTicket(): string {
@@ -27,9 +26,12 @@ function takeTicket(): string {
 /** The ticket of this page load; a second render must not find it gone. */
 const ticket = location.pathname === '/login' ? takeTicket() : '';
 
+/** Returns the path that was asked for before the login. */
+const asked = (): string => ownPath(new URLSearchParams(location.search).get('to'), location.origin);
+
 async function enter(): Promise<void> {
   await refreshSession();
-  navigate(ownPath(new URLSearchParams(location.search).get('to'), location.origin), { replace: true });
+  navigate(asked(), { replace: true });
 }
 
 let posted: Promise<unknown> | null = null;
@@ -43,7 +45,6 @@ function postTicket(): Promise<unknown> {
 /** The page. */
 export default function LoginScreen(): ReactElement {
   useShownTitle('Log in');
-  const about = useQuery({ ...apiQuery(null, '/v1/about', {}), staleTime: Infinity });
   const [error, setError] = useState<unknown>(null);
   const [pending, setPending] = useState(ticket !== '');
   useEffect(() => {
@@ -55,7 +56,6 @@ export default function LoginScreen(): ReactElement {
         setPending(false);
       });
   }, []);
-  const ways: readonly string[] = about.data?.data.login ?? [];
   return (
     <main id="main" className={cx(pages.page, pages.outer)}>
       <p className={styles.brand}>
@@ -71,17 +71,27 @@ export default function LoginScreen(): ReactElement {
           </div>
         )}
         {error !== null && <Refused error={error} />}
-        {!pending && ways.includes('ticket') && (
-          <div className={styles.text}>
-            <p>
-              On the machine where the service runs, <code>npm start</code> prints a login link, and{' '}
-              <code>npm run login</code> prints another one. A link works once, within ten minutes.
-            </p>
-          </div>
-        )}
-        {!pending && <TokenForm onDone={() => void enter()} />}
+        {!pending && error === null && <RefusedAtProvider />}
+        {!pending && <LoginWays to={asked()} onDone={() => void enter()} />}
       </div>
     </main>
+  );
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  denied: 'The identity provider did not log you in. Log in again, or ask who runs the provider.',
+  expired:
+    'The login at the identity provider took longer than ten minutes, or began in another browser. Log in again.',
+  failed: 'The login at the identity provider failed. Try again; if it fails again, the log of the service says why.',
+};
+
+/** Says why a login at the identity provider led back here. */
+function RefusedAtProvider(): ReactElement | null {
+  const text = REFUSALS[new URLSearchParams(location.search).get('refused') ?? ''];
+  return text === undefined ? null : (
+    <p role="alert" className={styles.text}>
+      {text}
+    </p>
   );
 }
 

@@ -1,4 +1,4 @@
-// The form that starts a session with a token of the identity provider.
+// The form that starts a session with a token: one of the identity provider, or the operator's.
 import { type ReactElement, type ReactNode, useId, useState } from 'react';
 import { send } from '../../client/api.ts';
 import { RequestError } from '../../client/error.ts';
@@ -6,20 +6,56 @@ import { Button } from '../../ui/button.tsx';
 import { Field, Input } from '../../ui/field.tsx';
 import styles from './login.module.css';
 
-/** The form; `onDone` is called after the login. */
-export function TokenForm({ onDone, children }: { onDone: () => void; children?: ReactNode }): ReactElement {
+/** What a token is for. */
+export interface TokenLogin {
+  title: string;
+  label: string;
+  hint: string;
+  /** Returns why a text cannot be a token; null where it can. */
+  refusalOf: (text: string) => string | null;
+  /** Starts the session. @throws RequestError */
+  begin: (token: string) => Promise<unknown>;
+}
+
+const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
+
+const PERSON: TokenLogin = {
+  title: 'Log in with a token',
+  label: 'Token',
+  hint: 'A token of your identity provider. API keys are for programs and do not log a browser in.',
+  refusalOf,
+  begin: (token) => send(null, 'post', '/v1/session', { headers: bearer(token), throw401: true }),
+};
+
+export const OPERATOR: TokenLogin = {
+  title: 'Log in as the operator',
+  label: 'Operator token',
+  hint: 'SERVICE_ADMIN_TOKEN of the service. On a local service, data/secrets.json holds it. The session lasts an hour.',
+  refusalOf,
+  begin: (token) => send(null, 'post', '/admin/session', { headers: bearer(token), throw401: true }),
+};
+
+interface TokenFormProps {
+  /** Called after the login. */
+  onDone: () => void;
+  login?: TokenLogin;
+  children?: ReactNode;
+}
+
+/** The form. */
+export function TokenForm({ onDone, login = PERSON, children }: TokenFormProps): ReactElement {
   const id = useId();
   const [token, setToken] = useState('');
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const submit = async (): Promise<void> => {
     const text = token.trim();
-    const refused = refusalOf(text);
+    const refused = login.refusalOf(text);
     setError(refused);
     if (refused !== null) return;
     setBusy(true);
     try {
-      await send(null, 'post', '/v1/session', { headers: { Authorization: `Bearer ${text}` }, throw401: true });
+      await login.begin(text);
       setToken('');
       onDone();
     } catch (thrown) {
@@ -40,12 +76,8 @@ export function TokenForm({ onDone, children }: { onDone: () => void; children?:
       }}
     >
       {children}
-      <h2 id={id}>Log in with a token</h2>
-      <Field
-        label="Token"
-        error={error}
-        hint="A token of your identity provider. API keys are for programs and do not log a browser in."
-      >
+      <h2 id={id}>{login.title}</h2>
+      <Field label={login.label} error={error} hint={login.hint}>
         {(control) => (
           <Input
             {...control}
@@ -69,6 +101,6 @@ export function TokenForm({ onDone, children }: { onDone: () => void; children?:
 /** Returns why a text cannot be a token; null where it can. */
 function refusalOf(text: string): string | null {
   if (text === '') return 'Paste a token.';
-  if (text.startsWith('sk_svc_')) return 'This is an API key. Paste a token of your identity provider.';
+  if (text.startsWith('sk_svc_')) return 'This is an API key, which does not log a browser in. Paste a token.';
   return /^[\x21-\x7e]+$/.test(text) ? null : 'A token has no spaces and only ASCII characters.';
 }

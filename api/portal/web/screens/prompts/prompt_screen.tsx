@@ -16,6 +16,7 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
+import { LabelsDialog } from './labels_dialog.tsx';
 import { Playground } from './playground/playground.tsx';
 import { usePlayground } from './playground/use_playground.ts';
 import { type Prompt, promptPath, promptQuery, refreshPrompts, usageQuery } from './prompt_api.ts';
@@ -64,7 +65,32 @@ function usePromptUsage(name: string) {
   return useQuery({ ...usageQuery(org_id, name), enabled: can('traces:read') });
 }
 
-type Layer = 'version' | 'delete' | null;
+type Layer = 'version' | 'labels' | 'delete' | null;
+
+/** The buttons of those who may change prompts. */
+function PromptActions({ onOpen }: { onOpen: (layer: Layer) => void }): ReactElement {
+  const actions = [
+    { layer: 'version', keys: 'n', text: 'New version' },
+    { layer: 'labels', keys: 'l', text: 'Edit labels' },
+    { layer: 'delete', text: 'Delete prompt' },
+  ] as const;
+  return (
+    <div className={styles.line}>
+      {actions.map(({ layer, text, ...more }) => (
+        <Button
+          key={layer}
+          {...(layer === 'delete' ? { look: 'quiet' } : {})}
+          {...more}
+          onClick={() => {
+            onOpen(layer);
+          }}
+        >
+          {text}
+        </Button>
+      ))}
+    </div>
+  );
+}
 
 function PromptPage({ prompt }: { prompt: Prompt }): ReactElement {
   const { org_id, can } = useOrganization();
@@ -79,32 +105,13 @@ function PromptPage({ prompt }: { prompt: Prompt }): ReactElement {
   const show = (version: string): void => {
     change({ version, against: prompt.version, view: 'template' });
   };
-  usePromptKeys(prompt, state, change, () => {
-    if (mayWrite) setLayer('version');
+  usePromptKeys(prompt, state, change, (opened) => {
+    if (mayWrite) setLayer(opened);
   });
   return (
     <div className={styles.page}>
       <div className={styles.section}>
-        {mayWrite && (
-          <div className={styles.line}>
-            <Button
-              keys="n"
-              onClick={() => {
-                setLayer('version');
-              }}
-            >
-              New version
-            </Button>
-            <Button
-              look="quiet"
-              onClick={() => {
-                setLayer('delete');
-              }}
-            >
-              Delete prompt
-            </Button>
-          </div>
-        )}
+        {mayWrite && <PromptActions onOpen={setLayer} />}
         <VersionList
           versions={prompt.versions}
           shown={prompt.version}
@@ -127,6 +134,7 @@ function PromptPage({ prompt }: { prompt: Prompt }): ReactElement {
           onSaved={show}
         />
       )}
+      {layer === 'labels' && <LabelsDialog prompt={prompt} onClose={close} />}
       {layer === 'delete' && <DeletePrompt prompt={prompt} onClose={close} />}
     </div>
   );
@@ -170,7 +178,7 @@ function usePromptKeys(
   prompt: Prompt,
   { against }: PromptState,
   change: (patch: Partial<PromptState>) => void,
-  onNew: () => void,
+  onOpen: (layer: 'version' | 'labels') => void,
 ): void {
   const { can } = useOrganization();
   const { versions, version } = prompt;
@@ -204,7 +212,20 @@ function usePromptKeys(
         if (before !== undefined) change({ against: against === '' ? before.version : '', view: 'template' });
       },
     },
-    { keys: 'n', label: 'Save a new version', run: onNew },
+    {
+      keys: 'n',
+      label: 'Save a new version',
+      run: () => {
+        onOpen('version');
+      },
+    },
+    {
+      keys: 'l',
+      label: 'Edit labels',
+      run: () => {
+        onOpen('labels');
+      },
+    },
     ...tabsFor(can).map(({ id, label, keys }) => ({
       keys,
       label: `Show ${label.toLowerCase()}`,

@@ -1,21 +1,18 @@
 // The list of prompts: name, current version, variables, and how much each was used.
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactElement, useMemo, useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import { get } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
-import { useCursor } from '../../lists/use_cursor.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
-import { useKeys } from '../../shell/keys.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
-import { type Column, DataTable } from '../../ui/data_table.tsx';
+import type { Column } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Input } from '../../ui/field.tsx';
 import { Moment } from '../../ui/moment.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
 import { FirstPrompt } from './first_prompt.tsx';
@@ -25,7 +22,6 @@ import { type PromptDraft, SavePrompt } from './save_prompt.tsx';
 import { CallsCell, ScoreCell, UsageProvider } from './usage_cells.tsx';
 
 const PAGE_ROWS = 100;
-const NARROW_ROW = 52;
 
 type Layer = { kind: 'create'; draft: PromptDraft } | { kind: 'choose' } | null;
 const BLANK: PromptDraft = { template: '', model: '' };
@@ -183,59 +179,24 @@ interface PromptRowsProps {
   onCreate: () => void;
 }
 
+const nameOf = ({ name }: PromptItem): string => name;
+
 function PromptRows({ list: { rows, pages, total }, address, onCreate }: PromptRowsProps): ReactElement {
   const { org_id } = useOrganization();
-  const ids = useMemo(() => rows.map(({ name }) => name), [rows]);
-  const { cursor, active, setCursor } = useCursor(ids, `prompts ${address}`);
-  const [, navigate] = useLocation();
-  const narrow = useNarrow();
   const hrefOf = (name: string): string => promptPath(org_id, name);
-  useKeys('Prompts', [
-    {
-      keys: ['j', 'ArrowDown'],
-      label: 'Next row',
-      silent: true,
-      run: () => {
-        setCursor(Math.min(ids.length - 1, cursor + 1));
-      },
-    },
-    {
-      keys: ['k', 'ArrowUp'],
-      label: 'Previous row',
-      silent: true,
-      run: () => {
-        setCursor(Math.max(0, cursor - 1));
-      },
-    },
-    {
-      keys: 'Enter',
-      label: 'Open the prompt',
-      silent: true,
-      run: () => {
-        if (active !== null) navigate(hrefOf(active));
-      },
-    },
-    { keys: 'n', label: 'Create a prompt', run: onCreate },
-  ]);
   return (
-    <DataTable
+    <ListTable
       label="Prompts"
-      columns={columns(narrow, hrefOf)}
+      noun="prompt"
+      address={`prompts ${address}`}
       rows={rows}
-      rowKey={({ name }) => name}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={({ name }, { newTab }) => {
-        if (newTab) window.open(hrefOf(name), '_blank', 'noopener');
-        else navigate(hrefOf(name));
-      }}
-      stale={pages.isPlaceholderData}
-      onNearEnd={() => {
-        if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
-      }}
-      {...(total === undefined ? {} : { total })}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-      after={pages.isPending ? <Skeleton rows={20} height={16} /> : null}
+      rowKey={nameOf}
+      columns={(narrow) => columns(narrow, hrefOf)}
+      hrefOf={({ name }) => hrefOf(name)}
+      keys={() => [{ keys: 'n', label: 'Create a prompt', run: onCreate }]}
+      pages={pages}
+      total={total}
+      loading={pages.isPending}
     />
   );
 }
@@ -260,7 +221,7 @@ function columns(narrow: boolean, hrefOf: (name: string) => string): Column<Prom
             </span>
             <span className={lists.second}>
               <span className={lists.grow}>version {prompt.version}</span>
-              <CallsCell name={prompt.name} />
+              <CallsCell name={prompt.name} unit />
             </span>
           </span>
         ),
@@ -273,7 +234,7 @@ function columns(narrow: boolean, hrefOf: (name: string) => string): Column<Prom
       id: 'variables',
       head: 'Variables',
       width: 'minmax(120px, 2fr)',
-      cell: ({ variables }) => <span className={lists.quiet}>{variables.join(', ')}</span>,
+      cell: ({ variables }) => <bdi className={lists.quiet}>{variables.join(', ')}</bdi>,
     },
     { id: 'model', head: 'Model', width: 'minmax(96px, 1fr)', cell: ({ model }) => model ?? '–' },
     { id: 'calls', head: 'Calls, 7 days', width: '104px', align: 'end', cell: ({ name }) => <CallsCell name={name} /> },

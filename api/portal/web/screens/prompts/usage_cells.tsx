@@ -44,10 +44,14 @@ export function scoreWords({ source, count: scored, mean, passed }: Score): stri
   return mean === null ? `${count(scored)} given` : mean.toFixed(2);
 }
 
-/** The calls of a prompt; empty until they are there. */
-export function CallsCell({ name }: { name: string }): ReactElement {
+/**
+ * The calls of a prompt; empty until they are there.
+ * @param unit true where no head of a column says what is counted
+ */
+export function CallsCell({ name, unit = false }: { name: string; unit?: boolean }): ReactElement {
   const usage = useUsage(name);
-  return <span>{usage === undefined ? '' : count(usage.calls)}</span>;
+  if (usage === undefined) return <span />;
+  return <span>{unit ? `${count(usage.calls)} ${usage.calls === 1 ? 'call' : 'calls'}` : count(usage.calls)}</span>;
 }
 
 /** The most frequent score of a prompt. */
@@ -56,8 +60,8 @@ export function ScoreCell({ name }: { name: string }): ReactElement {
   const score = usage?.scores[0];
   if (score === undefined) return <span>{usage === undefined ? '' : '–'}</span>;
   return (
-    <span title={`${score.name}: ${count(score.count)} scores`}>
+    <bdi title={`${score.name} ${scoreWords(score)}: ${count(score.count)} scores`}>
       {score.name} {scoreWords(score)}
-    </span>
+    </bdi>
   );
 }

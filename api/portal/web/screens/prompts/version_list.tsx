@@ -3,6 +3,7 @@
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { count } from '../../text/format.ts';
+import { Chip } from '../../ui/chip.tsx';
 import { Moment } from '../../ui/moment.tsx';
 import type { Prompt, Usage } from './prompt_api.ts';
 import styles from './prompts.module.css';
@@ -21,12 +22,19 @@ export function VersionList({ versions, shown, against, usage, hrefOf }: Version
   return (
     <nav aria-label="Versions">
       <ol className={styles.versions}>
-        {versions.map(({ version, model, created_at }, index) => (
+        {versions.map(({ version, model, labels, created_at }, index) => (
           <li key={version} className={styles.version} data-shown={version === shown}>
             <Link href={hrefOf({ version, against: '' })} aria-current={version === shown ? 'true' : undefined}>
               {version}
             </Link>{' '}
             <span className={styles.quiet}>{index === 0 && 'current'}</span>
+            {labels
+              .filter((label) => label !== 'latest')
+              .map((label) => (
+                <Chip key={label} tone="accent">
+                  {label}
+                </Chip>
+              ))}
             <div className={styles.quiet}>
               <Moment at={created_at} form="ago" />
               {model !== null && `, ${model}`}

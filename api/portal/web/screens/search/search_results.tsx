@@ -58,7 +58,7 @@ export function SearchResults({
   const stale = typing || isPlaceholderData;
   const top = Math.max(0, ...data.hits.map(({ score }) => score));
   return (
-    <div className={cx(styles.results, stale && styles.stale)} aria-busy={stale || undefined}>
+    <div className={cx(styles.results, stale && 'dimmed')} aria-busy={stale || undefined}>
       <Found meta={data.meta} />
       {groups.length === 0 ? (
         <NoHits meta={data.meta} state={state} onChange={onChange} />

@@ -1,6 +1,15 @@
 // Search over the texts of all spans: ranked hits while somebody types, grouped by trace, each with the
 // reason for its place.
-import { type KeyboardEvent, type ReactElement, type RefObject, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  type RefObject,
+  useEffect,
+  useEffectEvent,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { useLocation } from 'wouter';
 import { RequestError } from '../../client/error.ts';
 import { useOrganization } from '../../client/session.ts';
@@ -89,6 +98,27 @@ function useSearchKeys(field: RefObject<HTMLInputElement | null>, hits: ReturnTy
   ]);
 }
 
+/** Returns the function that opens the best hit for what is typed, as soon as that is known. */
+function useOpenBest(hits: ReturnType<typeof useHits>, answer: ReturnType<typeof useSearchHits>): () => void {
+  const [, navigate] = useLocation();
+  const [isAsked, setAsked] = useState(false);
+  const isCurrent = !answer.typing && !answer.isFetching && answer.data !== undefined;
+  const best = hits.groups[0]?.hits[0];
+  const open = useEffectEvent(() => {
+    if (best !== undefined) navigate(hits.hrefOf(best));
+  });
+  useEffect(() => {
+    if (isAsked && isCurrent) open();
+  }, [isAsked, isCurrent]);
+  useEffect(() => {
+    // Words that are typed after Enter are another question.
+    if (answer.typing) setAsked(false);
+  }, [answer.typing]);
+  return () => {
+    setAsked(true);
+  };
+}
+
 /** The page. */
 export default function SearchScreen(): ReactElement {
   const { org_id } = useOrganization();
@@ -96,6 +126,7 @@ export default function SearchScreen(): ReactElement {
   const answer = useSearchHits(org_id, state);
   const field = useRef<HTMLInputElement>(null);
   const hits = useHits(org_id, state, answer);
+  const openBest = useOpenBest(hits, answer);
   usePageRequest(`/v1/spans/search?${new URLSearchParams({ ...answer.query, snippets: 'true' })}`);
   useSearchKeys(field, hits);
   const fieldError = answer.error instanceof RequestError && answer.error.status === 422 ? answer.error.detail : null;
@@ -109,6 +140,7 @@ export default function SearchScreen(): ReactElement {
         onDown={() => {
           hits.move(1);
         }}
+        onEnter={openBest}
       />
       <div className={styles.content}>
         <div className={styles.main}>
@@ -151,14 +183,15 @@ interface SearchFieldProps {
   error: string | null;
   /** Called when the arrow key leaves the field for the hits. */
   onDown: () => void;
+  /** Called by Enter in the field. */
+  onEnter: () => void;
 }
 
-function SearchField({ state, onChange, field, error, onDown }: SearchFieldProps): ReactElement {
+function SearchField({ state, onChange, field, error, onDown, onEnter }: SearchFieldProps): ReactElement {
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>): void => {
-    if (event.key === 'ArrowDown' || event.key === 'Enter') {
-      event.preventDefault();
-      onDown();
-    }
+    if (event.key === 'ArrowDown' || event.key === 'Enter') event.preventDefault();
+    if (event.key === 'ArrowDown') onDown();
+    if (event.key === 'Enter') onEnter();
     if (event.key === 'Escape') event.currentTarget.blur();
   };
   return (

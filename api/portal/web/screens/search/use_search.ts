@@ -1,9 +1,9 @@
 // The hits for what is typed: asked for 180 ms after the last key, and the request before is cancelled.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
 import { type Answer, get } from '../../client/api.ts';
 import { type Query } from '../../lists/list_query.ts';
 import { loadTime } from '../../lists/load_time.ts';
+import { useSettled } from '../../lists/use_settled.ts';
 import { searchQueryOf, type SearchState } from './search_url.ts';
 
 const PAUSE_MS = 180;
@@ -16,20 +16,6 @@ export type SearchMeta = Answer<'/v1/spans/search'>['meta'];
 export interface SearchAnswer {
   hits: readonly SnippetHit[];
   meta: SearchMeta;
-}
-
-/** Returns a value once it has stayed the same for a time. */
-function useSettled<T>(value: T, ms: number): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      setSettled(value);
-    }, ms);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [value, ms]);
-  return settled;
 }
 
 /** Returns the hits of the state; old ones stay until newer ones are there. */

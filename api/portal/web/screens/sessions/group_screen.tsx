@@ -1,32 +1,26 @@
 // The list of sessions, and that of users: filters in the address, rows by the last activity.
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { type ReactElement, type RefObject, useMemo, useRef } from 'react';
-import { useLocation } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
 import { FilterChips } from '../../lists/chips.tsx';
 import { queryClient, readAhead } from '../../client/query_client.ts';
 import type { Query } from '../../lists/list_query.ts';
 import { parseListUrl, writeListUrl } from '../../lists/list_url.ts';
+import { ListTable } from '../../lists/list_table.tsx';
 import { TimeMenu } from '../../lists/time_menu.tsx';
-import { useCursor } from '../../lists/use_cursor.ts';
 import { useListUrl } from '../../lists/use_list_url.ts';
 import { loadQuery, useLoadQuery } from '../../lists/use_trace_rows.ts';
-import { useNarrow } from '../../lists/use_narrow.ts';
-import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import type { PreloadContext } from '../../shell/routes.tsx';
 import { count } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
-import { DataTable } from '../../ui/data_table.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { ActivityProvider } from './activity_cell.tsx';
 import { type GroupPath, groupPagesQuery, sentOf } from './group_query.ts';
 import { groupColumns } from './group_table.tsx';
 import styles from './sessions.module.css';
 
-const NARROW_ROW = 52;
 interface GroupScreenProps {
   /** Words of the page. */
   title: 'Sessions' | 'Users';
@@ -111,66 +105,27 @@ type GroupRowsProps = GroupScreenProps & {
   time: RefObject<HTMLElement | null>;
 };
 
+const idOf = ({ id }: { id: string }): string => id;
+
 function GroupRows({ title, path, org_id, groups, address, time }: GroupRowsProps): ReactElement {
   const { rows, pages, total } = groups;
-  const ids = useMemo(() => rows.map(({ id }) => id), [rows]);
-  const { cursor, active, setCursor } = useCursor(ids, `${path} ${address}`);
-  const [, navigate] = useLocation();
-  const narrow = useNarrow();
   const hrefOf = (id: string): string => `/o/${encodeURIComponent(org_id)}/${path}/${encodeURIComponent(id)}`;
-  const open = (): void => {
-    if (active !== null) navigate(hrefOf(active));
-  };
-  useGroupKeys(title, cursor, ids, setCursor, open, () => time.current?.querySelector('button')?.click());
+  const noun = title.slice(0, -1);
   return (
-    <DataTable
+    <ListTable
       label={title}
-      columns={groupColumns({ title: title.slice(0, -1), narrow, hrefOf })}
+      noun={noun.toLowerCase()}
+      address={`${path} ${address}`}
       rows={rows}
-      rowKey={({ id }) => id}
-      cursor={cursor}
-      onCursor={setCursor}
-      onOpen={({ id }, { newTab }) => {
-        if (newTab) window.open(hrefOf(id), '_blank', 'noopener');
-        else navigate(hrefOf(id));
-      }}
-      stale={pages.isPlaceholderData}
-      onNearEnd={() => {
-        if (pages.hasNextPage && !pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
-      }}
-      {...(total === undefined ? {} : { total })}
-      {...(narrow ? { rowHeight: NARROW_ROW } : {})}
-      after={pages.isPending ? <Skeleton rows={20} height={16} /> : null}
+      rowKey={idOf}
+      columns={(narrow) => groupColumns({ title: noun, narrow, hrefOf })}
+      hrefOf={({ id }) => hrefOf(id)}
+      keys={() => [
+        { keys: 't', label: 'Choose the time range', run: () => time.current?.querySelector('button')?.click() },
+      ]}
+      pages={pages}
+      total={total}
+      loading={pages.isPending}
     />
   );
-}
-
-function useGroupKeys(
-  name: string,
-  cursor: number,
-  ids: readonly string[],
-  setCursor: (index: number) => void,
-  onOpen: () => void,
-  onTime: () => void,
-): void {
-  useKeys(name, [
-    {
-      keys: ['j', 'ArrowDown'],
-      label: 'Next row',
-      silent: true,
-      run: () => {
-        setCursor(Math.min(ids.length - 1, cursor + 1));
-      },
-    },
-    {
-      keys: ['k', 'ArrowUp'],
-      label: 'Previous row',
-      silent: true,
-      run: () => {
-        setCursor(Math.max(0, cursor - 1));
-      },
-    },
-    { keys: 'Enter', label: 'Open the row', silent: true, run: onOpen },
-    { keys: 't', label: 'Choose the time range', run: onTime },
-  ]);
 }

@@ -11,50 +11,28 @@ import { Field, Input } from '../../ui/field.tsx';
 import { KEY_SCOPES } from './snippets.ts';
 import styles from './start.module.css';
 
-interface KeyStepProps {
+/** The key of the page, and the way to make it. */
+export interface StartKey {
+  /** Empty before a key is made or pasted. */
   value: string;
-  onKey: (key: string) => void;
+  isMade: boolean;
+  busy: boolean;
+  error: string | null;
+  paste: (key: string) => void;
+  /** Makes the key and returns it; null when that failed, or for a person who may make none. */
+  make: (() => Promise<string | null>) | null;
 }
 
-/** The step. */
-export function KeyStep({ value, onKey }: KeyStepProps): ReactElement {
-  const { can } = useOrganization();
-  const [made, setMade] = useState(false);
-  if (made) return <MadeKey value={value} />;
-  return (
-    <>
-      {can('api_keys:write') && (
-        <MakeKey
-          onKey={(key) => {
-            setMade(true);
-            onKey(key);
-          }}
-        />
-      )}
-      <Field label={can('api_keys:write') ? 'Or paste a key that you have' : 'Paste a key that an admin gave you'}>
-        {(control) => (
-          <Input
-            {...control}
-            className={styles.keyField}
-            placeholder="sk_svc_…"
-            value={value}
-            onChange={(event) => {
-              onKey(event.target.value.trim());
-            }}
-          />
-        )}
-      </Field>
-    </>
-  );
-}
-
-function MakeKey({ onKey }: { onKey: (key: string) => void }): ReactElement {
-  const { org_id } = useOrganization();
+/** Returns the key of the page. */
+export function useStartKey(): StartKey {
+  const { org_id, can } = useOrganization();
+  const [value, setValue] = useState('');
+  const [isMade, setMade] = useState(false);
   // Made with the form, so that a second click makes no second key.
   const [idempotencyKey] = useState(randomId);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
-  const make = async (): Promise<void> => {
+  const make = async (): Promise<string | null> => {
     setBusy(true);
     setError(null);
     try {
@@ -63,16 +41,47 @@ function MakeKey({ onKey }: { onKey: (key: string) => void }): ReactElement {
         body: { name: 'First steps', scopes: [...KEY_SCOPES] },
         idempotencyKey,
       });
-      onKey(raw_key);
+      setValue(raw_key);
+      setMade(true);
+      return raw_key;
     } catch (thrown) {
       setError(thrown instanceof RequestError ? thrown.detail : String(thrown));
+      return null;
     } finally {
       setBusy(false);
     }
   };
+  return { value, isMade, busy, error, paste: setValue, make: can('api_keys:write') ? make : null };
+}
+
+/** The step. */
+export function KeyStep({ startKey }: { startKey: StartKey }): ReactElement {
+  const { value, isMade, make, paste } = startKey;
+  if (isMade) return <MadeKey value={value} />;
+  return (
+    <>
+      {make !== null && <MakeKey startKey={startKey} />}
+      <Field label={make === null ? 'Paste a key that an admin gave you' : 'Or paste a key that you have'}>
+        {(control) => (
+          <Input
+            {...control}
+            className={styles.keyField}
+            placeholder="sk_svc_…"
+            value={value}
+            onChange={(event) => {
+              paste(event.target.value.trim());
+            }}
+          />
+        )}
+      </Field>
+    </>
+  );
+}
+
+function MakeKey({ startKey: { busy, error, make } }: { startKey: StartKey }): ReactElement {
   return (
     <div className={styles.line}>
-      <Button look="primary" icon="key" busy={busy} onClick={() => void make()}>
+      <Button look="primary" icon="key" busy={busy} onClick={() => void make?.()}>
         Create key
       </Button>
       <span className={styles.hint}>It may send events and call the gateway, and read nothing.</span>

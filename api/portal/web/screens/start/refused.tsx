@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { apiQuery } from '../../client/api.ts';
 import { useOrganization } from '../../client/session.ts';
+import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
@@ -21,6 +22,7 @@ export function Refused(): ReactElement | null {
     enabled: can('traces:read'),
     refetchInterval: READ_MS,
   });
+  usePageRequest('/v1/ingest/refusals');
   if (!can('traces:read')) return null;
   const { data, error } = refusals;
   const all = data?.data ?? [];

@@ -23,6 +23,7 @@ import { useTraceKeys } from './use_trace_keys.ts';
 import { useTraceUrl } from './use_trace_url.ts';
 import { Waterfall } from './waterfall.tsx';
 import { WhereItWent } from './where_it_went.tsx';
+import { cx } from '../../ui/cx.ts';
 import styles from './trace_screen.module.css';
 
 const ReplayDialog = lazy(() => import('./replay_dialog.tsx'));
@@ -68,7 +69,7 @@ export function TraceBody({ meta, isStale }: TraceBodyProps): ReactElement {
   const panel = <SpanPanel traceId={traceId} tab={url.tab} onTab={setTab} onScore={onScore} />;
   const view = <View name={url.view} traceId={traceId} grid={grid} onOpen={openPanel} />;
   return (
-    <div className={styles.screen} data-stale={isStale}>
+    <div className={cx(styles.screen, isStale && 'dimmed')} data-stale={isStale}>
       <TraceHead onScore={onScore} onReplay={onReplay} />
       <CauseLine />
       <WhereItWent />

@@ -46,7 +46,7 @@ export function FacetRail({ facets, state, onChange, onClose }: FacetRailProps):
   return (
     <aside
       id="facets"
-      className={cx(styles.rail, isPlaceholderData && styles.stale)}
+      className={cx(styles.rail, isPlaceholderData && 'dimmed')}
       aria-label="Filters"
       aria-busy={isPlaceholderData || undefined}
       tabIndex={-1}

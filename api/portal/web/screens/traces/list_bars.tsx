@@ -22,7 +22,7 @@ interface ListHeadProps {
 export function ListHead({ total, loading, fresh, onShow }: ListHeadProps): ReactElement {
   return (
     <div className={styles.head}>
-      <span role="status" className={loading ? styles.dim : undefined}>
+      <span role="status" className={loading ? 'dimmed' : undefined}>
         {total === null ? '' : `${count(total)} ${total === 1 ? 'trace' : 'traces'}`}
       </span>
       {fresh > 0 && (

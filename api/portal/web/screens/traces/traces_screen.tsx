@@ -12,7 +12,9 @@ import { type ChangeList, useListUrl } from '../../lists/use_list_url.ts';
 import { loadQuery, tracePagesQuery, useLoadQuery, useTracePages } from '../../lists/use_trace_rows.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import type { PreloadContext } from '../../shell/routes.tsx';
-import { Button } from '../../ui/button.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { newMonitorHref } from '../monitors/draft.ts';
+import { monitorFromList } from '../monitors/from_list.ts';
 import { ViewBar } from '../../views/view_bar.tsx';
 import { ColumnMenu } from './column_menu.tsx';
 import { FacetRail } from './facet_rail.tsx';
@@ -80,6 +82,18 @@ export default function TracesScreen(): ReactElement {
   );
 }
 
+/** Begins a monitor of the traces that the filters choose. */
+function MonitorThis({ state }: { state: ListUrl }): ReactElement | null {
+  const { org_id, can } = useOrganization();
+  if (!can('integrations:write')) return null;
+  const { draft, left_out } = monitorFromList(state.filters);
+  return (
+    <ButtonLink href={newMonitorHref(org_id, draft, left_out)} icon="monitors">
+      Monitor this
+    </ButtonLink>
+  );
+}
+
 interface ToolsProps {
   state: ListUrl;
   change: ChangeList;
@@ -119,6 +133,7 @@ function Tools({ state, change, field, time, values, rail }: ToolsProps): ReactE
         Live
       </Button>
       <ColumnMenu state={state} onChange={change} />
+      <MonitorThis state={state} />
     </div>
   );
 }

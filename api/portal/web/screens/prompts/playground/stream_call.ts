@@ -2,7 +2,7 @@
 // messages and who they belong to; reports each piece of text. The answer is bounded in characters,
 // the call by its signal. Every call becomes a trace, whose id the gateway names at once.
 import { errorOfThrown, RequestError } from '../../../client/error.ts';
-import { sessionEnded, waitForLogin } from '../../../client/login_wait.ts';
+import { personLogin } from '../../../client/login_wait.ts';
 import { SseParser } from '../../../live/sse.ts';
 import type { TemplateMessage, Values } from '../template.ts';
 
@@ -72,8 +72,8 @@ async function ask(call: ModelCall, signal: AbortSignal): Promise<Response> {
     }
     // The 401 of a provider names a trace: the call was made.
     if (answer.status !== 401 || answer.headers.has('x-service-trace-id')) return answer;
-    sessionEnded();
-    await waitForLogin(signal);
+    personLogin.end();
+    await personLogin.wait(signal);
   }
 }
 

@@ -6,6 +6,7 @@ import { useOrganization } from '../../../client/session.ts';
 import { callsQuery, type Prompt, promptQuery } from '../prompt_api.ts';
 import type { PromptState, RunColumn } from '../prompts_url.ts';
 import { missingValues, rendered, type Template, variablesOf } from '../template.ts';
+import { keepPlayground, type Kept, keptPlayground } from './kept.ts';
 import { Runs } from './runs.ts';
 import {
   type Column,
@@ -21,6 +22,8 @@ import type { ModelCall } from './stream_call.ts';
 
 /** Real calls that the playground begins with. */
 const CALLS_FIRST = 3;
+/** Changes are kept this long after the last one, milliseconds. */
+const KEEP_AFTER_MS = 300;
 
 export interface ShownColumn extends Column {
   /** Template of the version; undefined until it is there. */
@@ -56,10 +59,13 @@ function useColumns(prompt: Prompt, { runs, version, against }: PromptState, mod
 }
 
 /** Returns the inputs, the newest real calls at first, and the functions that change them. */
-function useInputs(name: string, canRead: boolean, isShown: boolean) {
+function useInputs(name: string, canRead: boolean, isShown: boolean, kept: Kept['inputs']) {
   const { org_id } = useOrganization();
-  const [inputs, setInputs] = useState<readonly PlaygroundInput[] | null>(null);
-  const last = useRef(0);
+  const [inputs, setInputs] = useState<readonly PlaygroundInput[] | null>(
+    () => kept?.map((input, index) => ({ id: index + 1, ...input })) ?? null,
+  );
+  const [isOwn, setOwn] = useState(kept !== null);
+  const last = useRef(kept?.length ?? 0);
   const calls = useQuery({ ...callsQuery(org_id, name), enabled: canRead && isShown });
   const made = (source: InputSource, values: PlaygroundInput['values']): PlaygroundInput => ({
     id: (last.current += 1),
@@ -89,7 +95,10 @@ function useInputs(name: string, canRead: boolean, isShown: boolean) {
     inputs: inputs ?? [],
     calls: calls.data?.data ?? [],
     isPending: inputs === null,
+    /** True once the person has chosen or changed an input. */
+    isOwn,
     add: (added: readonly { source: InputSource; values: PlaygroundInput['values'] }[]): void => {
+      setOwn(true);
       setInputs((now) => {
         // An input without any value was the empty one of the beginning.
         const kept = (now ?? []).filter(
@@ -100,9 +109,11 @@ function useInputs(name: string, canRead: boolean, isShown: boolean) {
       });
     },
     change: (id: number, values: PlaygroundInput['values']): void => {
+      setOwn(true);
       setInputs((now) => (now ?? []).map((input) => (input.id === id ? { ...input, values } : input)));
     },
     remove: (id: number): void => {
+      setOwn(true);
       setInputs((now) => (now ?? []).filter((input) => input.id !== id));
     },
   };
@@ -117,13 +128,16 @@ export function usePlayground(
   changeUrl: (patch: Partial<PromptState>, options?: { replace?: boolean }) => void,
 ) {
   const { org_id, can } = useOrganization();
-  const inputs = useInputs(prompt.name, can('traces:read'), state.view === 'playground');
+  const [kept] = useState(() => keptPlayground(org_id, prompt.name));
+  const inputs = useInputs(prompt.name, can('traces:read'), state.view === 'playground', kept.inputs);
   const model = prompt.model ?? inputs.calls[0]?.model ?? '';
-  const [edits, setEdits] = useState<ReadonlyMap<number, Template>>(new Map());
-  const columns = useColumns(prompt, state, model).map((column) => {
+  const shown = useColumns(prompt, state, model);
+  const [edits, setEdits] = useState(() => editsOf(shown, kept.drafts));
+  const columns = shown.map((column) => {
     const edited = column.isDraft ? (edits.get(column.id) ?? null) : null;
     return { ...column, edited, template: templateOfColumn({ ...column, edited }, column.stored ?? '') };
   });
+  useKeeping(org_id, prompt.name, columns, inputs);
   const [runs] = useState(() => new Runs());
   useSyncExternalStore(runs.subscribe, runs.version);
   useEffect(
@@ -167,6 +181,49 @@ export function usePlayground(
       void runs.start(calls);
     },
   };
+}
+
+/** Returns the kept texts of drafts by the columns that they belong to. */
+function editsOf(columns: readonly Column[], drafts: Kept['drafts']): ReadonlyMap<number, Template> {
+  const left = [...drafts];
+  const edits = new Map<number, Template>();
+  for (const { id, version, isDraft } of columns) {
+    const at = isDraft ? left.findIndex((draft) => draft.version === version) : -1;
+    const [draft] = at === -1 ? [] : left.splice(at, 1);
+    if (draft !== undefined) edits.set(id, draft.template);
+  }
+  return edits;
+}
+
+/** Keeps drafts and inputs shortly after each change, and when another page of the portal opens. */
+function useKeeping(
+  org_id: string,
+  name: string,
+  columns: readonly ShownColumn[],
+  { inputs, isOwn }: ReturnType<typeof useInputs>,
+): void {
+  const drafts = columns.flatMap(({ version, edited }) => (edited === null ? [] : [{ version, template: edited }]));
+  const keep = useEffectEvent(() => {
+    keepPlayground(org_id, name, {
+      drafts,
+      inputs: isOwn ? inputs.map(({ source, values }) => ({ source, values })) : null,
+    });
+  });
+  const edits = JSON.stringify(drafts);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      keep();
+    }, KEEP_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [edits, inputs]);
+  useEffect(
+    () => () => {
+      keep();
+    },
+    [],
+  );
 }
 
 /** Returns why the playground cannot run yet; null when it can. */

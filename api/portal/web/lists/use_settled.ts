@@ -3,16 +3,19 @@ import { useEffect, useState } from 'react';
 
 const PAUSE_MS = 200;
 
-/** Returns the value as it was when it had not changed for 200 ms. */
-export function useSettled<T>(value: T): T {
+/**
+ * Returns the value as it was when it had not changed for a while.
+ * @param ms the pause, milliseconds
+ */
+export function useSettled<T>(value: T, ms = PAUSE_MS): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => {
       setSettled(value);
-    }, PAUSE_MS);
+    }, ms);
     return () => {
       clearTimeout(timer);
     };
-  }, [value]);
+  }, [value, ms]);
   return settled;
 }
