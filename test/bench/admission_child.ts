@@ -59,6 +59,7 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
   const keys = await KeyStore.open(log, onProblem, {
     memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
     isDeleted: () => false,
+    now: () => Date.now(),
   });
   const load_ms = performance.now() - began;
   const after = process.memoryUsage();
@@ -66,7 +67,14 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
   const settled = process.memoryUsage();
 
   const tokens = createTokenVerifier({ secret: JWT_SECRET, now: Date.now, onProblem });
-  const auth: AuthDeps = { keys, tokens, memberships: orgs, grants: { allows: () => false }, adminToken: 'none' };
+  const auth: AuthDeps = {
+    keys,
+    tokens,
+    memberships: orgs,
+    grants: { allows: () => false },
+    adminToken: 'none',
+    now: Date.now,
+  };
   const limits = new TenantLimits({ limitsOf: limitsOfTenant(orgs), appPerMinute: 5000, now: () => performance.now() });
   const sharing = await shareLimits(limits, { nc, tracked: trackConnected(nc), onProblem });
   const asked = (index: number, headers: IncomingHttpHeaders) => {

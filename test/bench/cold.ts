@@ -22,7 +22,7 @@ const AHEAD_DAYS = 31;
 const RSS_LOOK_MS = 200;
 
 const SUM = `SELECT concat(toString(count()), ' ', toString(groupBitXor(cityHash64(org_id, started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response,
-  extra_words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts`;
+  words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts`;
 
 export interface ColdBench {
   clickhouseUrl: string;

@@ -99,11 +99,20 @@ async function load(comparing: Comparing, side: 'a' | 'b', part: 'ingest' | 'sin
     numbers.add(side, `${part}: ${metric}`, unit, value, moreIsBetter);
 }
 
-function loadNumbers(result: RunResult): [string, string, number, boolean][] {
+/** [metric, unit, value, more is better] */
+type LoadNumber = [string, string, number, boolean];
+
+function loadNumbers(result: RunResult): LoadNumber[] {
   const cpu = Object.values(result.cpu_s).reduce((sum, used) => sum + used, 0);
   return [
     ['events to queryable', '/s', result.to_queryable_per_s, true],
     ['CPU of the service an event', 'µs', (cpu / result.acknowledged) * 1e6, false],
+    ...Object.entries(result.cpu_s).map(([name, used]): LoadNumber => [
+      `CPU of ${name} an event`,
+      'µs',
+      (used / result.acknowledged) * 1e6,
+      false,
+    ]),
     ['acknowledged, p50', 'ms', result.latency_p50_ms, false],
     ['memory, most', 'MiB', result.memory_max_bytes / 1024 ** 2, false],
   ];

@@ -1,7 +1,7 @@
 // Writes organizations, API keys and agents straight into KV, many in flight: what the processes of
 // a large installation hold in memory.
 import { hashKey, KEY_PREFIX } from '../../api/http/auth.ts';
-import type { KeyRecord } from '../../schemas/records/api_key.ts';
+import { type KeyRecord, NO_KEY_LIMITS } from '../../schemas/records/api_key.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
 import { activeMember, orgKey, type OrgRecord } from '../../schemas/records/org.ts';
@@ -45,6 +45,7 @@ function keyOf(index: number): KeyRecord {
     scopes: ['*'],
     created_at: AT,
     created_by: null,
+    ...NO_KEY_LIMITS,
   };
 }
 

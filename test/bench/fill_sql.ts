@@ -130,7 +130,7 @@ const TEXT_COLUMNS = [
   ),
   ['prompt', 'prompt'],
   ['response', "if(n % 4 = 0, concat(response, ' x', lower(hex(toUInt32(n))), 'q'), response)"],
-  ['extra_words', 'extra_words'],
+  ['words', "if(n % 4 = 0, concat(words, ' x', lower(hex(toUInt32(n))), 'q'), words)"],
   ['dl', 'dl + (n % 4 = 0)'],
   ['reps', 'reps'],
   ['stop_reps', 'stop_reps'],
@@ -138,7 +138,7 @@ const TEXT_COLUMNS = [
 ] as const;
 
 const textsFrom = (from: number, count: number): string =>
-  `SELECT toUInt64(${from} + i) AS n, prompt, response, extra_words, dl, reps, stop_reps FROM bench_texts WHERE i < ${count}`;
+  `SELECT toUInt64(${from} + i) AS n, prompt, response, words, dl, reps, stop_reps FROM bench_texts WHERE i < ${count}`;
 
 export const textsSql = (plan: FillPlan, from: number, count: number): string =>
   insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
@@ -192,4 +192,4 @@ export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, tr
 export const largeTraceIdSql = (count: number): string =>
   `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${LARGE_FROM} + number), 'trace')))) FROM numbers(${count}) FORMAT TSV`;
 
-export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), extra_words String, dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;
+export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), words String CODEC(LZ4), dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;

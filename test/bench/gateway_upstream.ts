@@ -1,4 +1,5 @@
-// An upstream as a process of its own, which answers every request at once with one completion. In:
+// An upstream as a process of its own, which answers every request at once with one completion, or
+// with one message where the path is Anthropic's. In:
 // the port as its argument. Out: one message to its parent when it listens.
 import { createServer } from 'node:http';
 import { die } from '../../ops/platform/leave.ts';
@@ -20,11 +21,25 @@ const answer = Buffer.from(
   }),
 );
 
+const message = Buffer.from(
+  JSON.stringify({
+    id: 'msg_bench',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-4-5-20250929',
+    content: [{ type: 'text', text: 'The capital of France is Paris. '.repeat(20) }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 180, output_tokens: 140 },
+  }),
+);
+
 const server = createServer((req, res) => {
   req.resume();
   req.on('end', () => {
-    res.writeHead(200, { 'content-type': 'application/json', 'content-length': String(answer.length) });
-    res.end(answer);
+    const body = req.url?.startsWith('/v1/messages') === true ? message : answer;
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': String(body.length) });
+    res.end(body);
   });
 });
 server.keepAliveTimeout = 60_000;

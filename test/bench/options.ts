@@ -15,6 +15,7 @@ export const PARTS = [
   'budgets',
   'webhooks',
   'judges',
+  'monitors',
   'pii',
   'cold',
   'erase',
@@ -28,6 +29,7 @@ export type Part = (typeof PARTS)[number];
 export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --sizes 1e6,1e7     spans in the store at which the reads are run; it grows from one to the next (reads alone: 1e7)
   --filled            reads measures the store of --url as it is, without filling it
+  --beside 5000       reads with --filled: list, costs and trees again while this many events a second arrive
   --minutes 90        a size that would not be read within this time is left out
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
@@ -61,6 +63,8 @@ export interface Options {
   running: Target | null;
   /** The store of the running service is read as it is. */
   filled: boolean;
+  /** Events a second that arrive beside the second run of the reads; 0: no such run. */
+  beside: number;
   portal: PortalOptions;
 }
 
@@ -122,6 +126,7 @@ const GIVEN = {
   login: text,
   ingest: { type: 'boolean' },
   filled: { type: 'boolean' },
+  beside: text,
   url: text,
   key: text,
   org: text,
@@ -185,6 +190,7 @@ function runOptions(positionals: string[], values: Values): Options {
             orNone(values, 'clickhouse-url') ?? null,
           ),
     filled: values.filled === true,
+    beside: values.beside === undefined ? 0 : number('beside', given(values, 'beside', '')),
     portal: portalOptions(names, values),
   };
 }

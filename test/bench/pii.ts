@@ -4,7 +4,7 @@
 import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { spansOf } from '../../pipeline/domain/decode/decode.ts';
 import { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
-import { spanLine, textLine } from '../../pipeline/landing/row_encoders.ts';
+import { spanCells, textCells } from '../../pipeline/landing/row_encoders.ts';
 import { PII_KINDS, type CustomPattern } from '../../schemas/records/pii_policy.ts';
 import { piiCases, scorePii } from '../support/pii_cases.ts';
 import { BATCH_EVENTS, batchBody, Body } from './bodies.ts';
@@ -109,8 +109,8 @@ function pureCost(vocabulary: Vocabulary, withRows: boolean): { off: number; on:
       if (typeof spans === 'string') throw new Error(spans);
       if (!withRows) continue;
       for (const span of spans) {
-        spanLine(span, place, 0, true);
-        textLine(span, place, 0, 30);
+        spanCells(span, place, 0, true);
+        textCells(span, place, 0, 30);
       }
     }
     const { user, system } = process.cpuUsage(before);

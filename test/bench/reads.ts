@@ -1,7 +1,6 @@
 // Reads over a filled store, through the HTTP API with its own authentication: one request at a
 // time on a kept connection, with other words, agents and pages each time, timed from the request
 // to the last byte of the answer.
-import { Agent, request } from 'node:http';
 import { z } from 'zod';
 import { AGENTS, TAGS, largeTraceIdSql } from './fill_sql.ts';
 import { LARGE_TRACES } from './fill.ts';
@@ -9,11 +8,11 @@ import { atMost, barText, p50p99, percentile, quantiles, thousands, type ReportR
 import { sqlRunner } from './store.ts';
 import type { Target } from './target.ts';
 import { traceReads } from './trace_reads.ts';
+import { type Bars, type Measured, Reader, timed, WARM_RUNS } from './timed_reads.ts';
 import { seededRandom, wordOf, type Random } from './vocabulary.ts';
 
 const RUNS = 100;
 const SEARCH_RUNS = 40;
-const WARM_RUNS = 2;
 const DAY_MS = 86_400_000;
 /** 10 million, and the large traces. */
 const PROMISED_SPANS_MAX = 10_500_000;
@@ -29,117 +28,9 @@ const PAGES_TIMED = 20;
 const WORDS = { rare: [100_000, 300_000], medium: [1000, 5000], common: [64, 150], 'very common': [0, 6] } as const;
 type WordClass = keyof typeof WORDS;
 
-const answerShape = z.looseObject({ data: z.unknown(), meta: z.looseObject({}) });
-type Answer = z.infer<typeof answerShape>;
-
-interface Timed {
-  ms: number;
-  status: number;
-  body: Buffer;
-}
-
-/** One kept connection to the service. */
-class Reader {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  readonly #target: Target;
-
-  constructor(target: Target) {
-    this.#target = target;
-  }
-
-  get(path: string): Promise<Timed> {
-    const { url, org, key } = this.#target;
-    const began = performance.now();
-    return new Promise((resolve, reject) => {
-      const req = request(
-        url + path,
-        { agent: this.#agent, headers: { authorization: `Bearer ${key}`, 'x-org-id': org } },
-        (res) => {
-          const chunks: Buffer[] = [];
-          res.on('data', (chunk: Buffer) => chunks.push(chunk));
-          res.on('end', () => {
-            resolve({ ms: performance.now() - began, status: res.statusCode ?? 0, body: Buffer.concat(chunks) });
-          });
-          res.on('error', reject);
-        },
-      );
-      req.on('error', reject);
-      req.end();
-    });
-  }
-
-  /** @throws Error naming path, status and detail when the answer is not a success */
-  async answer(path: string): Promise<{ ms: number; answer: Answer }> {
-    const { ms, status, body } = await this.get(path);
-    if (status !== 200) throw new Error(`GET ${path}: ${status} ${body.toString('utf8').slice(0, 200)}`);
-    return { ms, answer: answerShape.parse(JSON.parse(body.toString('utf8'))) };
-  }
-
-  close(): void {
-    this.#agent.destroy();
-  }
-}
-
-/** Milliseconds. */
-interface Bars {
-  p50?: number;
-  p99?: number;
-}
-
-/** One kind of read, with the time of each run. */
-export interface Measured {
-  what: string;
-  bars?: Bars;
-  times: number[];
-  /** Errors instead of answers. */
-  failed?: string[];
-  note: string;
-}
-
-/** A read that fails this often is not repeated, so that the others are still measured. */
-const FAILED_MAX = 3;
-
 const pick = (random: Random, [from, to]: readonly [number, number]): string => wordOf(from + (random() % (to - from)));
 const since = (days: number): string =>
   `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
-const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
-
-/** Times a path that is made anew for each run. */
-async function timed(reader: Reader, what: string, runs: number, path: () => string, bars?: Bars): Promise<Measured> {
-  const times: number[] = [];
-  const shown: number[] = [];
-  const failed: string[] = [];
-  let meta: Answer['meta'] = {};
-  for (let run = -WARM_RUNS; run < runs && failed.length < FAILED_MAX; run += 1) {
-    const asked = await reader.answer(path()).catch((error: unknown) => {
-      failed.push(error instanceof Error ? error.message : String(error));
-      return null;
-    });
-    if (asked === null) continue;
-    const { ms, answer } = asked;
-    meta = answer.meta;
-    if (run >= 0) {
-      times.push(ms);
-      shown.push(rows(answer));
-    }
-  }
-  const facts = [
-    shown.some((count) => count > 0) ? `${thousands(percentile(shown, 0.5))} rows` : '',
-    typeof meta['total'] === 'number' ? `total ${thousands(meta['total'])}` : '',
-    meta['truncated'] === true
-      ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}`
-      : '',
-    ...failed.slice(0, 1).map((first) => `${failed.length} failed, such as ${first}`),
-  ];
-  return {
-    what,
-    times,
-    failed,
-    note: facts.filter((fact) => fact !== '').join(', '),
-    ...(bars === undefined ? {} : { bars }),
-  };
-}
-
 /** Pages through the list by cursor and times the first pages and those around the 500th. */
 async function deepPages(reader: Reader): Promise<Measured[]> {
   const [first, deep]: [number[], number[]] = [[], []];
@@ -330,6 +221,22 @@ const rowOf = ({ what, bars, times, failed = [], note }: Measured): ReportRow =>
   ],
   ...(bars === undefined ? {} : { bar: barText(bars) }),
 });
+
+/** Returns the reads of the list, of costs and of one trace, which people make while data arrives. */
+export async function measureDailyReads(target: Target): Promise<Measured[]> {
+  const random = seededRandom(19);
+  const reader = new Reader(target);
+  try {
+    const { answer } = await reader.answer('/v1/traces?limit=1');
+    return [
+      await listReads(reader, random),
+      await costReads(reader),
+      await treeReads(reader, target, random, Number(answer.meta['total'])),
+    ].flat();
+  } finally {
+    reader.close();
+  }
+}
 
 /**
  * Measures every read in the largest organization of a filled store, and returns its number of

@@ -14,8 +14,10 @@ import { benchGateway, IN_FRONT } from './gateway.ts';
 import { benchFilled, benchGrowth } from './growth.ts';
 import { benchIngest, benchSingle } from './ingest.ts';
 import { benchJudges } from './judges.ts';
+import { benchLoadedReads } from './loaded_reads.ts';
 import { benchNeighbours } from './neighbours.ts';
 import { clickhouseVersion, commitFacts, machineFacts, natsVersion } from './machine.ts';
+import { benchMonitors } from './monitors.ts';
 import { type Options, type Part, readCommand, USAGE, UsageError } from './options.ts';
 import { benchPii } from './pii.ts';
 import { writePlots } from './plots.ts';
@@ -99,6 +101,10 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
       return [await benchBudgets({ target, vocabulary: vocabulary(), seconds, progress })];
     case 'judges':
       return [await benchJudges({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress })];
+    case 'monitors':
+      return [
+        await benchMonitors({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress }),
+      ];
     case 'pii':
       return [await benchPii({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress })];
     case 'webhooks':
@@ -110,7 +116,7 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
     case 'neighbours':
       return [await benchNeighbours({ target, vocabulary: vocabulary(), seconds: seconds / 5, progress })];
     case 'reads':
-      if (options.filled) return [await benchFilled(target, stored(), progress)];
+      if (options.filled) return readFilled(target, stored(), options, run);
       return benchGrowth({
         target,
         clickhouseUrl: stored(),
@@ -142,6 +148,14 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
     case 'control':
       return [await benchAdmission(target, progress)];
   }
+}
+
+/** Reads a store as it is, and again beside a load if that is asked. */
+async function readFilled(target: Target, clickhouseUrl: string, options: Options, run: Run): Promise<Section[]> {
+  const filled = await benchFilled(target, clickhouseUrl, progress);
+  if (options.beside === 0) return [filled];
+  const [spans, rate, vocabulary] = [filled.spans ?? 0, options.beside, run.vocabulary()];
+  return [filled, await benchLoadedReads({ target, vocabulary, spans, rate, progress })];
 }
 
 /** State shared by the parts of a run. */

@@ -1,8 +1,8 @@
 // Reads of one trace: outlines of 1,000 and 10,000 spans, one span, its conversation, and words in
 // its texts. The trace of 10,000 spans is copied from ten of the large traces.
 import { largeTraceIdSql } from './fill_sql.ts';
-import type { Measured } from './reads.ts';
 import type { RunSql } from './store.ts';
+import type { Measured } from './timed_reads.ts';
 import { wordOf, type Random } from './vocabulary.ts';
 
 const RUNS = 40;

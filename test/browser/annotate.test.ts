@@ -189,6 +189,38 @@ it('two people who label one queue never see one item', async () => {
   await eventually(async () => (await progressOf(queue_id)).done === 8);
 });
 
+it('a queue with two scores is created, and each digit goes to the score that shows it', async () => {
+  const page = await openPage({ at: '~/annotate' });
+  await page.getByRole('button', { name: 'Create queue' }).first().waitFor();
+  await page.keyboard.press('n');
+  const dialog = page.getByRole('dialog');
+  const name = unique('Two scores');
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
+  await dialog.getByRole('button', { name: 'Add score' }).click();
+  const second = dialog.getByRole('group', { name: 'Score 2' });
+  await second.getByRole('textbox', { name: 'Score' }).fill('tone');
+  await second.getByRole('combobox', { name: 'Value' }).selectOption('A number');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  const queue_id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  const [trace_id = ''] = await send(unique('two-scores'), 1);
+  await api(`/v1/annotation-queues/${queue_id}/items`, { trace_ids: [trace_id] });
+  const label = await openLabel(queue_id);
+  for (const key of ['2', '4', 'Enter']) await label.keyboard.press(key);
+  await label.getByText('The queue is done').waitFor();
+  const scoresOf = async (): Promise<unknown> => {
+    const { data } = (await (await api(`/v1/scores?trace_id=${trace_id}`)).json()) as {
+      data: { name: string; value: unknown }[];
+    };
+    return data.map((score) => [score.name, score.value]).sort();
+  };
+  await expect.poll(scoresOf).toEqual([
+    ['correct', 'partly'],
+    ['tone', 4],
+  ]);
+  expectNoFaults(page);
+});
+
 it('a selection of the list goes into a new queue by keys, and the queue shows its progress', async () => {
   const agent_id = unique('select');
   await send(agent_id, 2);

@@ -82,6 +82,8 @@ describe('a limit', () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('textbox', { name: 'Hard limit' }).press('Enter');
     await dialog(page).waitFor({ state: 'hidden' });
+    // A message stays while the pointer is on it, however long the next requests take.
+    await page.getByRole('button', { name: 'Undo' }).hover();
     expect(await agents()).toMatchObject([{ agent_id: 'planner', tokens: { hard_limit: 800 } }]);
     await page
       .getByRole('row', { name: /planner/ })
@@ -132,6 +134,85 @@ describe('a limit', () => {
     await eventually(async () => (await call({ tokens: 1 })).status === 200, { what: 'ingest without the limit' });
     await page.getByRole('alert').waitFor({ state: 'hidden' });
   });
+});
+
+describe('a limit in USD', () => {
+  it('of the organization shows what it would have refused before it is saved, and is kept to the cent', async () => {
+    await call({ tokens: 1, attributes: { cost_usd: 0.5 } });
+    await landed(1501);
+    const page = await open('admin', '/costs/budgets');
+    await page.getByRole('button', { name: 'Set limits of cost' }).click();
+    await page.getByRole('textbox', { name: 'Hard limit' }).fill('0.25');
+    await dialog(page).getByText('Hard limit of $0.25').waitFor();
+    await dialog(page).getByText('Use has already reached this limit').waitFor();
+    await page.getByRole('textbox', { name: 'Hard limit' }).fill('twelve');
+    await dialog(page).getByText('Must be an amount in US dollars').waitFor();
+    await page.getByRole('textbox', { name: 'Hard limit' }).fill('12.50');
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save limits' }).click();
+    await dialog(page).waitFor({ state: 'hidden' });
+    expect(await org.data('GET', '/v1/budgets')).toMatchObject({ cost_usd: { hard_limit: 12.5 } });
+    expectNoFaults(page);
+  });
+
+  it('of an agent is set beside its limit on tokens', async () => {
+    const page = await open('admin', '/costs/budgets');
+    await page.getByRole('button', { name: 'Set limit of planner' }).click();
+    await page.getByRole('combobox', { name: 'Resource' }).selectOption('Cost');
+    await page.getByRole('textbox', { name: 'Hard limit' }).fill('1.5');
+    await page.getByRole('button', { name: 'Save limits' }).click();
+    await dialog(page).waitFor({ state: 'hidden' });
+    expect(await agents()).toMatchObject([
+      { agent_id: 'planner', tokens: { hard_limit: null }, cost_usd: { hard_limit: 1.5 } },
+    ]);
+    await page.getByRole('button', { name: 'Set cost limit of planner' }).waitFor();
+    expectNoFaults(page);
+  });
+});
+
+it('limits of an API key are set and shown with its use; who may not change keys gets no button', async () => {
+  interface Key {
+    id: string;
+    name: string;
+    use: { tokens: number } | null;
+  }
+  const keys = () => org.data<Key[]>('GET', `/orgs/${org.org_id}/api-keys`);
+  const [first] = await keys();
+  if (first === undefined) throw new Error('the organization has no key');
+  const page = await open('admin', '/costs/budgets');
+  const section = page.getByRole('region', { name: 'API keys', exact: true });
+  await section
+    .getByRole('button', { name: `Set limits of ${first.name}` })
+    .first()
+    .click();
+  await page.getByRole('textbox', { name: 'Models' }).fill('gpt-4o*, our-*');
+  await page.getByRole('textbox', { name: 'Requests a minute' }).fill('many');
+  await dialog(page).getByText('Must be a number such as 600').waitFor();
+  await page.getByRole('textbox', { name: 'Requests a minute' }).fill('1.5k');
+  await page.getByRole('textbox', { name: 'Budget', exact: true }).fill('25');
+  await page.getByRole('combobox', { name: 'Period of the budget' }).selectOption('A day');
+  await page.getByRole('textbox', { name: 'User label' }).fill('ann');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Save limits' }).click();
+  await dialog(page).waitFor({ state: 'hidden' });
+  expect((await keys()).find(({ id }) => id === first.id)).toMatchObject({
+    models: ['gpt-4o*', 'our-*'],
+    requests_per_minute: 1500,
+    tokens_per_minute: null,
+    budget: { resource: 'cost_usd', hard_limit: 25, period: 'day' },
+    labels: { user_id: 'ann', department: null },
+  });
+  await section
+    .getByRole('row', { name: new RegExp(first.name) })
+    .getByText('a day')
+    .first()
+    .waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  expectNoFaults(page);
+
+  const reader = await open('member', '/costs/budgets');
+  await reader.getByRole('region', { name: 'API keys', exact: true }).getByText('gpt-4o*, our-*').waitFor();
+  expect(await reader.getByRole('button', { name: `Set limits of ${first.name}` }).count()).toBe(0);
 });
 
 it('an alert is added, tested and deleted', async () => {

@@ -221,7 +221,7 @@ it('the forecast of use names its limits, and how few days there are', async () 
   const page = await openCosts('/forecast');
   // Use counts on the day on which it is received, which is today for the whole history.
   await page.getByText(/^Tokens: stays below the hard limit of 900M.tokens.*; reaches the soft limit/).waitFor();
-  await page.getByText(/^The forecast begins after the first whole day of data\. There are none yet\./).waitFor();
+  await page.getByText(/^The forecast begins after the first whole day of data\. There is none yet\./).waitFor();
   await page.getByRole('tab', { name: 'Storage' }).click();
   await page.waitForURL((url) => url.searchParams.get('resource') === 'storage_mb');
   expectNoFaults(page);

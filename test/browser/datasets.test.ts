@@ -142,6 +142,27 @@ describe('a dataset', () => {
     expectNoFaults(page);
   });
 
+  it('is deleted version by version, and the newest one that is left is shown', async () => {
+    const first = await make([{ input: { text: 'one' } }]);
+    await api(`/v1/datasets/${first.dataset_id}/versions`, { add: [{ input: { text: 'two' } }] });
+    const [second] = await versionsOf(first.name);
+    const page = await openPage({ at: `~/datasets/${second?.dataset_id ?? ''}` });
+    const remove = page.getByRole('button', { name: 'Delete version' });
+    const question = page.getByRole('dialog', { name: /^Delete / });
+    await items(page).filter({ hasText: 'two' }).waitFor();
+    await remove.click();
+    await question.getByText('No eval was run over it.').waitFor();
+    await question.getByRole('button', { name: 'Delete 2 items' }).click();
+    await page.waitForURL((url) => url.pathname === orgPath(`/datasets/${first.dataset_id}`));
+    expect((await versionsOf(first.name)).map(({ version }) => version)).toEqual(['1']);
+    await question.waitFor({ state: 'detached' });
+    await remove.click();
+    await question.getByRole('button', { name: 'Delete 1 item' }).press('Enter');
+    await page.waitForURL((url) => url.pathname === orgPath('/datasets'));
+    expect(await versionsOf(first.name)).toEqual([]);
+    expectNoFaults(page);
+  });
+
   it('refuses an item that is not one, and says why', async () => {
     const { dataset_id } = await make([{ input: { text: 'one' } }]);
     const page = await openPage({ at: `~/datasets/${dataset_id}` });

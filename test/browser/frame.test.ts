@@ -95,3 +95,27 @@ it('the chosen theme holds after a reload', async () => {
   expect(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)).toBe('dark');
   expectNoFaults(page);
 });
+
+it('the palette finds judges, datasets and agents by name, and nothing of them before a letter is typed', async () => {
+  const page = await openPage({ at: '~/' });
+  await settled(page);
+  await page.keyboard.press('ControlOrMeta+k');
+  const option = page.getByRole('listbox', { name: 'Matches' }).getByRole('option');
+  await option.first().waitFor();
+  expect(await option.filter({ hasText: 'Does not refuse' }).count()).toBe(0);
+  await page.keyboard.type('does not ref');
+  await option.filter({ hasText: 'Does not refuse' }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Does not refuse' }).waitFor();
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.keyboard.type('furniture');
+  await option.filter({ hasText: 'furniture' }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.pathname.startsWith(orgPath('/datasets/ds_')));
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.keyboard.type('checkout-ag');
+  await option.filter({ hasText: 'checkout-agent' }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.href.includes('checkout-agent'));
+  expectNoFaults(page);
+});

@@ -1,6 +1,4 @@
 // The list of traces with more than one person, while a part of it fails, and while the API restarts.
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, inject, it } from 'vitest';
@@ -8,7 +6,8 @@ import { stopServices } from '../support/service_process.ts';
 import { eventually } from '../support/wait.ts';
 import { api, expectNoFaults, faultsOf, openPage, settled } from './support/browser.ts';
 import { aPerson } from './support/person.ts';
-import { type PortalService, startPortalService } from './support/portal_service.ts';
+import { startPortalService } from './support/portal_service.ts';
+import { pidOf } from './support/processes.ts';
 
 afterAll(stopServices);
 
@@ -67,9 +66,6 @@ it('counts that fail are said in their place with Retry, while rows and histogra
   // The browser itself reports each answer of 502.
   expect(faultsOf(page).filter((line) => !line.includes('502'))).toEqual([]);
 });
-
-const pidOf = ({ data_dir }: PortalService, name: string): number =>
-  (JSON.parse(readFileSync(path.join(data_dir, 'run', `${name}.pid.json`), 'utf8')) as { pid: number }).pid;
 
 it('a live list whose API process is killed connects again and shows what landed meanwhile', async () => {
   const portal = await startPortalService();

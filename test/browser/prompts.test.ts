@@ -101,6 +101,24 @@ describe('the editor', () => {
     expectNoFaults(page);
   });
 
+  it('accepts text typed over a selection without a report of the content security policy', async () => {
+    const page = await openPrompt();
+    await page.keyboard.press('n');
+    const editor = page.getByRole('dialog').getByRole('textbox', { name: 'Template' });
+    await editor.waitFor();
+    // Chrome writes a style attribute when the selection that it replaces begins in coloured text.
+    for (const text of ['{{customer}} asks', '{{question}} again', 'no variable']) {
+      await type(page.getByRole('dialog'), 'Template', text);
+      await expect.poll(() => editor.innerText()).toBe(text);
+    }
+    await page.keyboard.press('Control+z');
+    await expect.poll(() => editor.innerText()).not.toBe('no variable');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('every key counts');
+    await expect.poll(() => editor.innerText()).toBe('every key counts');
+    expectNoFaults(page);
+  });
+
   it('shows hostile texts as texts', async () => {
     const template = '<img src=x onerror="document.title=1">{{a}}\u202e\u0000'.replace('\u0000', '') + 'x'.repeat(9000);
     await api('/v1/prompts', { name: 'hostile', template: [{ role: '<b>system</b>', content: template }] });
@@ -118,6 +136,33 @@ describe('the editor', () => {
     expect(await overflow(page)).toBe(0);
     expect(await page.title()).not.toBe('1');
     expectNoFaults(page);
+  });
+});
+
+describe('the labels of a prompt', () => {
+  it('are shown at their versions, moved by keys, and removed', async () => {
+    await api('/v1/prompts', { name: 'labeled', template: 'One' });
+    await api('/v1/prompts', { name: 'labeled', template: 'Two' });
+    const page = await openPrompt('?version=1', '~/prompts/labeled');
+    await page.keyboard.press('l');
+    const dialog = page.getByRole('dialog', { name: 'Labels of labeled' });
+    await dialog.getByLabel('Label').fill('production');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('The label production names version 1.').waitFor();
+    await page.keyboard.press('Escape');
+    const versions = page.getByRole('navigation', { name: 'Versions' });
+    await versions.getByRole('listitem').nth(1).getByText('production').waitFor();
+    await page.goto(orgPath('/prompts/labeled?version=2'));
+    await page.getByRole('button', { name: 'Edit labels' }).click();
+    await dialog.getByRole('button', { name: 'Move production to version 2' }).click();
+    await page.getByText('The label production names version 2.').waitFor();
+    const { data } = (await (await api('/v1/prompts/labeled?label=production')).json()) as {
+      data: { version: string };
+    };
+    expect(data.version).toBe('2');
+    await dialog.getByRole('button', { name: 'Remove production' }).click();
+    await page.getByText('The label production is removed.').waitFor();
+    await dialog.getByText('No version has a label besides latest').waitFor();
   });
 });
 
@@ -249,6 +294,22 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'Save version' }).click();
     await page.getByRole('heading', { level: 2, name: 'Template' }).waitFor();
     await expect.poll(() => textOf(page)).toContain('with a saved draft');
+    expectNoFaults(page);
+  });
+
+  it('keeps drafts and inputs over a reload of the page', async () => {
+    const page = await openPrompt('?view=playground&version=1');
+    await type(page, 'Template of Draft of 1', 'Half a draft for {{customer}}: {{question}}');
+    await page.getByRole('textbox', { name: 'question of input 1' }).fill('Does it float?');
+    await eventually(() => page.evaluate(() => Object.values(sessionStorage).join().includes('Does it float?')));
+    await page.reload();
+    await expect
+      .poll(() => page.getByRole('textbox', { name: 'Template of Draft of 1' }).innerText())
+      .toContain('Half a draft');
+    expect(await page.getByRole('textbox', { name: 'question of input 1' }).inputValue()).toBe('Does it float?');
+    const other = await openPrompt('?view=playground&version=1');
+    await other.getByRole('textbox', { name: 'question of input 1' }).waitFor();
+    expect(await other.getByRole('textbox', { name: 'Template of Draft of 1' }).innerText()).not.toContain('Half');
     expectNoFaults(page);
   });
 

@@ -6,6 +6,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
 import type { RunSql } from '../bench/store.ts';
+import { searchChecks } from './search_checks.ts';
 import type { Expected } from './sender.ts';
 
 export interface Check {
@@ -257,6 +258,7 @@ export async function runChecks(
   const groups = [
     await spanChecks(runSql, expected),
     await textChecks(runSql, expected),
+    await searchChecks(runSql, MAIN),
     await traceChecks(runSql, expected),
     await sumChecks(runSql, expected),
     await eventChecks(log, events, traces),

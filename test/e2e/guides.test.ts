@@ -8,7 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startModelServer, json, type ModelServer } from '../support/model_server.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { serviceDir, startService, type TestService } from '../support/service.ts';
+import { installedCli } from '../support/sdk_package.ts';
 import { shellBlocks } from '../support/shell_blocks.ts';
+import { removeDir } from '../support/temp.ts';
 
 const DOCS = path.resolve(import.meta.dirname, '../../ops/docs');
 /**
@@ -22,6 +24,7 @@ const ORDER = [
   'guides/gateway',
   'guides/reading',
   'guides/prompts',
+  'guides/command-line',
 ];
 const SCRIPT_MS_MAX = 80_000;
 /**
@@ -39,6 +42,14 @@ curl() {
     command sleep 0.5
   done
   printf '%s\\n' "$out"
+}
+millrace() {
+  local tries=0
+  until command millrace "$@"; do
+    tries=$((tries + 1))
+    if ((tries >= 20)); then return 1; fi
+    command sleep 0.5
+  done
 }
 `;
 
@@ -68,11 +79,14 @@ let service: TestService;
 let model: ModelServer;
 let receiver: Receiver;
 let state: string;
+/** The command `millrace` as npm installs it. */
+let cli: string;
 
 beforeAll(async () => {
   model = await startModelServer();
   model.behave(json(200, ANSWER));
   receiver = await startReceiver();
+  cli = await installedCli();
   service = await startService({
     env: { SERVICE_LLM_BASE_URL: model.url, SERVICE_LLM_API_KEY: 'key-of-the-provider' },
   });
@@ -83,6 +97,7 @@ afterAll(async () => {
   await service.stop();
   await model.close();
   await receiver.close();
+  removeDir(path.resolve(cli, '../../../..'));
 });
 
 /**
@@ -91,7 +106,7 @@ afterAll(async () => {
  */
 function bash(script: string): Promise<string> {
   const env = {
-    PATH: process.env['PATH'],
+    PATH: `${path.dirname(cli)}:${process.env['PATH'] ?? ''}`,
     HOME: process.env['HOME'],
     STATE: state,
     URL: service.baseUrl,

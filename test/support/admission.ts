@@ -12,6 +12,12 @@ export const admittingParts = (parts: Partial<AdmissionParts> = {}): AdmissionPa
   disk: { low: false },
   isDeleted: () => false,
   budgets: { decide: () => ADMIT },
+  keys: {
+    decideKey: () => ADMIT,
+    decideKeyTokens: () => ADMIT,
+    decideKeyRequest: () => ADMIT,
+    usesOf: () => [],
+  },
   ...parts,
 });
 

@@ -8,7 +8,8 @@ import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type JWK } from 'oidc-provider';
 import { z } from 'zod';
 
-const CLIENT = { client_id: 'portal', client_secret: 'portal-secret-of-the-tests' };
+/** The client of the service at the provider. */
+export const CLIENT = { client_id: 'portal', client_secret: 'portal-secret-of-the-tests' };
 /** No process listens there: signIn() reads the code from the redirect. */
 const REDIRECT_URI = 'http://127.0.0.1:9/callback';
 const PRODUCT_SCOPE = 'api';
@@ -32,16 +33,24 @@ export interface TestOidc {
   clientToken(audience: string): Promise<string>;
   /** Stops the provider. start() restarts it on the same port. */
   stop(): Promise<void>;
+  /**
+   * Follows the login of a browser at the provider from the address to which the service sends it.
+   * @returns the address to which the provider sends the browser back
+   */
+  walk(address: string, login: string): Promise<string>;
   /** Starts the provider with a new key and without its earlier keys. */
   start(alg: OidcAlg): Promise<void>;
 }
 
-/** Starts a provider with one new key. The caller must stop() it. */
-export async function startOidc(alg: OidcAlg): Promise<TestOidc> {
+/**
+ * Starts a provider with one new key. The caller must stop() it.
+ * @param redirectUris addresses to which it may send browsers back
+ */
+export async function startOidc(alg: OidcAlg, redirectUris: readonly string[] = []): Promise<TestOidc> {
   let server = await listening(0);
   const { port } = server.address() as AddressInfo;
   const issuer = `http://127.0.0.1:${port}`;
-  serve(server, providerOf(issuer, alg, await newKey(alg)));
+  serve(server, providerOf(issuer, alg, await newKey(alg), redirectUris));
   const discovery = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json();
   const { jwks_uri } = z.object({ jwks_uri: z.string() }).parse(discovery);
   return {
@@ -50,9 +59,10 @@ export async function startOidc(alg: OidcAlg): Promise<TestOidc> {
     signIn: (login, audience) => signIn(issuer, login, audience),
     clientToken: (audience) =>
       tokenFor(issuer, { grant_type: 'client_credentials', resource: audience, scope: PRODUCT_SCOPE }),
+    walk: (address, login) => walk(issuer, address, login),
     stop: () => closed(server),
     async start(nextAlg) {
-      const provider = providerOf(issuer, nextAlg, await newKey(nextAlg));
+      const provider = providerOf(issuer, nextAlg, await newKey(nextAlg), redirectUris);
       server = await listening(port);
       serve(server, provider);
     },
@@ -64,14 +74,14 @@ async function newKey(alg: OidcAlg): Promise<JWK> {
   return { ...(await exportJWK(privateKey)), kid: randomBytes(6).toString('hex'), alg, use: 'sig' };
 }
 
-function providerOf(issuer: string, alg: OidcAlg, key: JWK): Provider {
+function providerOf(issuer: string, alg: OidcAlg, key: JWK, redirectUris: readonly string[]): Provider {
   return new Provider(issuer, {
     jwks: { keys: [key] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
     clients: [
       {
         ...CLIENT,
-        redirect_uris: [REDIRECT_URI],
+        redirect_uris: [REDIRECT_URI, ...redirectUris],
         grant_types: ['authorization_code', 'client_credentials'],
         response_types: ['code'],
         id_token_signed_response_alg: alg,
@@ -86,8 +96,12 @@ function providerOf(issuer: string, alg: OidcAlg, key: JWK): Provider {
       Interaction: 600,
       Session: 600,
     },
-    scopes: ['openid', PRODUCT_SCOPE],
-    findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
+    scopes: ['openid', 'email', PRODUCT_SCOPE],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    findAccount: (_, sub) => ({
+      accountId: sub,
+      claims: () => ({ sub, email: `${sub}@Example.com`, email_verified: true }),
+    }),
     extraTokenClaims: (_, token) =>
       'accountId' in token ? { email: `${token.accountId}@Example.com`, email_verified: true } : undefined,
     enabledJWA: { idTokenSigningAlgValues: [alg] },
@@ -113,12 +127,35 @@ function serve(server: Server, provider: Provider): void {
   server.on('request', (req, res) => void answer(req, res));
 }
 
-/**
- * Follows the provider's pages and keeps its cookies, as a browser does, until a redirect carries a
- * code.
- */
+/** Signs in with the code flow and exchanges the code. */
 async function signIn(issuer: string, login: string, audience: string): Promise<string> {
   const verifier = randomBytes(32).toString('base64url');
+  const query = new URLSearchParams({
+    client_id: CLIENT.client_id,
+    response_type: 'code',
+    redirect_uri: REDIRECT_URI,
+    scope: `openid ${PRODUCT_SCOPE}`,
+    resource: audience,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  const back = await walk(issuer, `${issuer}/auth?${query.toString()}`, login);
+  const code = new URL(back).searchParams.get('code');
+  if (code === null) throw new Error(`the sign-in was refused: ${back}`);
+  return tokenFor(issuer, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: REDIRECT_URI,
+    code_verifier: verifier,
+    resource: audience,
+  });
+}
+
+/**
+ * Follows the provider's pages and keeps its cookies, as a browser does, until a redirect leads back
+ * to the client.
+ */
+async function walk(issuer: string, address: string, login: string): Promise<string> {
   const jar = new Map<string, string>();
   const visit = async (url: string, form?: Record<string, string>): Promise<Response> => {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -134,16 +171,7 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
     }
     return response;
   };
-  const query = new URLSearchParams({
-    client_id: CLIENT.client_id,
-    response_type: 'code',
-    redirect_uri: REDIRECT_URI,
-    scope: `openid ${PRODUCT_SCOPE}`,
-    resource: audience,
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
-  });
-  let url = `${issuer}/auth?${query.toString()}`;
+  let url = address;
   for (let step = 0; step < STEPS_MAX; step++) {
     let response = await visit(url);
     if (response.status === 200) {
@@ -154,16 +182,7 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
     const location = response.headers.get('location');
     if (location === null) throw new Error(`the sign-in stopped with ${response.status}: ${await response.text()}`);
     url = new URL(location, issuer).href;
-    const code = url.startsWith(REDIRECT_URI) ? new URL(url).searchParams.get('code') : null;
-    if (code !== null)
-      return tokenFor(issuer, {
-        grant_type: 'authorization_code',
-        code,
-        redirect_uri: REDIRECT_URI,
-        code_verifier: verifier,
-        resource: audience,
-      });
-    if (url.startsWith(REDIRECT_URI)) throw new Error(`the sign-in was refused: ${url}`);
+    if (!url.startsWith(`${issuer}/`)) return url;
   }
   throw new Error(`the sign-in did not end within ${STEPS_MAX} steps`);
 }

@@ -12,7 +12,7 @@ function rootOf(file: string): protobuf.Root {
     new protobuf.Root(),
   ).root;
 }
-const root = rootOf('trace_service.proto');
+const root = rootOf('otlp.proto');
 const rpc = rootOf('rpc_status.proto');
 
 const typeOf = (name: string): protobuf.Type => root.lookupType(`opentelemetry.proto.${name}`);
@@ -57,11 +57,35 @@ export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
       const each = ((spans ?? []) as (OtlpObject | Uint8Array)[]).map((span) =>
         field(2, span instanceof Uint8Array ? span : spanBytes(span)),
       );
-      return field(2, Buffer.concat([head('ScopeSpans', scope), ...each]));
+      return field(2, Buffer.concat([head('ScopeGroup', scope), ...each]));
     });
-    return field(1, Buffer.concat([head('ResourceSpans', resource), ...scopes]));
+    return field(1, Buffer.concat([head('ResourceGroup', resource), ...scopes]));
   });
   return Buffer.concat(groups);
+}
+
+/** Encodes log records as an export in protobuf, with one resource and one scope. */
+export function logsAsProtobuf(records: readonly OtlpObject[], resource: OtlpObject = {}): Buffer {
+  const bytes = (hex: unknown): Buffer => Buffer.from(typeof hex === 'string' ? hex : '', 'hex');
+  const type = typeOf('LogRecord');
+  const encoded = records.map((record) =>
+    field(
+      2,
+      type
+        .encode(type.fromObject({ ...record, traceId: bytes(record['traceId']), spanId: bytes(record['spanId']) }))
+        .finish(),
+    ),
+  );
+  const head = (name: string, object: OtlpObject): Uint8Array =>
+    typeOf(name).encode(typeOf(name).fromObject(object)).finish();
+  const scope = field(2, Buffer.concat([head('ScopeGroup', { scope: { name: 'test', version: '1' } }), ...encoded]));
+  return field(1, Buffer.concat([head('ResourceGroup', { resource: { attributes: keyValues(resource) } }), scope]));
+}
+
+/** Encodes log records as an export in JSON, with one resource and one scope. */
+export function logsAsJson(logRecords: readonly OtlpObject[], resource: OtlpObject = {}): Buffer {
+  const scopeLogs = [{ scope: { name: 'test', version: '1' }, logRecords }];
+  return Buffer.from(JSON.stringify({ resourceLogs: [{ resource: { attributes: keyValues(resource) }, scopeLogs }] }));
 }
 
 /** Returns one resource with one scope that holds these spans. */
@@ -76,7 +100,8 @@ export function keyValues(values: OtlpObject): OtlpObject[] {
   return Object.entries(values).map(([key, value]) => ({ key, value: anyValue(value) }));
 }
 
-function anyValue(value: unknown): OtlpObject {
+/** Returns the AnyValue of a plain value. */
+export function anyValue(value: unknown): OtlpObject {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'bigint') return { intValue: value.toString() };
@@ -100,13 +125,27 @@ export function otlpSpan(index: number, attributes: OtlpObject = {}, over: OtlpO
   };
 }
 
-export function decodeAnswer(bytes: Uint8Array): OtlpObject {
-  const type = typeOf('ExportTraceServiceResponse');
-  return type.toObject(type.decode(bytes), { longs: Number });
+/**
+ * Decodes the answer to an export.
+ * @param rejected name of the number of rejected records, which depends on the signal
+ */
+export function decodeAnswer(bytes: Uint8Array, rejected = 'rejectedSpans'): OtlpObject {
+  const type = typeOf('ExportResponse');
+  const { partialSuccess } = type.toObject(type.decode(bytes), { longs: Number }) as {
+    partialSuccess?: { rejected?: number; errorMessage?: string };
+  };
+  if (partialSuccess === undefined) return {};
+  const { rejected: count, ...rest } = partialSuccess;
+  return { partialSuccess: { ...(count === undefined ? {} : { [rejected]: count }), ...rest } };
 }
 
-/** Decodes a google.rpc.Status and the ErrorInfo in it. */
-export function decodeStatus(bytes: Uint8Array): { code: number; message: string; info: OtlpObject } {
+/** Decodes a google.rpc.Status, the ErrorInfo in it, and the seconds of its RetryInfo. */
+export function decodeStatus(bytes: Uint8Array): {
+  code: number;
+  message: string;
+  info: OtlpObject;
+  retry_seconds?: number;
+} {
   const status = rpc.lookupType('google.rpc.Status');
   const decoded = status.toObject(status.decode(bytes)) as {
     code: number;
@@ -114,9 +153,14 @@ export function decodeStatus(bytes: Uint8Array): { code: number; message: string
     details: { value: Uint8Array }[];
   };
   const info = rpc.lookupType('google.rpc.ErrorInfo');
+  const retry = rpc.lookupType('google.rpc.RetryInfo');
+  const [first, second] = decoded.details;
+  const delay = second === undefined ? {} : retry.toObject(retry.decode(second.value), { longs: Number });
+  const seconds = (delay['retryDelay'] as { seconds?: number } | undefined)?.seconds;
   return {
     code: decoded.code,
     message: decoded.message,
-    info: info.toObject(info.decode(decoded.details[0]?.value ?? new Uint8Array())),
+    info: info.toObject(info.decode(first?.value ?? new Uint8Array())),
+    ...(seconds === undefined ? {} : { retry_seconds: seconds }),
   };
 }

@@ -8,6 +8,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { type Json, type JsonObject, openApiDocument } from '../../api/openapi/document.ts';
 import { budgetSliceRoutes } from '../../api/wiring/budgets.ts';
 import type { WiringParts } from '../../api/wiring/parts.ts';
+import { statusRoutes } from '../../api/system/status.ts';
 import { openSlices } from '../../api/wiring/slices.ts';
 import type { Stores } from '../../api/wiring/stores.ts';
 import { parseEnv } from '../../ops/platform/env.ts';
@@ -36,8 +37,8 @@ const UNUSED: unknown = new Proxy(function unused() {}, {
 });
 
 /**
- * Returns the OpenAPI document of the routes that the portal calls: those of the slices. The routes that take
- * telemetry, the gateway and the routes of the process are left out.
+ * Returns the OpenAPI document of the routes that the portal calls: those of the slices, and the state of
+ * the service. The routes that take telemetry, the gateway and the other routes of the process are left out.
  */
 export async function contractDocument(): Promise<JsonObject> {
   const parts = {
@@ -57,9 +58,11 @@ export async function contractDocument(): Promise<JsonObject> {
     recorder: UNUSED,
     refusals: UNUSED,
     budgetRoutes,
+    keyInForce: UNUSED,
+    adminToken: '',
   } as Parameters<typeof openSlices>[2]);
   slices.close();
-  return openApiDocument(slices.routes);
+  return openApiDocument([...slices.routes, ...statusRoutes(UNUSED as Parameters<typeof statusRoutes>[0])]);
 }
 
 /** Returns the text of the file for a document. */

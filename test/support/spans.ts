@@ -67,6 +67,7 @@ export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<Mete
     usage: {
       org_id: span.org_id,
       agent_id: span.agent_id,
+      key_id: '',
       hour: 0,
       last_received_at: 0,
       day: 0,

@@ -3,14 +3,16 @@ import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/traces/trace_state.ts';
 import { usageOf } from '../../pipeline/domain/budgets/usage.ts';
-import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/landing/row_encoders.ts';
+import { spanCells, textCells, traceCells, traceLine, usageLine } from '../../pipeline/landing/row_encoders.ts';
 import {
+  landingBody,
   landingStatement,
   SPAN_TEXTS,
   SPANS,
   type TableSpec,
   TRACES,
   USAGE_EVENTS,
+  type WireRow,
 } from '../../sql/stores/landing_tables.ts';
 import { type ClickHouse, createClickHouse } from '../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
@@ -42,16 +44,16 @@ export async function openTestStore(): Promise<TestStore> {
   const client = createClickHouse({ url: database.url });
   await database.run("INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, 'test')");
   let logSeq = 0;
-  const land = async (spec: TableSpec, lines: readonly string[]): Promise<void> => {
-    if (lines.length === 0) return;
+  const land = async (spec: TableSpec, rows: readonly WireRow[]): Promise<void> => {
+    if (rows.length === 0) return;
     const { written_rows } = await client.execute({
       name: 'land',
       sql: landingStatement(spec),
       params: { owned: OWNED, statement: 'land' },
-      body: lines.join('\n'),
+      body: landingBody(spec, rows),
       timeoutMs: TIMEOUT_MS,
     });
-    if (written_rows < lines.length) throw new Error(`landed ${written_rows} of ${lines.length} rows of ${spec.table}`);
+    if (written_rows < rows.length) throw new Error(`landed ${written_rows} of ${rows.length} rows of ${spec.table}`);
   };
   return {
     client,
@@ -61,7 +63,7 @@ export async function openTestStore(): Promise<TestStore> {
       const placed = spans.map((span) => ({ span, place: { partition: 0, log_seq: ++logSeq, log_index: 0 } }));
       await land(
         SPAN_TEXTS,
-        placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []),
+        placed.map(({ span, place }) => textCells(span, place, 0, DAYS)).filter((row) => row !== null),
       );
       await land(
         USAGE_EVENTS,
@@ -71,7 +73,7 @@ export async function openTestStore(): Promise<TestStore> {
       );
       await land(
         SPANS,
-        placed.map(({ span, place }) => spanLine(span, place, 0, true)),
+        placed.map(({ span, place }) => spanCells(span, place, 0, true)),
       );
       return first;
     },

@@ -4,13 +4,14 @@
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import type { LandingRow, LandingUnit } from '../../pipeline/landing/lander.ts';
+import type { WireRow } from '../../sql/stores/landing_tables.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';
 import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
-import { traceKey } from '../../pipeline/traces/open_traces.ts';
+import { traceKey } from '../../pipeline/domain/traces/ids.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import { startWith } from '../../pipeline/flow.ts';
 import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
@@ -68,7 +69,8 @@ interface Owner {
   marks: Map<number, { settled: number; completed: number }>;
 }
 
-const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
+const cells = (wire: WireRow): readonly unknown[] =>
+  typeof wire === 'string' ? (JSON.parse(wire) as unknown[]) : wire;
 const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
 const silent: StageObserver = {
   batch: () => undefined,
@@ -209,14 +211,14 @@ export class TailModel {
     const any = (flags: readonly boolean[] | undefined) => (_: unknown, at: number) =>
       flags === undefined || flags[at % flags.length] === true;
     this.spans.push(
-      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(SAMPLED_CELL) === true)),
+      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.wire).at(SAMPLED_CELL) === true)),
     );
     this.texts.push(...rows.span_texts_recent.filter(any(cut?.texts)).map((row) => spanRow(row, 2, true)));
     if (cut?.traces !== false)
-      this.traces.push(...rows.traces.map(({ line, partition }) => traceRow(cells(line), partition)));
+      this.traces.push(...rows.traces.map(({ wire, partition }) => traceRow(cells(wire), partition)));
     if (cut?.usage !== false)
-      for (const { line, partition, log_seq } of rows.usage_events)
-        this.usage.push({ partition, log_seq, events: Number(cells(line)[8]), cost: String(cells(line)[13]) });
+      for (const { wire, partition, log_seq } of rows.usage_events)
+        this.usage.push({ partition, log_seq, events: Number(cells(wire)[9]), cost: String(cells(wire)[14]) });
   }
 
   #takeOver(): Owner {
@@ -293,7 +295,7 @@ export class TailModel {
         .filter(({ version }) => version > record.completed_through)
         .toSorted((a, b) => a.version - b.version),
     };
-    const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3 };
+    const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3, callIdsMax: 100 };
     const at = { partition, owner: '', at: '', ...record };
     return rebuild(at, history, memory, {
       logBase: 0,
@@ -315,8 +317,8 @@ export class TailModel {
   }
 }
 
-function spanRow({ line, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
-  const row = cells(line);
+function spanRow({ wire, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
+  const row = cells(wire);
   const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
   return {
     hex: String(hex),
@@ -343,7 +345,7 @@ function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
   );
 }
 
-function traceRow(row: unknown[], partition: number): TailModel['traces'][number] {
+function traceRow(row: readonly unknown[], partition: number): TailModel['traces'][number] {
   const [
     org_id,
     anchor,
@@ -361,7 +363,7 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     spans,
   ] = row;
   const [input_tokens, output_tokens, cost, sampled, forced_from] = row.slice(14);
-  const [described, models, source_formats, departments, realms, prompts, , version, sign] = row.slice(19);
+  const [described, models, source_formats, departments, realms, prompts, backfilled, , version, sign] = row.slice(19);
   const record = {
     org_id,
     trace_id,
@@ -390,6 +392,7 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     departments,
     realms,
     prompts,
+    backfilled,
     version,
   };
   const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);

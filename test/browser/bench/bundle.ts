@@ -47,8 +47,9 @@ export async function sizes(): Promise<ReportRow[]> {
     assets.filter((file) => file.endsWith(end)).reduce((sum, file) => sum + sizeOf(`assets/${file}`), 0);
   return [
     ...SCREENS.filter(([, sources]) => sources.every((source) => source in manifest)).map(([what, sources, most]) => {
-      const chunks = new Set(['main.tsx', ...sources].flatMap((source) => [...needed(source)]));
-      const bytes = [...chunks].reduce((sum, name) => sum + sizeOf(`${manifest[name]?.file ?? ''}.gz`), 0);
+      const names = ['main.tsx', ...sources].flatMap((source) => [...needed(source)]);
+      const chunks = new Set(names.map((name) => manifest[name]?.file ?? ''));
+      const bytes = [...chunks].reduce((sum, file) => sum + sizeOf(`${file}.gz`), 0);
       return row(`scripts of ${what}, gzip`, bytes, most);
     }),
     row('all scripts, gzip', all('.js.gz'), 480),

@@ -10,6 +10,7 @@ import { find, heapAfter, heapGrowth, largePrompt, motions, selectSpan } from '.
 import { ingestCost } from './ingest_cost.ts';
 import { filter, liveTail, search } from './lists.ts';
 import { byLink, coldList, fromList, home, type Measuring, nextTrace } from './opens.ts';
+import { costsAndComparison, registries } from './pages.ts';
 import { openSession } from './session.ts';
 
 const MOVED_SPANS = 10_000;
@@ -36,6 +37,8 @@ function measurements(measuring: Measuring, { target, vocabulary, spans }: Porta
     [`heap with a trace of ${moved} spans`, () => heapAfter(measuring, moved)],
     ['heap growth', () => heapGrowth(measuring)],
     ['Home', () => home(measuring)],
+    ['costs and comparison', () => costsAndComparison(measuring, spans[0] ?? MOVED_SPANS)],
+    ['prompts, evals and annotation', () => registries(measuring, target)],
     ['sizes', sizes],
     ['build', () => buildTime(Math.min(measuring.runs, BUILDS_MAX))],
   ];

@@ -1,11 +1,13 @@
 // A page of the portal in a headless Chromium. Every page records what must never happen on any
 // screen: errors on the console, violations of the content security policy, and requests to another
 // origin. `faultsOf` returns them, and each test expects none.
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { confirmed } from '../../support/wait.ts';
 import { aPerson, type Cookie } from './person.ts';
 import type { PortalService } from './portal_service.ts';
 import { watchRequests } from './settled.ts';
@@ -132,16 +134,20 @@ export const overflow = (page: Page): Promise<number> =>
  */
 export async function api(path: string, body?: unknown, portal = inject('portal')): Promise<Response> {
   const { url, org_id, api_key } = portal;
-  const answer = await fetch(url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: `Bearer ${api_key}`,
-      'x-org-id': org_id,
-      'x-org-api-key': api_key,
-      'content-type': 'application/json',
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const idempotency = body === undefined ? {} : { 'idempotency-key': randomUUID() };
+  const answer = await confirmed(() =>
+    fetch(url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        authorization: `Bearer ${api_key}`,
+        'x-org-id': org_id,
+        'x-org-api-key': api_key,
+        'content-type': 'application/json',
+        ...idempotency,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }),
+  );
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return answer;
 }

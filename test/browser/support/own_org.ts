@@ -5,6 +5,7 @@ import { SignJWT } from 'jose';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { inject } from 'vitest';
 import { loadSecrets } from '../../../ops/launch/secrets.ts';
+import { confirmed } from '../../support/wait.ts';
 import { openPage, type PageOptions } from './browser.ts';
 
 const COOKIE = 'svc_session';
@@ -92,11 +93,14 @@ function tokenOf(user_id: string, email: string): Promise<string> {
 }
 
 async function ask(method: string, path: string, headers: Record<string, string>, body?: unknown): Promise<Answer> {
-  const answer = await fetch(inject('portal').url + path, {
-    method,
-    headers: { ...headers, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const idempotency = method === 'GET' ? {} : { 'idempotency-key': randomUUID() };
+  const answer = await confirmed(() =>
+    fetch(inject('portal').url + path, {
+      method,
+      headers: { ...headers, ...idempotency, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }),
+  );
   return { status: answer.status, json: (await answer.json()) as Answer['json'] };
 }
 

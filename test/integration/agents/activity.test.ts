@@ -318,6 +318,15 @@ describe('the whole way', () => {
     await eventually(async () => (await row('busy'))['last_seen_at'] === new Date(heard).toISOString(), {
       what: 'last_seen_at',
     });
+    expect(await row('busy')).toMatchObject({ deprecates_at: new Date(heard + 90 * DAY).toISOString() });
+    const unknown = async (query = ''): Promise<unknown> =>
+      (await call(api, 'GET', `/orgs/${ORG}/unregistered-agents${query}`)).json?.['data'];
+    const stranger = await hear('stranger');
+    await eventually(async () => ((await unknown()) as unknown[]).length === 1, { what: 'the stranger' });
+    expect(await unknown('?days=90')).toEqual([
+      { agent_id: 'stranger', last_seen_at: new Date(stranger).toISOString() },
+    ]);
+    expect((await call(api, 'GET', `/orgs/${ORG}/unregistered-agents?days=91`)).status).toBe(422);
     expect(await counts()).toEqual({ checked: 0, deprecated: 0, revived: 0 });
     // The job runs with a clock at which one agent was last seen 89 days ago and the other was
     // registered 91 days ago.

@@ -34,6 +34,7 @@ test('a registration is 201 the first time and 200 later, replaces the given fie
     status: 'registered',
     archived_at: null,
     deprecated_at: null,
+    deprecates_at: expect.any(String) as string,
   });
 });
 

@@ -23,6 +23,8 @@ const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 export interface TestApi {
   url: string;
   port: number;
+  /** Port of OTLP over gRPC; 0 where it is off. */
+  grpcPort: number;
   log: Log;
   close(): Promise<void>;
 }
@@ -32,8 +34,12 @@ export interface TestApiOptions {
   clickhouseUrl?: string;
   /** Replaces KEY. */
   bootstrapKey?: string;
+  /** Replaces ADMIN_TOKEN. */
+  adminToken?: string;
   logBytesMax?: number;
   bodyBytesMax?: number;
+  /** True to serve OTLP over gRPC too. */
+  grpc?: boolean;
   appPerMinute?: number;
   corsOrigins?: readonly string[];
   now?: () => number;
@@ -41,6 +47,9 @@ export interface TestApiOptions {
   /** URL of an OpenAI-compatible upstream. */
   llmUrl?: string;
   llmKey?: string;
+  /** URL of an upstream that speaks Anthropic's API. */
+  anthropicUrl?: string;
+  anthropicKey?: string;
   /**
    * File of the gateway's routing table, and the variables in which the gateway looks up its keys.
    */
@@ -59,6 +68,8 @@ export interface TestApiOptions {
   waits?: NatsWaits;
   /** An OIDC provider that replaces JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
+  /** The client of the provider by which people log in to the portal. */
+  oidc?: { client_id: string; client_secret: string; public_url: string };
 }
 
 /** Starts an API. The caller must close() it before the API's nats-server stops. */
@@ -74,10 +85,11 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_PARTITIONS: 4,
       SERVICE_BOOTSTRAP_ORG_ID: ORG,
       SERVICE_BOOTSTRAP_API_KEY: options.bootstrapKey ?? KEY,
-      SERVICE_ADMIN_TOKEN: ADMIN_TOKEN,
+      SERVICE_ADMIN_TOKEN: options.adminToken ?? ADMIN_TOKEN,
       SERVICE_CLICKHOUSE_CLUSTER: undefined,
       SERVICE_MAX_BODY_BYTES: options.bodyBytesMax ?? 5_242_880,
       SERVICE_APP_INGEST_PER_TENANT_RPM: options.appPerMinute ?? 5000,
+      SERVICE_OTLP_GRPC_PORT: options.grpc === true ? 0 : undefined,
       SERVICE_CORS_ORIGINS: [...(options.corsOrigins ?? [])],
       SERVICE_JWT_SECRET: JWT_SECRET,
       SERVICE_JWT_JWKS_URL: options.provider?.jwksUrl,
@@ -86,6 +98,9 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_ENCRYPTION_KEY: undefined,
       SERVICE_LLM_BASE_URL: options.llmUrl,
       SERVICE_LLM_API_KEY: options.llmKey,
+      SERVICE_OIDC_CLIENT_ID: options.oidc?.client_id,
+      SERVICE_OIDC_CLIENT_SECRET: options.oidc?.client_secret,
+      SERVICE_PUBLIC_URL: options.oidc?.public_url,
       SERVICE_SMTP_URL: undefined,
       SERVICE_PORTAL: true,
       SERVICE_PORTAL_DIR: options.portalDir,
@@ -106,6 +121,8 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       {
         SERVICE_LLM_BASE_URL: options.llmUrl,
         SERVICE_LLM_API_KEY: options.llmKey,
+        SERVICE_ANTHROPIC_BASE_URL: options.anthropicUrl,
+        SERVICE_ANTHROPIC_API_KEY: options.anthropicKey,
         SERVICE_GATEWAY_ROUTES: options.gateway?.routes,
       },
       options.gateway?.keys ?? {},
@@ -116,13 +133,15 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   });
   const server = httpServer(api.listener);
   const port = await listen(server, '127.0.0.1', 0);
+  const grpcPort = api.grpc === null ? 0 : await listen(api.grpc.server, '127.0.0.1', 0);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    grpcPort,
     log,
     async close() {
       api.endLive();
-      await closeGracefully(server);
+      await Promise.all([closeGracefully(server), api.grpc?.closeGracefully()]);
       await api.flush();
       api.close();
       await nc.close();

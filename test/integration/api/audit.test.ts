@@ -173,6 +173,7 @@ test('the audit log filters by action, actor and time', async () => {
   await landed();
   expect(targets(await read('?action=org.update'))).toEqual([9, 6, 3, 0]);
   expect(targets(await read('?actor_id=user_1&action=org.update'))).toEqual([9, 3]);
+  expect(targets(await read('?target_id=9'))).toEqual([9]);
   expect(targets(await read('?since=2026-01-01T00:00:00.002Z'))).toEqual([11, 10, 9, 8, 7, 6]);
   expect(targets(await read('?since=2026-01-01&until=2026-01-01T00:00:00.001Z'))).toEqual([5, 4, 3, 2, 1, 0]);
   expect((await read('?action=nothing.such')).json).toMatchObject({

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 /** Paths that take telemetry, pass calls on or concern the process; no page of the portal calls them. */
 const OTHER =
-  /^\/(orgs\/\{org_id\}\/ingest\/|v1\/(otlp|chat|responses|embeddings|models)|healthz|readyz|metrics|openapi|docs)/;
+  /^\/(api\/public\/(otel|ingestion)|langsmith\/runs|orgs\/\{org_id\}\/ingest\/|v1\/(otlp|logs|metrics|chat|responses|embeddings|messages|models)|healthz|readyz|metrics|openapi|docs)/;
 
 test('the document of the types equals the served one, operation by operation', async () => {
   const served = (await call(api, 'GET', '/openapi.json')).json as { paths: Record<string, Record<string, unknown>> };

@@ -10,6 +10,7 @@ import { type ModelServer, startModelServer } from '../../support/model_server.t
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { confirmed, eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, anEvent, call, INGEST, ORG, startTestApi, type TestApi } from './an_api.ts';
+import { ANTHROPIC, codeOf, COMPATIBLE, GATEWAY, OTLP } from './other_shapes.ts';
 
 interface Operation {
   method: string;
@@ -31,7 +32,12 @@ beforeAll(async () => {
   nats = await startTestNats();
   database = await createTestDatabase();
   models = await startModelServer();
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: models.url });
+  api = await startTestApi({
+    natsUrl: nats.url,
+    clickhouseUrl: database.url,
+    llmUrl: models.url,
+    anthropicUrl: models.url,
+  });
   await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"clickhouse":"ok"'), {
     what: 'the migrations',
   });
@@ -56,17 +62,6 @@ afterAll(async () => {
 });
 
 const fill = (path: string, org = ORG) => path.replace('{org_id}', org).replace(/\{[a-z_]+\}/g, 'x1');
-/** Paths that answer errors in OpenAI's format. */
-const GATEWAY = /^\/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)$/;
-const OTLP = /^\/v1\/(otlp\/v1\/)?traces$/;
-/** Returns the code of an error after checking the error's shape. */
-function codeOf(path: string, body: Record<string, unknown>): unknown {
-  const error = GATEWAY.test(path) ? (body['error'] as Record<string, unknown>) : body;
-  expect(Object.keys(error).sort()).toEqual(
-    GATEWAY.test(path) ? ['code', 'message', 'param', 'type'] : ['code', 'detail', 'request_id'],
-  );
-  return error['code'];
-}
 const ofOrg = () => operations.filter(({ security }) => security.some((scheme) => 'orgApiKey' in scheme));
 const ofOperator = () => operations.filter(({ security }) => security.some((scheme) => 'operator' in scheme));
 const withBody = (method: string) => (method === 'GET' || method === 'DELETE' ? {} : { body: {} });
@@ -85,7 +80,8 @@ async function expectRefused(
       ...(method === 'GET' || method === 'DELETE' ? {} : { body: '{}' }),
     });
     const body = (await response.json()) as Record<string, unknown>;
-    expect([method, path, response.status, codeOf(path, body)]).toEqual([method, path, STATUS_OF[code], code]);
+    const shown = ANTHROPIC.test(path) ? null : code;
+    expect([method, path, response.status, codeOf(path, body)]).toEqual([method, path, STATUS_OF[code], shown]);
     if (!GATEWAY.test(path)) expect(body['request_id']).toBe(response.headers.get('x-request-id'));
   }
 }
@@ -113,7 +109,8 @@ describe('every route', () => {
 
   test('every route rejects unsupported versions and accepts supported ones', async () => {
     for (const version of ['2.0', '1.8', '1', 'x', '1.7.0.0']) {
-      for (const { method, path } of ofOrg()) {
+      // Clients of other vendors do not send our version.
+      for (const { method, path } of ofOrg().filter((operation) => !COMPATIBLE.test(operation.path))) {
         const answer = await call(api, method, fill(path), {
           ...withBody(method),
           headers: { 'X-Service-Api-Version': version },
@@ -122,7 +119,7 @@ describe('every route', () => {
           path,
           version,
           422,
-          'unsupported_api_version',
+          ANTHROPIC.test(path) ? null : 'unsupported_api_version',
         ]);
       }
     }
@@ -135,6 +132,8 @@ describe('every route', () => {
 
   test('every route answers another method with 405 and Allow', async () => {
     for (const path of new Set(operations.map((operation) => operation.path))) {
+      // Below these roots every path that is not supported is 501.
+      if (COMPATIBLE.test(path)) continue;
       const taken = operations.filter((operation) => operation.path === path).map(({ method }) => method);
       const method = ['PUT', 'PATCH', 'DELETE', 'POST', 'GET'].find((one) => !taken.includes(one)) ?? '';
       const answer = await call(api, method, fill(path), withBody(method));
@@ -142,7 +141,7 @@ describe('every route', () => {
         path,
         method,
         405,
-        'method_not_allowed',
+        ANTHROPIC.test(path) ? null : 'method_not_allowed',
       ]);
       for (const one of taken) expect(answer.headers.get('allow')).toContain(one);
     }
@@ -154,14 +153,18 @@ test('JSON nested without end is rejected, without a 5xx, by every route that ac
   const named: string[] = [];
   for (const { method, path, requestBody, security } of operations) {
     // The gateway's upstream validates the body of a gateway request.
-    if (requestBody === undefined || GATEWAY.test(path)) continue;
+    if (requestBody === undefined || GATEWAY.test(path) || ANTHROPIC.test(path)) continue;
     const headers = security.some((scheme) => 'operator' in scheme)
       ? { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined }
       : {};
     const { status, json } = await confirmed(() => call(api, method, fill(path), { raw, headers }));
     // OTLP JSON requires receivers to ignore unknown fields, whatever their values.
-    const least = OTLP.test(path) ? 200 : 400;
-    expect([method, path, status >= least && status < 500]).toEqual([method, path, true]);
+    const least = OTLP.test(path) || COMPATIBLE.test(path) ? 200 : 400;
+    expect([method, path, status >= least && (status < 500 || (status === 501 && COMPATIBLE.test(path)))]).toEqual([
+      method,
+      path,
+      true,
+    ]);
     if (status === 422 && json?.['code'] === 'invalid_request' && /^body: .*nested/.test(String(json['detail'])))
       named.push(`${method} ${path}`);
   }
@@ -375,8 +378,16 @@ describe('hostile input never makes a 5xx', () => {
           });
           // A body that is not valid OTLP is answered in OTLP's own error format, and the gateway's
           // upstream answers in its own format.
-          const otherShape = GATEWAY.test(path) || (/\/traces$/.test(path) && response.status === 400);
-          if (otherShape) expect([response.status < 500, response.headers.has('x-request-id')]).toEqual([true, true]);
+          const otherShape =
+            GATEWAY.test(path) ||
+            ANTHROPIC.test(path) ||
+            COMPATIBLE.test(path) ||
+            (OTLP.test(path) && response.status === 400);
+          if (otherShape)
+            expect([response.status < 500 || response.status === 501, response.headers.has('x-request-id')]).toEqual([
+              true,
+              true,
+            ]);
           if (path === '/readyz' || otherShape) await response.body?.cancel();
           else if (response.headers.get('content-type')?.includes('json') === true) await expectContract(response);
           else await response.body?.cancel();

@@ -127,11 +127,18 @@ const STATUSES: Readonly<Record<string, number>> = STATUS_OF;
 /** Operations whose answers have no envelope in the contract. */
 const BARE = /^(POST .*\/api-keys|GET \/(healthz|readyz|metrics|openapi\.json|docs))$|\/export$/;
 /** Operations that answer in OTLP's format. */
-const OTLP = /^POST \/v1\/(otlp\/v1\/)?traces$/;
+const OTLP = /^POST \/(?:v1\/(?:otlp\/v1\/)?|api\/public\/otel\/v1\/)(?:traces|logs|metrics)$/;
+/** Operations for clients of other vendors, whose answers have those vendors' shapes. */
+const COMPATIBLE = /^\w+ \/(?:api\/public|langsmith)\//;
+/** Operations that answer in Anthropic's format. */
+const ANTHROPIC = /^POST \/(?:anthropic\/)?v1\/messages(?:\/count_tokens)?$/;
 /** Operations that answer in OpenAI's format. This API has no upstream. */
 const GATEWAY = /^(POST \/v1\/(chat\/completions|responses|embeddings)|GET \/v1\/models(\/\{model\})?)$/;
 /** Operations that may answer 5xx because this test runs no pipeline worker. */
 const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'POST /v1/judges/preview', 'GET /readyz']);
+
+/** The login at an identity provider leads the browser on, also after a failure. */
+const REDIRECTS = /^GET \/v1\/session\/oidc/;
 
 /** Returns what is wrong with an answer, or null if nothing is. */
 function complaint({ status, headers, text, bytes }: Heard, name: string): string | null {
@@ -139,7 +146,10 @@ function complaint({ status, headers, text, bytes }: Heard, name: string): strin
   if (typeof id !== 'string' || !/^req_[0-9a-f]{32}$/.test(id)) return 'no X-Request-Id';
   if (headers['x-injected'] !== undefined) return 'a header was injected';
   if (GATEWAY.test(name)) return complaintOfGateway(status, JSON.parse(text) as Record<string, unknown>);
+  if (ANTHROPIC.test(name)) return complaintOfAnthropic(status, JSON.parse(text) as Record<string, unknown>, id);
+  if (status === 501 && COMPATIBLE.test(name)) return null;
   if (status >= 500 && !AWAY.has(name)) return 'a 5xx';
+  if (status >= 300 && status < 400 && REDIRECTS.test(name)) return null;
   if (status < 200 || (status >= 300 && status < 400)) return 'an odd status';
   if (name === 'GET /readyz') return null;
   if (status < 300 && BARE.test(name)) return null;
@@ -151,6 +161,7 @@ function complaint({ status, headers, text, bytes }: Heard, name: string): strin
   if (!String(headers['content-type']).startsWith('application/json')) return 'no JSON';
   const body = JSON.parse(text) as Record<string, unknown>;
   if (OTLP.test(name) && (status < 300 || status === 400)) return complaintOfOtlp(status, body, id);
+  if (status < 300 && COMPATIBLE.test(name)) return null;
   if (status < 300) {
     const meta = body['meta'] as Record<string, unknown> | undefined;
     if (meta?.['request_id'] !== id && headers['idempotency-replayed'] === undefined)
@@ -184,6 +195,16 @@ function complaintOfGateway(status: number, body: Record<string, unknown>): stri
     return 'a message from the inside';
   if (status >= 500 && error['code'] !== 'upstream_not_configured') return 'a 5xx';
   return STATUSES[String(error['code'])] === status ? null : 'a code that is not of this status';
+}
+
+/** Returns what is wrong with an answer in Anthropic's format, which has no upstream here either. */
+function complaintOfAnthropic(status: number, body: Record<string, unknown>, id: string): string | null {
+  if (status === 431) return null;
+  if (Object.keys(body).toSorted().join() !== 'error,request_id,type') return 'an error of another shape';
+  if (body['request_id'] !== id) return 'another request id in the body';
+  const { message } = body['error'] as Record<string, unknown>;
+  if (typeof message !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(message)) return 'a message from the inside';
+  return status >= 500 && !message.startsWith('No upstream is configured') ? 'a 5xx' : null;
 }
 
 /**

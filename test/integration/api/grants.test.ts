@@ -259,6 +259,7 @@ describe('a policy', () => {
     compare_threshold_percent: 10,
     regression_drop: 0.5,
     judge_quota_calls: null,
+    capture: 'full',
     pii: { enabled: false, kinds: ['email', 'phone', 'card', 'ip', 'ssn'], custom: [], mode: 'redact' },
   };
 

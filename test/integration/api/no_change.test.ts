@@ -39,6 +39,13 @@ beforeAll(async () => {
   const queue = { name: 'Queue', scores: [{ name: 'correct', type: 'boolean' }] };
   ids['queue_id'] = String(dataOf(await byOwner('POST', '/v1/annotation-queues', queue))['queue_id']);
   ids['view_id'] = String(dataOf(await byOwner('POST', '/v1/views', view))['view_id']);
+  const key = { name: 'limited', scopes: ['traces:read'] };
+  ids['key_id'] = String((await byOwner('POST', `/orgs/${ORG}/api-keys`, key)).json?.['id']);
+  const monitor = operations.find(({ name }) => name === 'POST /v1/monitors');
+  ids['monitor_id'] = String(dataOf(await byOwner('POST', '/v1/monitors', monitor?.body))['monitor_id']);
+  const prompt = { name: 'greeting', version: '1', template: 'Hello {{name}}' };
+  ids['name'] = String(dataOf(await byOwner('POST', '/v1/prompts', prompt))['name']);
+  ids['label'] = 'production';
   const hook = { url: 'http://127.0.0.1:9/hook', events: ['trace.completed'] };
   ids['webhook_id'] = String(dataOf(await byOwner('POST', `/orgs/${ORG}/webhooks`, hook))['webhook_id']);
 });
@@ -85,9 +92,14 @@ function unmoved({ status, data }: ReturnType<typeof shown>): ReturnType<typeof 
 const BODIES: Readonly<Record<string, unknown>> = {
   'PUT /orgs/{org_id}/cost/anomaly-config': { z_threshold: 4 },
   'PATCH /admin/orgs/{org_id}': { name: 'Renamed' },
+  'PUT /v1/prompts/{name}/labels/{label}': { version: '1' },
 };
 
-const isSetter = ({ method }: Operation): boolean => method === 'PUT' || method === 'PATCH';
+/**
+ * PATCH of a run of LangSmith adds to a trace, and answers in LangSmith's shape.
+ */
+const isSetter = ({ method, template }: Operation): boolean =>
+  (method === 'PUT' || method === 'PATCH') && !/^\/(?:langsmith|api\/public)\//.test(template);
 
 /** POSTs that set existing fields, with their bodies. */
 const SETTING_POSTS = [

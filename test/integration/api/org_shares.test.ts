@@ -12,7 +12,7 @@ import { placeOf } from '../../../api/http/keyed_store.ts';
 import { JUDGES_BYTES_ORG_MAX } from '../../../api/control/judges/judges.ts';
 import { OLD_VERSIONS_MAX } from '../../../api/control/judges/store.ts';
 import { API_KEYS_ORG_MAX } from '../../../api/control/orgs/orgs.ts';
-import type { KeyRecord } from '../../../schemas/records/api_key.ts';
+import { type KeyRecord, NO_KEY_LIMITS } from '../../../schemas/records/api_key.ts';
 import { ENDED_JOBS_MAX, JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { datasetKey, type DatasetRecord } from '../../../schemas/records/dataset.ts';
@@ -133,6 +133,7 @@ test('an organization has a bounded number of API keys', async () => {
     scopes: ['traces:read'],
     created_at: AT,
     created_by: null,
+    ...NO_KEY_LIMITS,
   });
   await fill(
     'api_keys',

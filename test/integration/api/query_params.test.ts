@@ -20,10 +20,10 @@ import {
 
 /**
  * Operations that ignore unknown parameters: those of other protocols, and those that probes and
- * scrapers call.
+ * scrapers call. An identity provider adds parameters of its own to the callback of a login.
  */
 const LENIENT =
-  /^(POST \/v1\/(otlp\/v1\/)?traces|(POST|GET) \/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)|GET \/(healthz|readyz|metrics|openapi\.json|docs(\/\{section\}\/\{page\})?))$/;
+  /^(POST \/v1\/(otlp\/v1\/)?(traces|logs|metrics)|(POST|GET) \/v1\/(chat\/completions|responses|embeddings|messages(\/count_tokens)?|models(\/\{model\})?)|\w+ \/(api\/public|langsmith|\.well-known)\/.*|GET \/v1\/session\/oidc\/callback|GET \/(healthz|readyz|metrics|openapi\.json|docs(\/\{section\}\/\{page\})?))$/;
 
 let nats: TestNats;
 let models: ModelServer;

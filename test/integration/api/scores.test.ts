@@ -146,9 +146,9 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id))).toHaveLength(1);
   });
 
-  test('a score of an unknown trace is 404', async () => {
+  test('a score of a trace that has not arrived is accepted as pending, and nothing lists it', async () => {
     const answer = await give({ trace_id: 'no-such-trace', name: 'stars', value: 5 });
-    expect([answer.status, answer.json?.['code']]).toEqual([404, 'trace_not_found']);
+    expect([answer.status, answer.json?.['data']]).toMatchObject([201, { trace_id: 'no-such-trace', pending: true }]);
     expect((await list('no-such-trace')).status).toBe(404);
   });
 

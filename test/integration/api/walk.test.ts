@@ -38,7 +38,12 @@ beforeAll(async () => {
   nats = await startTestNats();
   models = await startModelServer();
   store = await openTestStore();
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url, llmUrl: models.url });
+  api = await startTestApi({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    llmUrl: models.url,
+    anthropicUrl: models.url,
+  });
   operations = await operationsOf(api);
   tokens.set('owner', await tokenOf({ sub: OWNER }));
   for (const role of ['viewer', 'member', 'admin'] as const) tokens.set(role, (await makeMember(api, role)).token);
@@ -89,6 +94,9 @@ const codeOf = (json: Answer['json']): unknown =>
 
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';
+  // Anthropic's format has types in place of codes.
+  const type = (json?.['error'] as { type?: unknown } | undefined)?.type;
+  if (status === 403 && type === 'permission_error') return '403';
   // The handler itself answers 403 with another code to an admitted caller, for example for an
   // invalid register token.
   return status === 403 && ['forbidden', 'cross_org_access'].includes(String(codeOf(json))) ? '403' : 'allowed';

@@ -313,4 +313,32 @@ describe('deliveries', () => {
       );
     });
   });
+
+  it('statistics count ended, waiting and dead deliveries, and the dead letters of an endpoint are replayed', async () => {
+    const made = await create({ url: `${receiver.url}/stats`, events: ['judge.regression'] });
+    await call(api, 'POST', one(made, '/test'));
+    await eventually(() => receiver.at('/stats').length > 0);
+    await settled();
+    receiver.behave('/stats', status(503));
+    const sent = await publishEvents(worker.log, 3, { org_id: ORG, event: 'judge.regression' });
+    const stats = async (): Promise<Data | undefined> =>
+      listOf(await call(api, 'GET', `${ROOT}/stats?days=1`)).find((row) => row['webhook_id'] === made['webhook_id']);
+    await eventually(async () => (await stats())?.['dead_letters'] === 3 && (await stats())?.['dead_lettered'] === 3);
+    expect(await stats()).toMatchObject({ delivered: 1, failed: 0, success_rate: 0.25, waiting: 0 });
+
+    const replayAll = () => call(api, 'POST', one(made, '/dead-letters/replay'));
+    await call(api, 'PATCH', one(made), { body: { enabled: false } });
+    expect((await replayAll()).json?.['code']).toBe('conflict');
+    await call(api, 'PATCH', one(made), { body: { enabled: true } });
+    receiver.behave('/stats', status(200));
+    receiver.received.length = 0;
+    expect(dataOf(await replayAll())).toEqual({ webhook_id: made['webhook_id'], replayed: 3, remaining: 0 });
+    await eventually(() => receiver.at('/stats').length === 3);
+    expect(receiver.at('/stats').map(({ event_id }) => event_id)).toEqual(expect.arrayContaining([...sent]));
+    expect(dataOf(await replayAll())).toMatchObject({ replayed: 0, remaining: 0 });
+    await eventually(async () => (await stats())?.['delivered'] === 4 && (await stats())?.['dead_letters'] === 0);
+    const log = await call(api, 'GET', `${one(made, '/deliveries')}?event=webhook.test`);
+    expect(listOf(log).map(({ event }) => event)).toEqual(['webhook.test']);
+    expect((await call(api, 'GET', `${ROOT}/stats?days=31`)).status).toBe(422);
+  });
 });

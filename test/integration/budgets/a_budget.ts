@@ -14,6 +14,7 @@ export interface BudgetAnswer {
   tokens: Amount;
   storage_mb: Amount;
   sandbox_seconds: Amount;
+  cost_usd: Amount;
 }
 export interface Amount {
   used: number;
@@ -119,8 +120,13 @@ export class TestOrg {
       await eventually(async () => JSON.stringify(limitsIn(await this.budget(api))) === set, { what: 'the limit' });
   }
 
-  async limitAgent(api: ApiAddress, agent_id: string, tokens: Record<string, unknown>): Promise<Answer> {
-    return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, tokens });
+  async limitAgent(
+    api: ApiAddress,
+    agent_id: string,
+    limits: Record<string, unknown>,
+    resource: 'tokens' | 'cost_usd' = 'tokens',
+  ): Promise<Answer> {
+    return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, [resource]: limits });
   }
 
   /**
@@ -142,8 +148,8 @@ export class TestOrg {
   }
 }
 
-const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknown[] =>
-  [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
+const limitsIn = ({ tokens, storage_mb, sandbox_seconds, cost_usd }: BudgetAnswer): unknown[] =>
+  [tokens, storage_mb, sandbox_seconds, cost_usd].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Returns the status and the error code of an answer, separated by a space. */
 export const code = (answer: Answer): string => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();

@@ -3,9 +3,9 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { type Mailbox, startMailbox } from '../../support/mailbox.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
@@ -22,9 +22,8 @@ let nats: TestNats;
 let api: TestApi;
 let worker: TestWorker;
 let receiver: Server;
-let smtp: SMTPServer;
+let mailbox: Mailbox;
 const hooks: Hook[] = [];
-const mails: string[] = [];
 let url = '';
 let more: Record<string, string>;
 
@@ -44,20 +43,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/alerts`;
-  smtp = new SMTPServer({
-    disabledCommands: ['STARTTLS', 'AUTH'],
-    logger: false,
-    onData: (stream, _session, done) => {
-      let text = '';
-      stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      stream.on('end', () => {
-        mails.push(text);
-        done();
-      });
-    },
-  });
-  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
-  more = { SERVICE_SMTP_URL: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}` };
+  mailbox = await startMailbox();
+  more = { SERVICE_SMTP_URL: mailbox.url };
   const options = { natsUrl: nats.url, clickhouseUrl: database.url };
   api = await startTestApi(options);
   worker = startWorker({ ...options, more });
@@ -72,9 +59,7 @@ afterAll(async () => {
   await database.drop();
   receiver.closeAllConnections();
   receiver.close();
-  await new Promise<void>((resolve) => {
-    smtp.close(resolve);
-  });
+  await mailbox.close();
 });
 
 const ALERTS = `/orgs/${ORG}/budget/alerts`;
@@ -139,9 +124,9 @@ test('an alert is sent once for each threshold, to the owner and to a webhook wh
   expect(data(await call(api, 'GET', `/v1/budgets/${ORG}/alerts`))).toMatchObject(config);
 
   await use(600);
-  await eventually(() => hooks.length === 1 && mails.length === 1, { what: 'the first threshold told' });
+  await eventually(() => hooks.length === 1 && mailbox.mails.length === 1, { what: 'the first threshold told' });
   await use(350);
-  await eventually(() => hooks.length === 2 && mails.length === 2, { what: 'the second threshold told' });
+  await eventually(() => hooks.length === 2 && mailbox.mails.length === 2, { what: 'the second threshold told' });
   expect(percents()).toEqual([50, 90]);
   const [first] = hooks;
   const payload = JSON.parse(first?.body ?? '') as Record<string, unknown>;
@@ -162,8 +147,8 @@ test('an alert is sent once for each threshold, to the owner and to a webhook wh
       .update(`${t}.${first?.body ?? ''}`)
       .digest('hex'),
   ).toBe(v1);
-  expect(mails[0]).toContain('To: owner@localhost.localdomain');
-  expect(mails[0]).toMatch(/Subject: \[info\] .*tokens at 50 %/);
+  expect(mailbox.mails[0]).toContain('To: owner@localhost.localdomain');
+  expect(mailbox.mails[0]).toMatch(/Subject: \[info\] .*tokens at 50 %/);
 });
 
 test('no alert is sent again after a restart', async () => {
@@ -185,7 +170,7 @@ test('no alert is sent again after a restart', async () => {
       .map(({ body }) => (JSON.parse(body) as { severity: string }).severity)
       .sort(),
   ).toEqual(['critical', 'warning']);
-  expect(mails).toHaveLength(2);
+  expect(mailbox.mails).toHaveLength(2);
 });
 
 test('a run rate that will reach a threshold is reported before it does, once', async () => {
@@ -208,13 +193,13 @@ test('a run rate that will reach a threshold is reported before it does, once', 
 
 test('the test action uses every channel, signed, and says that it is a test', async () => {
   await set({ channels: ['email', 'webhook'], thresholds: [threshold(50)], webhook_url: url });
-  const before = { hooks: hooks.length, mails: mails.length };
+  const before = { hooks: hooks.length, mails: mailbox.mails.length };
   const answer = await call(api, 'POST', `${ALERTS}/test`);
   expect(data(answer)).toMatchObject({ sent: ['email', 'webhook'] });
-  await eventually(() => hooks.length > before.hooks && mails.length > before.mails, { what: 'the test told' });
+  await eventually(() => hooks.length > before.hooks && mailbox.mails.length > before.mails, { what: 'the test told' });
   expect(JSON.parse(hooks.at(-1)?.body ?? '')).toMatchObject({ event: 'budget.threshold_breach', test: true });
   expect(hooks.at(-1)?.event_id).toBe(data(answer)['event_id']);
-  expect(mails.at(-1)).toContain('Subject: [test]');
+  expect(mailbox.mails.at(-1)).toContain('Subject: [test]');
 });
 
 test('a new period sends its alerts again', async () => {

@@ -54,7 +54,7 @@ async function counted(newest: number, onTake: () => void = () => undefined, sig
     log,
     partitions: PARTITIONS,
     newest,
-    counts: (org_id) => org_id === ORG,
+    accountsOf: ({ org_id }) => (org_id === ORG ? [ORG] : []),
     take: (org_id, entering, seq) => {
       expect(org_id).toBe(ORG);
       for (const { event, partition } of entering) taken.push(`${seq} ${partition} ${event.event_hex}`);

@@ -49,6 +49,7 @@ const reported = (after: number, log_seq: number, tokens: number, epoch = 1): La
     {
       org_id: ORG,
       agent_id: '',
+      key_id: '',
       hour: NOW - (NOW % HOUR),
       tokens,
       storage_bytes: 7,
@@ -97,7 +98,9 @@ test('a read of the store that finds use before its landing is reported counts i
   follower.rereadAll();
   await eventually(() => reads > before, { what: 'a read after the first step of the landing' });
   expect(ledger.used(EARLY).tokens).toBe(15);
-  reportLanded(worker, [{ ...reported(0, LOG_BASE + 7, 10), landed_through: 7, rows: [{ ...use, org_id: EARLY }] }]);
+  reportLanded(worker, [
+    { ...reported(0, LOG_BASE + 7, 10), landed_through: 7, rows: [{ ...use, key_id: '', org_id: EARLY }] },
+  ]);
   await eventually(() => reads > before + 1, { what: 'the read that the first word of a partition causes' });
   expect(ledger.used(EARLY).tokens).toBe(15);
   follower.close();
@@ -137,7 +140,7 @@ test('a lost report, and a worker that died before it reported, are found by the
     sandbox_micros: 500_000,
     cost_pico_usd: 250_000_000_000n,
   });
-  expect(ledger.agentTokens(ORG, 'a')).toBe(100);
+  expect(ledger.agentUsed(ORG, 'a').tokens).toBe(100);
 
   // The first report of a partition causes a read, because the follower cannot know what landed
   // before it. The next report is counted without a read.

@@ -62,7 +62,7 @@ async function tokens(): Promise<Resource> {
   const answer = await org.call(api, 'GET', '/v1/budgets/forecast');
   expect(answer.status).toBe(200);
   const { resources } = answer.json?.['data'] as { resources: Resource[] };
-  expect(resources.map(({ resource }) => resource)).toEqual(['tokens', 'storage_mb', 'sandbox_seconds']);
+  expect(resources.map(({ resource }) => resource)).toEqual(['tokens', 'storage_mb', 'sandbox_seconds', 'cost_usd']);
   return resources[0] as Resource;
 }
 

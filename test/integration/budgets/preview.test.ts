@@ -118,7 +118,12 @@ describe('the preview of a hard limit', () => {
     ['hard_limit=-1', 'hard_limit: must be a whole number from 0 to 1000000000000000'],
     ['hard_limit=9999999999999999', 'hard_limit: must be a whole number from 0 to 1000000000000000'],
     ['hard_limit=1&resource=credits', 'resource'],
-    ['hard_limit=1&resource=storage_mb&agent_id=planner', 'agent_id: is accepted for the resource tokens only'],
+    [
+      'hard_limit=1&resource=storage_mb&agent_id=planner',
+      'agent_id: is accepted for the resources tokens and cost_usd only',
+    ],
+    ['hard_limit=1.5', 'hard_limit: must be a whole number from 0 to 1000000000000000'],
+    ['hard_limit=2000000000&resource=cost_usd', 'hard_limit: must be a whole number'],
   ])('rejects "%s" with 422 and the field', async (query, field) => {
     const refused = await preview(query);
     expect(code(refused)).toBe('422 invalid_request');

@@ -108,7 +108,7 @@ test('use that one process could not publish is released in the other; use that 
   const [refused, stored] = [letIn(7), letIn(5)];
   await eventually(() => far.used('org').tokens === 12, { what: 'both known' });
   expect(far.used('org')).toEqual(near.used('org'));
-  expect(far.agentTokens('org', 'a')).toBe(12);
+  expect(far.agentUsed('org', 'a').tokens).toBe(12);
   refused?.cancel();
   stored?.confirm(new Map([[0, 3]]));
   await eventually(() => far.used('org').tokens === 5, { what: 'one given back' });

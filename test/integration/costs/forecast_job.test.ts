@@ -32,7 +32,9 @@ const aBudget = (org_id: string, tokens: number | null, storage_mb: number | nul
   tokens: { soft_limit: null, hard_limit: tokens },
   storage_mb: { soft_limit: null, hard_limit: storage_mb },
   sandbox_seconds: NO_LIMITS,
+  cost_usd: NO_LIMITS,
   agents: {},
+  agent_costs: {},
   alerts: null,
   updated_at: '2026-01-01T00:00:00.000Z',
 });

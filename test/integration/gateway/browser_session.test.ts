@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { events } from '../../support/model_server.ts';
 import { makeMember, OTHER_ORG, OWNER } from '../api/a_cast.ts';
 import { call, ORG, tokenOf } from '../api/an_api.ts';
-import { api, aTrace, attributesOf, LAST, question, spanOf, STREAM, upstream } from './openai_client.ts';
+import { api, aTrace, attributesOf, spanOf, upstream } from './openai_client.ts';
+import { LAST, question, STREAM } from './openai_shapes.ts';
 
 const BODY = { model: 'gpt-4o-mini', messages: question, stream: true };
 let cookie: string;

@@ -4,21 +4,8 @@ import { expect, test } from 'vitest';
 import { events, json } from '../../support/model_server.ts';
 import { eventually } from '../../support/wait.ts';
 import { call, KEY } from '../api/an_api.ts';
-import {
-  type Data,
-  UPSTREAM_KEY,
-  upstream,
-  api,
-  client,
-  aTrace,
-  spanOf,
-  attributesOf,
-  question,
-  COMPLETION,
-  chunkOf,
-  STREAM,
-  LAST,
-} from './openai_client.ts';
+import { type Data, UPSTREAM_KEY, upstream, api, client, aTrace, spanOf, attributesOf } from './openai_client.ts';
+import { question, COMPLETION, chunkOf, STREAM, LAST } from './openai_shapes.ts';
 
 test('a chat completion is returned as the upstream sent it and becomes a priced span of its trace', async () => {
   upstream.behave(

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { events, json, reset, startModelServer } from '../../support/model_server.ts';
 import { eventually } from '../../support/wait.ts';
 import { call } from '../api/an_api.ts';
-import { upstream, api, client, aTrace, spanOf, attributesOf, question, STREAM } from './openai_client.ts';
+import { upstream, api, client, aTrace, spanOf, attributesOf } from './openai_client.ts';
+import { question, STREAM } from './openai_shapes.ts';
 
 test('cookies pass in neither direction, and a redirect of the upstream is neither followed nor returned', async () => {
   const elsewhere = await startModelServer();

@@ -119,6 +119,10 @@ test('the series of an incident counts its traces and earlier ones of its cluste
   expect(ofResolved.resolved_at).toBe(resolved?.['resolved_at']);
   expect(sum(ofResolved, 'of_incident')).toBe(5);
   expect(ofResolved.buckets.length).toBeLessThanOrEqual(120);
+  const cluster = open?.cluster_id ?? '';
+  const sameCluster = await tenant.incidents(`?cluster_id=${cluster}`);
+  expect(sameCluster.map(({ cluster_id }) => cluster_id)).toEqual([cluster, cluster]);
+  expect(await tenant.incidents('?cluster_id=clu_0000000000000000')).toEqual([]);
   const other = await aFailingTenant(api);
   expect((await other.get(`/v1/incidents/${open?.incident_id ?? ''}/series`)).status).toBe(404);
 });

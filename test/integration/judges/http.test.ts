@@ -59,6 +59,7 @@ it('judges of both kinds are created and shown with all their fields', async () 
     scope: {},
     cooldown_seconds: 0,
     enabled: true,
+    guard: null,
     created_at: rule.created_at,
     updated_at: rule.created_at,
   });
@@ -68,6 +69,7 @@ it('judges of both kinds are created and shown with all their fields', async () 
     version: 1,
     rule: null,
     enabled: true,
+    guard: null,
     created_at: llm.created_at,
     updated_at: llm.created_at,
   });

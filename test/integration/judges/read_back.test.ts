@@ -90,6 +90,8 @@ it('reads the leading spans up to a message, and their texts on request', async 
       model: 'm1',
       source_format: 'chatcompletion',
       attributes: { stored: [first, 0, 0] },
+      asked: [],
+      answered: [],
     },
     {
       prompt: { stored: [first + 4, 0, 0] },
@@ -97,6 +99,8 @@ it('reads the leading spans up to a message, and their texts on request', async 
       model: 'm3',
       source_format: 'chatcompletion',
       attributes: { stored: [first + 3, 0, 0] },
+      asked: [],
+      answered: [],
     },
   ]);
   const texts = await judged.texts(0, refs, [

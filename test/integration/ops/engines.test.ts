@@ -1,5 +1,6 @@
 // The two engines as the service runs them: they start, survive kill -9, keep their port and stop.
 // Also the rights of each ClickHouse user.
+import { StoreCompression } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { openLog } from '../../../ops/platform/nats/open_log.ts';
@@ -31,6 +32,36 @@ describe('nats-server', () => {
     await nats.start();
     await eventually(() => link.connected);
     expect((await jsm.streams.getMessage('INGEST', { seq }))?.string()).toBe('kept');
+    await nc.close();
+  });
+
+  it('a start changes a compressed ingest log to an uncompressed one, and both kinds of blocks survive kill -9', async () => {
+    const limits = { replicas: 1, logBytesMax: 64 * 1024 ** 2 };
+    const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
+    const link = trackConnected(nc);
+    const { js, jsm } = await openLog(nc, limits);
+    await jsm.streams.purge('INGEST');
+    await jsm.streams.update('INGEST', { compression: StoreCompression.S2 });
+    const texts: string[] = [];
+    // Several blocks: a block of a stream of this size has at most 8 MiB.
+    const fill = async (): Promise<void> => {
+      for (let index = 0; index < 24; index += 1) {
+        texts.push(`${texts.length} `.repeat(256 * 1024));
+        await js.publish('ingest.0', texts.at(-1) ?? '');
+      }
+    };
+    await fill();
+    await openLog(nc, limits);
+    expect((await jsm.streams.info('INGEST')).config.compression).toBe(StoreCompression.None);
+    await fill();
+    await nats.kill();
+    await eventually(() => !link.connected);
+    await nats.start();
+    await eventually(() => link.connected);
+    const { state } = await jsm.streams.info('INGEST');
+    expect(state.messages).toBe(texts.length);
+    for (const [index, text] of texts.entries())
+      expect((await jsm.streams.getMessage('INGEST', { seq: state.first_seq + index }))?.string()).toBe(text);
     await nc.close();
   });
 

@@ -1,13 +1,15 @@
 // Test organizations with one of everything that the service stores: rows, objects, records and
 // queued messages.
 import { expect } from 'vitest';
-import { deadLetterSubject } from '../../../schemas/streams.ts';
+import { CACHE_STREAM, cacheSubject, deadLetterSubject } from '../../../schemas/streams.ts';
+import { tokenOf } from '../../../schemas/records/webhook.ts';
 import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { freshDelivery, letterOf, publishDelivery, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { deadLetterCodec } from '../../../schemas/codec.ts';
 import { eventually } from '../../support/wait.ts';
 import { type Answer, call, type TestApi } from '../api/an_api.ts';
 import { type Account, anAccount, asOperator } from '../a_tenant.ts';
+import { evaluate, failures } from '../monitors/a_monitor.ts';
 
 const DAY_MS = 86_400_000;
 export type Data = Record<string, unknown>;
@@ -62,6 +64,15 @@ export const landed = ({ key, api }: TestOrg, trace_id: string): Promise<void> =
 const post = async (path: string, { key, api }: TestOrg, body: unknown): Promise<Data> =>
   data(await ok(call(api, 'POST', path, { headers: key, body })));
 
+/** Sends a trace of Langfuse's older protocol, whose only observation has ended. */
+async function sendLangfuse({ key, api }: TestOrg, trace_id: string): Promise<void> {
+  const now = new Date().toISOString();
+  const event = (type: string, body: Data): Data => ({ id: crypto.randomUUID(), type, timestamp: now, body });
+  const span = { id: crypto.randomUUID(), traceId: trace_id, name: 'step', startTime: now, endTime: now };
+  const batch = [event('trace-create', { id: trace_id, name: 'older' }), event('span-create', span)];
+  await ok(call(api, 'POST', '/api/public/ingestion', { headers: key, body: { batch } }));
+}
+
 async function firstKey(keys: AsyncIterable<string>): Promise<string | null> {
   let first: string | null = null;
   for await (const key of keys) first ??= key;
@@ -113,7 +124,16 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await ok(call(api, 'PATCH', `/v1/judges/${String(judge['judge_id'])}`, { headers: key, body: { name: 'renamed' } }));
   await post('/v1/annotation-queues', own, { name: 'q', scores: [{ name: 'correct', type: 'boolean' }] });
   await post('/v1/views', own, { name: 'v', page: 'traces', query: 'outcome=error' });
-  await post('/v1/prompts', own, { name: 'p', template: 'Say {{question}}' });
+  const { version } = await post('/v1/prompts', own, { name: 'p', template: 'Say {{question}}' });
+  await put('/v1/prompts/p/labels/production', { version }, key);
+  await post('/v1/monitors', own, failures());
+  await evaluate(api);
+  await sendLangfuse(own, crypto.randomUUID());
+  // This score waits for a trace that never arrives.
+  await post('/v1/scores', own, { trace_id: 't-never', name: 'early', value: 1 });
+  const question = { model: 'm', messages: [{ role: 'user', content: 'what is cached' }] };
+  const cached = { headers: { ...key, 'X-Service-Cache': '86400' }, body: question };
+  await ok(call(api, 'POST', '/v1/chat/completions', cached));
   const dataset = await post('/v1/datasets', own, { name: 'd', version: '1', items: [{ input: { question: 'q' } }] });
   const grant = {
     user_id: `u_${org}`,
@@ -162,6 +182,21 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
     what: 'a mark of the LLM judge',
     withinMs: 60_000,
   });
+  const folds = await api.log.bucket('langfuse_folds');
+  await eventually(async () => (await firstKey(await folds.keys(`${org}.>`))) !== null, {
+    what: 'the fold of the older trace',
+    withinMs: 60_000,
+  });
+  const states = await api.log.bucket('monitor_states');
+  await eventually(async () => (await firstKey(await states.keys(`${org}.>`))) !== null, {
+    what: 'the state of the monitor',
+  });
+  // The gateway stores an answer after it has sent it.
+  const answers = { subjects_filter: cacheSubject(tokenOf(org), '*') };
+  await eventually(
+    async () => Object.keys((await api.log.jsm.streams.info(CACHE_STREAM, answers)).state.subjects ?? {}).length > 0,
+    { what: 'the cached answer' },
+  );
   await eventually(
     async () => list(await call(api, 'GET', '/v1/scores?trace_id=t-warm', { headers: key })).length > 0,
     {
@@ -202,6 +237,7 @@ export async function fillQueues(own: TestOrg): Promise<void> {
     call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'nobody' } }),
   );
   await post('/v1/scores', own, { trace_id: 't-warm', name: 'late', value: 1 });
+  await sendLangfuse(own, crypto.randomUUID());
   const judge_id = list(await call(api, 'GET', '/v1/judges', { headers: key }))[0]?.['judge_id'];
   await post('/v1/evals', own, { judge_id, trace_ids: ['t-warm'], async: true });
   const webhook = list(await ok(call(api, 'GET', `/orgs/${org}/webhooks`, { headers: owner })))[0]?.['webhook_id'];

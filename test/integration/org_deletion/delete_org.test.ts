@@ -179,7 +179,9 @@ test('deleting an organization erases all its data, even when workers are killed
       `/orgs/${NEIGHBOUR}/api-keys`,
     ];
     const answers = await Promise.all(paths.map((at) => ok(call(other, 'GET', at, { headers: neighbour.key }))));
-    return answers.map(data);
+    // The workers still meter the calls of the set-up: use of budgets grows while the test runs.
+    const withoutUse = (name: string, value: unknown): unknown => (name === 'use' ? null : value);
+    return answers.map((answer) => JSON.parse(JSON.stringify(data(answer)), withoutUse) as unknown);
   };
   const asBefore = await readNeighbour();
 
@@ -298,6 +300,9 @@ test('the organization created at the start cannot be deleted, and an unknown on
 });
 
 test('a deletion whose API process died before the job was stored is carried out, and one whose job failed begins again', async () => {
+  // The first test leaves no running worker when it fails, and without one no deletion ends.
+  await service.killWorker();
+  await service.startWorker();
   const orphan = await makeOrg(api, 'org_bluebuck');
   const failed = await makeOrg(api, 'org_tarpan');
   const deletions = await OrgDeletions.open(api.log, () => undefined);

@@ -13,7 +13,8 @@ import {
 import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
-import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
+import type { WireRow } from '../../../sql/stores/landing_tables.ts';
+import { spanCells, textCells, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { type HoldingProxy, startHoldingProxy } from '../../support/holding_proxy.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -60,13 +61,13 @@ function aUnit(): { trace_id: string; unit: LandingUnit } {
   const trace_id = `late-${next}`;
   const spans = Array.from({ length: ROWS }, () => aSpan({ trace_id }));
   const unit = emptyUnit();
-  const put = (rows: LandingRow[], line: string, log_seq: number, key: string): void =>
-    void rows.push({ line, partition: 0, epoch: 1, log_seq, key, event: null });
+  const put = (rows: LandingRow[], wire: WireRow, log_seq: number, key: string): void =>
+    void rows.push({ wire, partition: 0, epoch: 1, log_seq, key, event: null });
   for (const span of spans) {
     next += 1;
     const place = { partition: 0, log_seq: next, log_index: 0 };
-    put(unit.spans, spanLine(span, place, 0, true), next, rowKey(next, 0, 0));
-    put(unit.span_texts_recent, textLine(span, place, 0, 30) ?? '', next, rowKey(next, 0, 0));
+    put(unit.spans, spanCells(span, place, 0, true), next, rowKey(next, 0, 0));
+    put(unit.span_texts_recent, textCells(span, place, 0, 30) ?? [], next, rowKey(next, 0, 0));
     const usage = usageOf({ org_id: span.org_id, received_at: span.received_at, spans: [span] });
     put(unit.usage_events, usageLine(usage, 0, next), next, String(next));
   }

@@ -36,9 +36,12 @@ describe('a prompt', () => {
       {
         name: 'greet',
         version: '1',
+        type: 'text',
         template: 'Hi {{name}}',
         model: 'gpt-4o',
+        config: null,
         variables: ['name'],
+        labels: ['latest'],
         created_at: expect.stringMatching(/Z$/) as string,
       },
     ]);
@@ -48,6 +51,7 @@ describe('a prompt', () => {
     ];
     expect(dataOf(await create({ name: 'greet', template: chat, version: 'beta' }))).toMatchObject({
       version: 'beta',
+      type: 'chat',
       template: chat,
       model: null,
       variables: ['shop', 'name'],

@@ -3,6 +3,7 @@ import { searchQuery } from '../../../api/telemetry/spans/schema.ts';
 import { searchSpans } from '../../../api/telemetry/spans/search.ts';
 import { inverseDocumentFrequency, termScore } from '../../../pipeline/domain/text/bm25.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { definedWords } from '../../support/defined_words.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore } from '../../support/store.ts';
 
@@ -64,8 +65,6 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-const wordsOf = (text: string): string[] => (text.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase());
-
 /** Computes BM25 from its definition over the texts themselves. */
 function reference(
   q: string,
@@ -74,10 +73,10 @@ function reference(
 ): { span_id: string; score: number; at: number }[] {
   const documents = spans
     .filter((span) => span.org_id === 'org_a' && span.started_at >= since)
-    .map((span) => ({ span, words: [...wordsOf(span.prompt), ...wordsOf(span.response)] }))
+    .map((span) => ({ span, words: [...definedWords(span.prompt), ...definedWords(span.response)] }))
     .filter(({ words }) => words.length > 0);
   const avgdl = documents.reduce((sum, { words }) => sum + words.length, 0) / documents.length;
-  const query = [...new Set(wordsOf(q))];
+  const query = [...new Set(definedWords(q))];
   return documents
     .filter(({ span }) => where(span))
     .map(({ span, words }) => ({
@@ -108,6 +107,8 @@ describe('the span search', () => {
     ['words beyond ASCII', { q: 'GRÖSSE größe naïve КЛЮЧ 東京' }, all],
     ['words beside such characters', { q: 'don t e' }, all],
     ['a letter whose lower case is two', { q: 'İstanbul' }, all],
+    ['words without their diacritics', { q: 'grosse NAIVE istanbul' }, all],
+    ['pairs of characters', { q: '東京都' }, all],
     ['one word twice', { q: 'alpha alpha beta' }, all],
     ['a word that nobody wrote among others', { q: 'zebra 42' }, all],
     ['a model', { q: 'delta alpha', model: 'claude' }, (span) => span.model === 'claude'],
@@ -183,6 +184,17 @@ describe('the span search', () => {
       }
       const found = new Set(data.map((hit) => hit.span_id));
       expect(rare.filter(({ span_id }) => !found.has(span_id))).toEqual([]);
+    });
+
+    it('with a bound on candidates a phrase is searched everywhere if one of its words is rare', async () => {
+      const rare = reference('needle', all);
+      const [hit] = (await bounded('needle', 1, 60)).data;
+      const words = definedWords(`${hit?.prompt ?? ''} ${hit?.response ?? ''}`);
+      const phrase = `"${words[words.indexOf('needle') - 1] ?? ''} needle"`;
+      const { data, meta } = await bounded(`${phrase} the of`, 200, rare.length);
+      expect(meta.truncated).toBe(false);
+      expect(data.map(({ span_id }) => span_id)).toContain(hit?.span_id);
+      expect(data.length).toBeLessThanOrEqual(rare.length);
     });
 
     it('with a bound on candidates only the newest spans are read when every word is common', async () => {

@@ -171,4 +171,4 @@ export async function keysOf(objects: ObjectStore, prefix: string): Promise<stri
  * holds. The order of rows does not matter.
  */
 export const textSum = (org_id: string): string =>
-  `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, extra_words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;
+  `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;

@@ -60,11 +60,12 @@ describe('migrations', () => {
     );
   });
 
-  it('a gap in the numbers of migrations is rejected', async () => {
+  it('two migrations with one number are rejected', async () => {
     const { migrations, views } = readScripts();
-    await expect(migrate(client, { scripts: { migrations: migrations.toSpliced(1, 1), views } })).rejects.toThrow(
-      'next number',
+    const twice = migrations.flatMap((script, index) =>
+      index === 1 ? [script, { ...script, name: `${script.name.slice(0, 4)}_repeat_it.sql` }] : [script],
     );
+    await expect(migrate(client, { scripts: { migrations: twice, views } })).rejects.toThrow('a number of its own');
   });
 
   it('a changed view is replaced', async () => {

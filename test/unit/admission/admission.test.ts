@@ -32,15 +32,19 @@ const errorFrom = (run: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-test('a request of ingest meets rate, backlog share, bytes, turn, events, disk and budget, in this order', () => {
+test('a request of ingest meets rate, backlog share, bytes, turn, events, disk, the limits of its key and the budget, in this order', () => {
   expect(namesOf('ingest')).toEqual([
     'identified: request_rate',
     'validated: backlog_share',
     'reading: bytes_in_flight',
+    'parsing: key_requests',
     'parsing: turn',
     'parsed: events_in_flight',
     'committing: disk',
     'committing: organization',
+    'committing: key_models',
+    'committing: key_tokens',
+    'committing: key_budget',
     'committing: budget',
   ]);
   expect(namesOf('otlp')).toEqual(namesOf('ingest'));
@@ -50,22 +54,30 @@ test('browser events are charged when they are counted, or when the request fail
   expect(namesOf('app')).toEqual([
     'validated: backlog_share',
     'reading: bytes_in_flight',
+    'parsing: key_requests',
     'parsing: turn',
     'parsed: events_in_flight',
     'parsed: event_rate',
     'committing: disk',
     'committing: organization',
+    'committing: key_models',
+    'committing: key_tokens',
+    'committing: key_budget',
     'committing: budget',
     'failed: failed_event_rate',
   ]);
 });
 
-test('a call through the gateway meets the bounds on calls, rate, bytes and budget, in this order', () => {
+test('a call through the gateway meets the bounds on calls, rate, bytes, the limits of its key and the budget, in this order', () => {
   expect(namesOf('gateway')).toEqual([
     'arrived: process_calls',
     'identified: request_rate',
     'validated: organization_calls',
     'reading: bytes_in_flight',
+    'committing: key_models',
+    'committing: key_requests',
+    'committing: key_tokens',
+    'committing: key_budget',
     'committing: budget',
   ]);
 });

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { BudgetCheck, type BudgetCheckDeps } from '../../../api/admission/budget/check.ts';
 import type { BudgetVerdict } from '../../../api/admission/budget/gate.ts';
 import { reject } from '../../../api/admission/decision.ts';
+import { RateWindows } from '../../../api/admission/budget/rate_windows.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 
 function aCheck(verdict: BudgetVerdict, more: { guarded?: boolean; known?: boolean; late?: boolean } = {}) {
@@ -35,6 +36,7 @@ function aCheck(verdict: BudgetVerdict, more: { guarded?: boolean; known?: boole
       },
     },
     ledger: { reserve: () => reservation, merged: (_, uses) => [...uses] },
+    windows: new RateWindows(() => 0),
     isKnown: () => more.known ?? true,
   };
   const check = new BudgetCheck(deps);

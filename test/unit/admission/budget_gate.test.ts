@@ -2,12 +2,11 @@
 // arrive at once.
 import { expect, test } from 'vitest';
 import { BudgetGate, type GateDeps } from '../../../api/admission/budget/gate.ts';
-import { unlimited } from '../../../api/control/budgets/store.ts';
 import { limitedAgents } from '../../../pipeline/domain/budgets/budget.ts';
 import { errorOf } from '../../../api/admission/decision.ts';
 import type { ApiError } from '../../../api/http/errors.ts';
 import { type AskedUse, type Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
-import { agentScope, type BudgetRecord, type PeriodState } from '../../../schemas/records/budget.ts';
+import { agentScope, type BudgetRecord, type PeriodState, unlimited } from '../../../schemas/records/budget.ts';
 
 const ORG = 'org_a';
 const PERIOD = { start: 0, end: 1_000_000 };

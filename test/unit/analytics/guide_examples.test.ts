@@ -1,7 +1,7 @@
 // The analytics queries of the reading guide are queries that the API accepts.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { checkedQuery } from '../../../api/telemetry/analytics/query.ts';
+import { checkedQuery } from '../../../sql/analytics/check.ts';
 import { analyticsQuery } from '../../../api/telemetry/analytics/schema.ts';
 
 const guide = readFileSync(new URL('../../../ops/docs/guides/reading.md', import.meta.url), 'utf8');

@@ -21,6 +21,7 @@ const CONTRACT: Record<number, string> = {
   422: 'decode_failed idempotency_key_reused invalid_framework invalid_request invalid_rubric invalid_threshold replay_failed unsupported_api_version',
   429: 'judge_quota_exceeded rate_limited',
   500: 'internal_error',
+  501: 'not_implemented',
   502: 'upstream_unavailable',
   503: 'upstream_not_configured',
 };

@@ -84,6 +84,7 @@ test('the scopes are those of the contract, each by itself', () => {
       'datasets:read',
       'datasets:write',
       'gateway:invoke',
+      'ingest:backfill',
       'ingest:write',
       'jobs:read',
       'jobs:write',

@@ -14,6 +14,7 @@ const given = async (comment: string | null | undefined) => {
       stored.push(score);
       return Promise.resolve();
     },
+    queuePending: () => Promise.reject(new Error('the trace has arrived')),
     now: () => 0,
   };
   const body = { trace_id: 'trc_1', name: 'helpful', value: true, comment };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { durationOf, type Scenario, scenarioEvents, type Step } from '../../../ops/demo/scenario.ts';
-import { helpDesk, scenarios } from '../../../ops/demo/scenarios.ts';
+import { helpDesk } from '../../../ops/demo/help_desk.ts';
+import { scenarios } from '../../../ops/demo/scenarios.ts';
 import { checkEvent } from '../../../schemas/formats/formats.ts';
 
 const AT = Date.UTC(2026, 0, 31, 12);

@@ -178,7 +178,7 @@ describe('settings', () => {
     expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
     const text = projectFile(`${FOLDER}/compose.yaml`);
     for (const [, name, kind] of text.matchAll(/\$\{(\w*(?:TOKEN|PASSWORD|SECRET|_KEY)\w*):(.)/g))
-      expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM)/.test(name ?? '') ? '-' : '?']);
+      expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM|SERVICE_OIDC)/.test(name ?? '') ? '-' : '?']);
   });
 });
 

@@ -35,6 +35,31 @@ describe('the platform event of a mutation', () => {
     },
   );
 
+  it('a created version and a moved label of a prompt become events', () => {
+    const target = { type: 'prompt' as const, id: 'greet@2' };
+    const created = eventOfMutation(
+      mutation({ action: 'prompt.create', target, changes: { name: 'greet', version: '2', model: null } }),
+    );
+    expect(JSON.parse(created?.payload ?? '')).toEqual({
+      event: 'prompt.created',
+      org_id: 'org_a',
+      name: 'greet',
+      version: '2',
+      model: null,
+      created_at: '2026-03-01T00:00:00.000Z',
+    });
+    const changes = { label: 'production', version: '2', previous_version: '1' };
+    const labeled = eventOfMutation(mutation({ action: 'prompt.label', target: { ...target, id: 'greet' }, changes }));
+    expect(JSON.parse(labeled?.payload ?? '')).toEqual({
+      event: 'prompt.labeled',
+      org_id: 'org_a',
+      name: 'greet',
+      ...changes,
+      created_at: '2026-03-01T00:00:00.000Z',
+    });
+    expect(eventOfMutation(mutation({ action: 'prompt.unlabel', target, changes }))).toBeNull();
+  });
+
   it('the registration of an agent becomes an event only when the agent is new', () => {
     const register = (changes: Record<string, unknown>) =>
       eventOfMutation(mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes }));

@@ -35,7 +35,9 @@ const record = (fields: Partial<BudgetRecord> = {}): BudgetRecord => ({
   tokens: NO_LIMITS,
   storage_mb: NO_LIMITS,
   sandbox_seconds: NO_LIMITS,
+  cost_usd: NO_LIMITS,
   agents: {},
+  agent_costs: {},
   alerts: null,
   updated_at: '2026-01-01T00:00:00.000Z',
   ...fields,
@@ -84,7 +86,7 @@ test.each([
 });
 
 describe('what blocks an event', () => {
-  const none = () => 0;
+  const none = nothingUsed;
   test('the first reached hard limit blocks; an unlimited organization blocks nothing', () => {
     expect(blockedBy(record(), '', used({ tokens: 1e12, storage_bytes: 1e12 }), none)).toBeNull();
     const limited = record({ tokens: limit(null, 100), storage_mb: limit(null, 5) });
@@ -106,13 +108,39 @@ describe('what blocks an event', () => {
       storage_mb: limit(null, 5),
       agents: { [agentScope('a')]: limit(null, 10) },
     });
-    const tokensOf = (agent: string) => (agent === 'a' ? 10 : 1e9);
-    expect(blockedBy(both, 'a', used(), tokensOf)).toMatchObject({ scope: 'agent:a', agent_id: 'a', hard_limit: 10 });
+    const usedOf = (agent: string) => used({ tokens: agent === 'a' ? 10 : 1e9 });
+    expect(blockedBy(both, 'a', used(), usedOf)).toMatchObject({ scope: 'agent:a', agent_id: 'a', hard_limit: 10 });
     expect(blockedBy(both, 'a', used({ tokens: 500 }), none)).toBeNull();
-    expect(blockedBy(both, 'b', used({ tokens: 50 }), tokensOf)).toBeNull();
+    expect(blockedBy(both, 'b', used({ tokens: 50 }), usedOf)).toBeNull();
     expect(blockedBy(both, 'b', used({ tokens: 100 }), none)?.agent_id).toBeNull();
     expect(blockedBy(both, 'a', used({ storage_bytes: 6e6 }), none)?.resource).toBe('storage_mb');
-    expect(blockedBy(both, 'constructor', used(), () => 1e9)).toBeNull();
+    expect(blockedBy(both, 'constructor', used(), () => used({ tokens: 1e9 }))).toBeNull();
+  });
+  test('a limit in USD blocks from the exact sum on, and one of an agent replaces that of the organization', () => {
+    const limited = record({ cost_usd: limit(null, 0.3), agent_costs: { [agentScope('a')]: limit(null, 0.000001) } });
+    expect(blockedBy(limited, '', used({ cost_pico_usd: 299_999_999_999n }), none)).toBeNull();
+    expect(blockedBy(limited, '', used({ cost_pico_usd: 300_000_000_000n }), none)).toEqual({
+      scope: 'cost_usd',
+      resource: 'cost_usd',
+      agent_id: null,
+      hard_limit: 0.3,
+    });
+    expect(blockedBy(limited, 'a', used({ cost_pico_usd: 10n ** 15n }), none)).toBeNull();
+    expect(blockedBy(limited, 'a', used(), () => used({ cost_pico_usd: 1_000_000n }))).toMatchObject({
+      scope: 'cost_usd:agent:a',
+      agent_id: 'a',
+    });
+  });
+  test('a record from before limits in USD has none', () => {
+    const fields = Object.entries(record({ tokens: limit(null, 5) }));
+    const older = Object.fromEntries(fields.filter(([name]) => name !== 'cost_usd' && name !== 'agent_costs'));
+    expect(budgetRecord.parse(older)).toEqual(record({ tokens: limit(null, 5) }));
+  });
+  test.each([0, 0.1, 12.5, 0.000000000001, 1e9, null])('accepts %d as a limit in USD', (hard_limit) => {
+    expect(budgetRecord.shape.cost_usd.safeParse({ soft_limit: null, hard_limit }).success).toBe(true);
+  });
+  test.each([-1, 1e-13, 0.1234567890123, 1e9 + 1, '5', NaN])('rejects %s as a limit in USD', (hard_limit) => {
+    expect(budgetRecord.shape.cost_usd.safeParse({ soft_limit: null, hard_limit }).success).toBe(false);
   });
   test('a record states what is limited, and what can reject', () => {
     expect(
@@ -140,7 +168,7 @@ describe('alerts', () => {
   const now = (tokens: number, at = '2026-06-11T00:00:00Z', more: Partial<BudgetRecord> = {}) => ({
     record: record({ tokens: limit(80, 100), alerts, ...more }),
     used: used({ tokens }),
-    agentTokens: (agent: string) => (agent === 'a' ? 10 : 0),
+    agentUsed: (agent: string) => used({ tokens: agent === 'a' ? 10 : 0 }),
     period,
     now: Date.parse(at),
   });
@@ -309,7 +337,9 @@ test.each(['__proto__', 'constructor', 'toString', 'a:b', '\u{1f600} ß', 'кл�
     const loaded = budgetRecord.parse(JSON.parse(stored));
     expect(limitedAgents(loaded)).toEqual([agent_id]);
     expect(limitsOfAgent(loaded, agent_id)).toEqual(limit(null, 10));
-    expect(blockedBy(loaded, agent_id, used(), (asked) => (asked === agent_id ? 10 : 0))).toMatchObject({ agent_id });
+    expect(blockedBy(loaded, agent_id, used(), (asked) => used({ tokens: asked === agent_id ? 10 : 0 }))).toMatchObject(
+      { agent_id },
+    );
     for (const other of ['', 'other', 'valueOf', '__proto__ ']) expect(limitsOfAgent(loaded, other)).toBeNull();
   },
 );

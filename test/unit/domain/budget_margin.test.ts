@@ -55,6 +55,8 @@ const record: BudgetRecord = {
   tokens: { soft_limit: 1, hard_limit: 1000 },
   storage_mb: NO_LIMITS,
   sandbox_seconds: NO_LIMITS,
+  cost_usd: NO_LIMITS,
+  agent_costs: {},
   agents: {
     [agentScope('own')]: { soft_limit: null, hard_limit: 100 },
     [agentScope('free')]: { soft_limit: 5, hard_limit: null },
@@ -68,7 +70,14 @@ const near = (
   used: Partial<ReturnType<typeof nothingUsed>>,
   agentTokens: number,
   more: Partial<BudgetRecord> = {},
-) => isNearAny({ ...record, ...more }, agent_id, { ...nothingUsed(), ...used }, () => agentTokens, view);
+) =>
+  isNearAny(
+    { ...record, ...more },
+    agent_id,
+    { ...nothingUsed(), ...used },
+    () => ({ ...nothingUsed(), tokens: agentTokens }),
+    view,
+  );
 
 test("an agent's own limit counts for it, and so does the organization's while it is not reached, as its use brings that nearer", () => {
   expect(near('own', { tokens: 89 }, 89)).toBe(false);
@@ -88,7 +97,17 @@ test('megabytes and seconds of sandboxes have margins of their own', () => {
   expect(near('', { sandbox_micros: 9_000_000 }, 0, { sandbox_seconds: hard })).toBe(true);
   const large = { ...nothingUsed(), storage_bytes: 4_500_000 };
   const asked = { ...record, storage_mb: hard };
-  expect(isNearAny(asked, '', nothingUsed(), () => 0, { ...fresh, burst: large })).toBe(true);
+  expect(isNearAny(asked, '', nothingUsed(), nothingUsed, { ...fresh, burst: large })).toBe(true);
+});
+
+test('costs have a margin of their own, for the organization and for an agent', () => {
+  const hard = { soft_limit: null, hard_limit: 10 };
+  expect(near('', { cost_pico_usd: 8_999_999_999_999n }, 0, { cost_usd: hard })).toBe(false);
+  expect(near('', { cost_pico_usd: 9_000_000_000_000n }, 0, { cost_usd: hard })).toBe(true);
+  const own = { ...record, agent_costs: { [agentScope('own')]: hard } };
+  const spent = (cost_pico_usd: bigint) => () => ({ ...nothingUsed(), cost_pico_usd });
+  expect(isNearAny(own, 'own', nothingUsed(), spent(8_999_999_999_999n), view)).toBe(false);
+  expect(isNearAny(own, 'own', nothingUsed(), spent(9_000_000_000_000n), view)).toBe(true);
 });
 
 test('an organization without hard limits is near none', () => {

@@ -39,6 +39,8 @@ describe('what judges see', () => {
     });
     const call = span({ kind: 'llm', started_at: 0, prompt: 'cp', response: 'cr', model: 'cm' });
     expect(finding([call, root])).toEqual({
+      asked: [],
+      answered: [],
       prompt: 'rp',
       response: 'rr',
       model: 'rm',
@@ -67,6 +69,8 @@ describe('what judges see', () => {
     });
     const tool = span({ kind: 'tool', started_at: 1050, ended_at: 1990, prompt: 'tool', response: 'result' });
     expect(finding([root, last, tool, first])).toEqual({
+      asked: [],
+      answered: [],
       prompt: 'first',
       response: 'late',
       model: 'm2',
@@ -90,7 +94,15 @@ describe('what judges see', () => {
       response: 'tr',
       attributes: { known: { first: true } },
     });
-    expect(finding([])).toEqual({ prompt: '', response: '', model: '', source_format: '', attributes: { known: {} } });
+    expect(finding([])).toEqual({
+      asked: [],
+      answered: [],
+      prompt: '',
+      response: '',
+      model: '',
+      source_format: '',
+      attributes: { known: {} },
+    });
   });
 
   it('texts in the store are named by their position', () => {

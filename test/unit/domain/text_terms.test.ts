@@ -1,7 +1,9 @@
 // The words of texts: the fast scan agrees with the plain definition for every alphabet.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { plainText } from '../../../pipeline/domain/text/plain_text.ts';
 import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text/text_terms.ts';
+import { definedWords } from '../../support/defined_words.ts';
 import { isStopHash } from '../../../pipeline/domain/text/stop_words.ts';
 
 /** FNV-1a 32 over UTF-16 code units in exact arithmetic. */
@@ -11,29 +13,19 @@ function plainHash(word: string): number {
   return Number(hash);
 }
 
-const foreign = (char: string | undefined) => char !== undefined && char.charCodeAt(0) > 127;
-
 /** The definition, word by word. */
 function plainTerms(...texts: string[]): DocumentTerms {
   const seen = new Set<string>();
-  const extra = new Set<string>();
-  const terms: DocumentTerms = { dl: 0, reps: [], stop_reps: [], extra_words: '' };
-  for (const text of texts) {
-    for (const match of text.matchAll(/[\p{L}\p{N}]+/gu)) {
-      const word = match[0].toLowerCase();
-      terms.dl++;
-      if (seen.has(word)) (isStopHash(plainHash(word)) ? terms.stop_reps : terms.reps).push(plainHash(word));
-      seen.add(word);
-      const isExtra =
-        match[0].split('').some(foreign) ||
-        foreign(text[match.index - 1]) ||
-        foreign(text[match.index + match[0].length]);
-      if (isExtra) extra.add(word);
-    }
+  const terms: DocumentTerms = { words: '', dl: 0, reps: [], stop_reps: [] };
+  const words = texts.flatMap((text) => definedWords(plainText(text)));
+  for (const word of words) {
+    if (seen.has(word)) (isStopHash(plainHash(word)) ? terms.stop_reps : terms.reps).push(plainHash(word));
+    seen.add(word);
   }
+  terms.words = words.join(' ');
+  terms.dl = words.length;
   terms.reps.sort((a, b) => a - b);
   terms.stop_reps.sort((a, b) => a - b);
-  terms.extra_words = [...extra].join(' ');
   return terms;
 }
 
@@ -108,26 +100,32 @@ describe('documentTerms', () => {
       dl: 4,
       reps: [wordHash('alpha')],
       stop_reps: [wordHash('be')],
-      extra_words: '',
+      words: 'alpha be be alpha',
     });
     expect(documentTerms('al', 'pha')).toMatchObject({ dl: 2, reps: [] });
   });
 
-  it('documentTerms lists the words that the text index would miss, as it counts foreign characters as letters', () => {
-    expect(documentTerms('plain café—latte', 'don’t end').extra_words).toBe('café latte don t');
+  it('documentTerms decodes a list of messages, and neither its keys nor its roles are words', () => {
+    const messages = [
+      { role: 'system', content: 'Be kind' },
+      { role: 'user', content: [{ type: 'text', text: 'my\nreservation' }] },
+    ];
+    expect(documentTerms(JSON.stringify(messages), '{"answer":"confirmed"}').words).toBe(
+      'be kind my reservation confirmed',
+    );
   });
 
   it('documentTerms of empty texts is empty', () => {
-    expect(documentTerms('', ' ,.')).toEqual({ dl: 0, reps: [], stop_reps: [], extra_words: '' });
+    expect(documentTerms('', ' ,.')).toEqual({ words: '', dl: 0, reps: [], stop_reps: [] });
   });
 });
 
 describe('queryWords', () => {
-  it('queryWords gives each distinct word once, lower-cased, with its hash and whether it is a stop word', () => {
+  it('queryWords gives each distinct word once, as the index has it, with its hash and whether it is a stop word', () => {
     expect(queryWords('The LOOP, the café!')).toEqual([
       { word: 'the', hash: plainHash('the'), stop: true },
       { word: 'loop', hash: plainHash('loop'), stop: false },
-      { word: 'café', hash: plainHash('café'), stop: false },
+      { word: 'cafe', hash: plainHash('cafe'), stop: false },
     ]);
     expect(queryWords(' ?! ')).toEqual([]);
   });

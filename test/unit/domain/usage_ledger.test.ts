@@ -79,12 +79,12 @@ test('admitted use counts at once, and once when it has landed', () => {
   );
   ledger.landed(report(0, 3, [row(5, HOUR, 'a')]));
   expect(ledger.used(ORG)).toMatchObject({ tokens: 12, storage_bytes: 120, sandbox_micros: 36, cost_pico_usd: 84n });
-  expect([ledger.agentTokens(ORG, 'a'), ledger.agentTokens(ORG, 'b')]).toEqual([5, 7]);
+  expect([ledger.agentUsed(ORG, 'a').tokens, ledger.agentUsed(ORG, 'b').tokens]).toEqual([5, 7]);
   const second = report(1, 4, [row(7, HOUR, 'b')]);
   ledger.landed(second);
   ledger.landed(second);
   expect(ledger.used(ORG).tokens).toBe(12);
-  expect(ledger.agentTokens(ORG, 'b')).toBe(7);
+  expect(ledger.agentUsed(ORG, 'b').tokens).toBe(7);
   expect(ledger.takeGap()).toBe(false);
 });
 
@@ -92,11 +92,15 @@ test('only agents with limits of their own are counted separately, also when the
   const { ledger, report } = opened(scopeOf(0, Infinity, ['a']));
   ledger.landed(report(0, 1, [row(5, HOUR, 'a'), row(7, HOUR, 'b')]));
   ledger.reserve(ORG, [use(2, 0, 'a'), use(3, 0, 'b')]);
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a'), ledger.agentTokens(ORG, 'b')]).toEqual([17, 7, 0]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens, ledger.agentUsed(ORG, 'b').tokens]).toEqual([
+    17, 7, 0,
+  ]);
   expect(ledger.open(ORG, ALL)).toBe(true);
   read(ledger, ALL, [sum(5, 1, 0, 'a'), sum(7, 1, 0, 'b')]);
   ledger.reserve(ORG, [use(4, 0, 'b')]);
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a'), ledger.agentTokens(ORG, 'b')]).toEqual([21, 7, 11]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens, ledger.agentUsed(ORG, 'b').tokens]).toEqual([
+    21, 7, 11,
+  ]);
   expect(ledger.open(ORG, scopeOf(0, Infinity, ['b']))).toBe(false);
 });
 
@@ -126,9 +130,9 @@ test('far more reservations than there are slots are all counted, and all releas
   const { ledger, report } = opened();
   for (let seq = 1; seq <= 10_000; seq++)
     ledger.reserve(ORG, [use(1, 0, seq % 2 === 0 ? 'a' : '')]).confirm(new Map([[0, seq]]));
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([10_000, 5000]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens]).toEqual([10_000, 5000]);
   ledger.landed(report(0, 10_000, [row(10_000)]));
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([10_000, 0]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens]).toEqual([10_000, 0]);
 });
 
 test('while a backlog beyond the bound lands, at most the messages of one slot are counted twice', () => {
@@ -162,9 +166,9 @@ test('sums of the store that include a landing end its reservation before the re
   const landing = report(0, 3, [row(5, HOUR, 'a'), row(7)]);
   read(ledger, ALL, [sum(5, 3, 0, 'a'), sum(7, 3)]);
   late.confirm(new Map([[0, 3]]));
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([23, 5]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens]).toEqual([23, 5]);
   ledger.landed(landing);
-  expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([23, 5]);
+  expect([ledger.used(ORG).tokens, ledger.agentUsed(ORG, 'a').tokens]).toEqual([23, 5]);
   ledger.landed(report(0, 4, [row(11)]));
   expect(ledger.used(ORG).tokens).toBe(23);
 });

@@ -213,7 +213,7 @@ class World {
     expect(used).toBeLessThanOrEqual(most);
     const ofAgent = (events: Event[]) =>
       events.reduce((sum, { use }) => sum + (use.agent_id === 'a' ? use.tokens : 0), 0);
-    const agent = this.ledger.agentTokens(ORG, 'a');
+    const agent = this.ledger.agentUsed(ORG, 'a').tokens;
     expect(agent).toBeGreaterThanOrEqual(ofAgent(counted));
     expect(agent).toBeLessThanOrEqual(ofAgent(counted) + ofAgent(unknowable));
   }

@@ -1,19 +1,13 @@
-// What the gateway sends upstream: the call's bytes and headers; and the choice of the upstream.
+// The gateway sends upstream the call's bytes and the listed headers.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  answerHeaders,
-  bodyFor,
-  checkModelPath,
-  checkQuery,
-  headersFor,
-  labelsOf,
-  readCall,
-} from '../../../api/intake/gateway/call.ts';
+import { bodyFor, checkModelPath, readCall } from '../../../api/intake/gateway/call.ts';
+import { answerHeaders, checkQuery, headersFor } from '../../../api/intake/gateway/headers.ts';
 import { setMember } from '../../../api/intake/gateway/json_members.ts';
-import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/platform/llm/routes.ts';
+import { labelsOf } from '../../../api/intake/gateway/labels.ts';
 
 const OWN = { model: null };
+const OPENAI = { api: 'openai', credential: 'operator' } as const;
 const labels = labelsOf({});
 const sent = (raw: string, target: { model: string | null } = OWN, operation: 'chat' | 'responses' = 'chat') =>
   bodyFor(readCall(operation, labels, Buffer.from(raw)), target).toString();
@@ -126,7 +120,7 @@ describe('the headers', () => {
         baggage: 'user=ann',
         'x-made-up-tomorrow': '1',
       },
-      { api_key: 'upstream' },
+      { ...OPENAI, api_key: 'upstream' },
     );
     expect(passed).toEqual({
       'content-type': 'application/json',
@@ -135,7 +129,7 @@ describe('the headers', () => {
       'accept-encoding': 'identity',
       authorization: 'Bearer upstream',
     });
-    expect(headersFor({ authorization: `Bearer ${key}` }, { api_key: null })).toEqual({
+    expect(headersFor({ authorization: `Bearer ${key}` }, { ...OPENAI, api_key: null })).toEqual({
       'accept-encoding': 'identity',
     });
   });
@@ -147,7 +141,10 @@ describe('the headers', () => {
       'openai-copy': 'sk-of-the-caller',
       'openai-beta': 'a=b',
     };
-    expect(headersFor(headers, { api_key: null })).toEqual({ 'openai-beta': 'a=b', 'accept-encoding': 'identity' });
+    expect(headersFor(headers, { ...OPENAI, api_key: null })).toEqual({
+      'openai-beta': 'a=b',
+      'accept-encoding': 'identity',
+    });
   });
 
   test('the headers of an answer are those that clients read, and none about cookies, other origins, this hop or the upstream itself', () => {
@@ -199,10 +196,47 @@ describe('the headers', () => {
       user_id: null,
       tags: ['a', 'b', 'c'],
     });
+    expect(labelsOf({}).named).toBe(false);
     expect(labelsOf({}).trace_id).toMatch(/^trc_[0-9a-f]{16}$/);
     expect(() => labelsOf({ 'x-service-parent-span-id': 'a/b' })).toThrow(/X-Service-Parent-Span-Id/);
     expect(() => labelsOf({ 'x-service-user-id': 'x'.repeat(513) })).toThrow(/X-Service-User-Id/);
     expect(() => labelsOf({ 'x-service-tags': 'x,'.repeat(65) })).toThrow(/X-Service-Tags/);
+  });
+});
+
+describe('a traceparent', () => {
+  const [trace_id, span_id] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
+  const traceparent = `00-${trace_id}-${span_id}-01`;
+
+  test('makes the call a child of its span, with hexadecimal ids', () => {
+    const labels = labelsOf({ traceparent });
+    expect(labels).toMatchObject({ trace_id, parent_span_id: span_id, named: true });
+    expect(labels.span_id).toMatch(/^[0-9a-f]{16}$/);
+    expect(labelsOf({ traceparent: `cc-${trace_id}-${span_id}-01-more` })).toMatchObject({ trace_id });
+  });
+
+  test('gives way to the headers that name a trace or a parent', () => {
+    expect(labelsOf({ traceparent, 'x-service-trace-id': 'trc_1' })).toMatchObject({
+      trace_id: 'trc_1',
+      parent_span_id: null,
+    });
+    expect(labelsOf({ traceparent, 'x-service-trace-id': trace_id })).toMatchObject({ parent_span_id: span_id });
+    expect(labelsOf({ traceparent, 'x-service-parent-span-id': 'spn_1' })).toMatchObject({
+      trace_id,
+      parent_span_id: 'spn_1',
+    });
+  });
+
+  test.each([
+    `00-${'0'.repeat(32)}-${span_id}-01`,
+    `00-${trace_id}-${'0'.repeat(16)}-01`,
+    `ff-${trace_id}-${span_id}-01`,
+    `00-${trace_id.toUpperCase()}-${span_id}-01`,
+    `00-${trace_id}-${span_id}-01-more`,
+    `00-${trace_id}-${span_id}`,
+    'nonsense',
+  ])('that is not valid is ignored: %s', (invalid) => {
+    expect(labelsOf({ traceparent: invalid }).trace_id).toMatch(/^trc_/);
   });
 });
 
@@ -256,69 +290,4 @@ test('a query with the caller’s credential is rejected, as it would go upstrea
     expect(() => {
       checkQuery(path, headers);
     }).not.toThrow();
-});
-
-describe('the routing table', () => {
-  test.each([
-    ['*', 'anything/at all', true],
-    ['gpt-*', 'gpt-4o', true],
-    ['gpt-*', 'a-gpt-4o', false],
-    ['*-mini', 'gpt-4o-mini', true],
-    ['gpt-4?', 'gpt-4o', true],
-    ['gpt-4?', 'gpt-4', false],
-    ['a.b', 'axb', false],
-    ['(a|b)+', 'a', false],
-    ['(a|b)+', '(a|b)+', true],
-    ['gpt*', `gpt${'x'.repeat(2000)}`, false],
-    ['*a*b?c*', 'xaybbzzc', false],
-    ['*a*b?c*', 'xaybbzcbxc.', true],
-    ['?', '😀', true],
-    ['', '', true],
-    // Each * of a backtracking matcher multiplies the time by the length of the name.
-    ['*a*a*a*a*a*a*a*b', 'a'.repeat(1024), false],
-  ])('the routing table gives for %s and %s: %s', (pattern, model, expected) => {
-    expect(globOf(pattern)(model)).toBe(expected);
-  });
-
-  test('the routing table gives the upstreams of the first matching route, and the settings’ for the rest', () => {
-    const [route] = parseRoutes(
-      '[{"model":"a*","upstreams":[{"base_url":"https://x.example/v1/","api_key_env":"K"},{"base_url":"http://y/v1","timeout_ms":5}]}]',
-      {
-        K: 'key',
-      },
-    );
-    expect(route?.targets.map(({ base_url, api_key, timeout_ms }) => [base_url.href, api_key, timeout_ms])).toEqual([
-      ['https://x.example/v1', 'key', 600_000],
-      ['http://y/v1', null, 5],
-    ]);
-    const own = openRoutes({ SERVICE_LLM_BASE_URL: 'http://z/v1', SERVICE_LLM_API_KEY: 'k' }, {});
-    expect(own.targetsOf('any')).toEqual(own.standard);
-    expect(own.standard[0]).toMatchObject({ api_key: 'k', model: null });
-    expect(openRoutes({}, {}).standard).toEqual([]);
-  });
-
-  test.each([
-    ['no JSON', '{', /no JSON/],
-    ['no list', '{}', /array/],
-    ['no upstream', '[{"model":"a","upstreams":[]}]', /\[0\]\.upstreams/],
-    ['another scheme', '[{"model":"a","upstreams":[{"base_url":"ftp://x"}]}]', /base_url: must be a URL/],
-    ['a user in the URL', '[{"model":"a","upstreams":[{"base_url":"http://u:p@x/v1"}]}]', /without a user/],
-    [
-      'an unknown field',
-      '[{"model":"a","upstreams":[{"base_url":"http://x","api_key":"k"}]}]',
-      /\[0\]\.upstreams\[0\]/,
-    ],
-    [
-      'a key that is not there',
-      '[{"model":"a","upstreams":[{"base_url":"http://x","api_key_env":"MISSING"}]}]',
-      /MISSING holds no key/,
-    ],
-  ])('a routing table with %s is rejected naming the place', (_, text, message) => {
-    expect(() => parseRoutes(text, {})).toThrow(RoutesError);
-    expect(() => parseRoutes(text, {})).toThrow(message);
-  });
-
-  test('an unreadable routing table stops the start', () => {
-    expect(() => openRoutes({ SERVICE_GATEWAY_ROUTES: '/nowhere/routes.json' }, {})).toThrow(/cannot be read/);
-  });
 });

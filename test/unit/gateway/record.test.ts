@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../../api/intake/gateway/answer.ts';
-import { labelsOf, type Operation, readCall } from '../../../api/intake/gateway/call.ts';
+import { type Operation, readCall } from '../../../api/intake/gateway/call.ts';
+import { labelsOf } from '../../../api/intake/gateway/labels.ts';
 import { type EndedCall, recordOf } from '../../../api/intake/gateway/record.ts';
 import { Recorder } from '../../../api/intake/gateway/recorder.ts';
 import { ANSWER_TOKENS, Estimates } from '../../../api/intake/gateway/reserve.ts';

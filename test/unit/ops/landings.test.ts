@@ -48,6 +48,7 @@ function wire() {
 const row = (agent_id: string, org_id = 'org_a'): LandingReport['rows'][number] => ({
   org_id,
   agent_id,
+  key_id: '',
   hour: 0,
   tokens: 1,
   storage_bytes: 10,
@@ -100,7 +101,11 @@ describe('telling', () => {
 });
 
 describe('the rows of a report', () => {
-  const accounts: Accounts = { isBudgeted: (org_id) => org_id !== 'org_none', limitedAgents: () => ['limited'] };
+  const accounts: Accounts = {
+    isBudgeted: (org_id) => org_id !== 'org_none',
+    isKeyBudgeted: (_, key_id) => key_id === 'ak_budgeted',
+    limitedAgents: () => ['limited'],
+  };
   const { usage } = anEvent(1);
   const counted = (agent_id: string, org_id = 'org_a'): CountedUsage => ({
     usage: { ...usage, org_id, agent_id, input_tokens: 3, output_tokens: 4, cost_pico_usd: 2n },

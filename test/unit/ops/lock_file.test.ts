@@ -14,7 +14,9 @@ interface Locked {
 
 const text = readFileSync(new URL('../../../package-lock.json', import.meta.url), 'utf8');
 const { packages } = JSON.parse(text) as { packages: Record<string, Locked> };
-const installed = Object.entries(packages).filter(([place]) => place.startsWith('node_modules/'));
+/** The package of the SDK, which is part of this repository. */
+const OWN = 'node_modules/@millrace/sdk';
+const installed = Object.entries(packages).filter(([place]) => place.startsWith('node_modules/') && place !== OWN);
 
 /**
  * Builds of the database engine for other platforms. The registry that this file was locked from

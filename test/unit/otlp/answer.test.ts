@@ -36,7 +36,7 @@ it('a body that is not OTLP is answered 400 with a Status, a token without an or
   const handler = aHandler(statuses);
   await listening(
     (req, res) => {
-      handler(req, res, PATH);
+      handler(req, res, { path: PATH, signal: 'traces' });
     },
     async (url) => {
       const send = async (credential: string, body: Buffer, more: Record<string, string> = {}) => {

@@ -173,3 +173,23 @@ it('embed() of the Vercel AI SDK 7 makes two nested spans of one operation, and 
   // Other instrumentations make one span, with or without usage.
   expect(ofAttributes(embed).kind).toBe('llm');
 });
+
+it.each([
+  [{ 'langsmith.span.kind': 'llm' }, 'llm'],
+  [{ 'langsmith.span.kind': 'TOOL' }, 'tool'],
+  [{ 'langsmith.span.kind': 'chain' }, 'event'],
+  [{ 'mcp.method.name': 'tools/call' }, 'tool'],
+  [{ 'mcp.method.name': 'tools/list' }, 'event'],
+])('%o is of the kind %s', (attributes, kind) => {
+  expect(ofAttributes(attributes).kind).toBe(kind);
+});
+
+it('the query and the documents of a retrieval are its prompt and response', () => {
+  const documents = JSON.stringify([{ id: 'd1', score: 0.9 }]);
+  const attributes = {
+    'gen_ai.operation.name': 'retrieval',
+    'gen_ai.retrieval.query.text': 'opening hours',
+    'gen_ai.retrieval.documents': documents,
+  };
+  expect(ofAttributes(attributes)).toMatchObject({ kind: 'event', prompt: 'opening hours', response: documents });
+});

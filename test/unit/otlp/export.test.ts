@@ -23,7 +23,14 @@ import {
 } from '../../support/otlp.ts';
 
 function read(encoding: Encoding, body: Buffer, grow: (bytes: number) => ApiError | null = () => null): ReadExport {
-  return readExport(body, { encoding, org_id: 'org_a', received_at: Date.now(), partitions: 4, grow });
+  return readExport(body, {
+    signal: 'traces',
+    encoding,
+    org_id: 'org_a',
+    received_at: Date.now(),
+    partitions: 4,
+    grow,
+  });
 }
 
 const both = (spans: readonly OtlpObject[], resource: OtlpObject = {}): [ReadExport, ReadExport] => [
@@ -132,7 +139,7 @@ describe('both encodings', () => {
       read('protobuf', Buffer.alloc(0)),
       ...both([]),
     ])
-      expect(out).toEqual({ events: [], rejected: 0, reasons: [] });
+      expect(out).toEqual({ signal: 'traces', events: [], rejected: 0, reasons: [] });
   });
 });
 

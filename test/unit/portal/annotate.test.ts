@@ -1,6 +1,13 @@
 // The keys of scores while labelling.
 import { describe, expect, it } from 'vitest';
 import {
+  EMPTY_QUEUE,
+  isReady,
+  type QueueDraft,
+  queueOf,
+  withScore,
+} from '../../../api/portal/web/screens/annotate/queue_draft.ts';
+import {
   activeScore,
   choicesOf,
   missingScore,
@@ -59,4 +66,40 @@ describe('an answer', () => {
 
 it('options are split at commas, without spaces, empty ones and repeats', () => {
   expect(optionsOf(' yes, no,,yes , not sure')).toEqual(['yes', 'no', 'not sure']);
+});
+
+describe('the form of a queue', () => {
+  const draft = { ...EMPTY_QUEUE, name: ' Answers ', instructions: 'Read both.' };
+
+  it('makes a request with every score, of which added ones are optional', () => {
+    const [first] = draft.scores;
+    const two = withScore(draft);
+    const named = { ...two, scores: two.scores.map((score) => (score === first ? score : { ...score, name: 'tone' })) };
+    expect(queueOf(named)).toEqual({
+      name: 'Answers',
+      instructions: 'Read both.',
+      mode: 'single',
+      people_per_item: 1,
+      scores: [
+        { name: 'correct', type: 'categorical', options: ['yes', 'partly', 'no'], required: true },
+        { name: 'tone', type: 'categorical', options: ['yes', 'partly', 'no'], required: false },
+      ],
+    });
+  });
+
+  it('asks for a preference in a queue of pairs, whatever was chosen before', () => {
+    expect(queueOf({ ...draft, mode: 'pairwise' }).scores).toEqual([
+      { name: 'correct', type: 'preference', required: true },
+    ]);
+  });
+
+  it('is not ready before the queue and each score have a name, and takes at most 8 scores', () => {
+    expect(isReady(draft)).toBe(true);
+    expect(isReady({ ...draft, name: '  ' })).toBe(false);
+    expect(isReady(withScore(draft))).toBe(false);
+    let full: QueueDraft = draft;
+    for (let n = 0; n < 20; n++) full = withScore(full);
+    expect(full.scores.length).toBe(8);
+    expect(new Set(full.scores.map(({ id }) => id)).size).toBe(8);
+  });
 });

@@ -1,18 +1,20 @@
 // The pure parts of the budget, outcome and price pages: typed numbers, run rates, gauges, periods,
 // lists of prices, and where the refusal of a request belongs on a form.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { RequestError } from '../../../api/portal/web/client/error.ts';
 import {
   dayWords,
   exactAmount,
   parseLimit,
+  parseLimitOf,
   periodWords,
   rateOf,
   shareWords,
 } from '../../../api/portal/web/screens/costs/amounts.ts';
 import { formErrors } from '../../../api/portal/web/screens/costs/field_error.ts';
 import { gaugeOf } from '../../../api/portal/web/screens/costs/gauge_shape.ts';
+import { draftOf, limitsOf } from '../../../api/portal/web/screens/costs/key_draft.ts';
 import {
   costAt,
   parseUsd,
@@ -108,6 +110,17 @@ describe('a gauge', () => {
   });
 });
 
+test.each([
+  ['250', 250],
+  ['$12.50', 12.5],
+  ['1,000.25', 1000.25],
+  ['', null],
+  ['12k', undefined],
+  ['-1', undefined],
+])('the limit in USD %j is read as %s', (text, limit) => {
+  expect(parseLimitOf('cost_usd', text)).toBe(limit);
+});
+
 describe('words', () => {
   it('name days and periods in UTC', () => {
     expect(dayWords('2026-10-14')).toBe('14 October');
@@ -117,6 +130,7 @@ describe('words', () => {
 
   it('write amounts with their unit, and a share of nothing as a dash', () => {
     expect(exactAmount('storage_mb', 12.5)).toBe('12.5\u00a0MB');
+    expect(exactAmount('cost_usd', 12.5)).toBe('$12.5');
     expect(shareWords(1, 4)).toBe('25\u00a0%');
     expect(shareWords(0, 0)).toBe('–');
   });
@@ -188,5 +202,44 @@ describe('own prices', () => {
 
   it('cost their tokens', () => {
     expect(costAt({ input_tokens: 1_000_000, output_tokens: 500_000 }, price('a'))).toBe(2);
+  });
+});
+
+describe('the limits of a key', () => {
+  const unlimited = {
+    models: null,
+    requests_per_minute: null,
+    tokens_per_minute: null,
+    budget: null,
+    expires_at: null,
+    labels: null,
+    capture: 'full' as const,
+  };
+
+  it.each([
+    ['without any limit', unlimited],
+    ['with an end within a day', { ...unlimited, expires_at: '2026-03-01T12:34:56.000Z' }],
+    [
+      'with every limit',
+      {
+        models: ['gpt-4o*', 'our-*'],
+        requests_per_minute: 600,
+        tokens_per_minute: 1500,
+        budget: { resource: 'cost_usd' as const, hard_limit: 12.5, period: 'week' as const },
+        expires_at: '2026-03-02T00:00:00.000Z',
+        labels: { user_id: 'ann', department: null },
+        capture: 'usage' as const,
+      },
+    ],
+  ])('%s stay as they are when nothing is typed', (_, limits) => {
+    expect(limitsOf(draftOf(limits), limits)).toEqual(limits);
+  });
+
+  it('end after the day that is typed, in UTC', () => {
+    const draft = { ...draftOf(unlimited), until: '2026-02-28' };
+    expect(limitsOf(draft, unlimited)).toMatchObject({ expires_at: '2026-03-01T00:00:00.000Z' });
+    expect(limitsOf({ ...draft, until: '' }, { ...unlimited, expires_at: '2026-03-01T00:00:00.000Z' })).toEqual(
+      unlimited,
+    );
   });
 });

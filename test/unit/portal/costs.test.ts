@@ -116,7 +116,7 @@ describe('days of costs', () => {
 
 describe('how a forecast was made, in words', () => {
   it.each([
-    [0, true, null, 'The forecast begins after the first whole day of data. There are none yet.'],
+    [0, true, null, 'The forecast begins after the first whole day of data. There is none yet.'],
     [
       1,
       true,

@@ -1,11 +1,11 @@
 // The syntax errors that the JSON editor shows, with their place.
-import { json } from '@codemirror/lang-json';
 import { EditorState } from '@codemirror/state';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonProblem } from '../../../api/portal/web/editor/json_problem.ts';
+import { jsonTokens } from '../../../api/portal/web/editor/json_tokens.ts';
 
-const problemOf = (doc: string) => jsonProblem(EditorState.create({ doc, extensions: [json()] }));
+const problemOf = (doc: string) => jsonProblem(EditorState.create({ doc }));
 
 describe('the JSON editor', () => {
   it.each([
@@ -19,6 +19,25 @@ describe('the JSON editor', () => {
 
   it('says that a text ends too early', () => {
     expect(problemOf('{"a": ')?.text).toContain('the JSON ends too early.');
+  });
+
+  it('tells names, texts, values and marks apart, also where a text is not closed', () => {
+    const kinds = (text: string) => [...jsonTokens(text)].map(({ kind, text: token }) => `${kind} ${token}`);
+    expect(kinds('{"a" : [-1.5e3, "b", null]}')).toEqual([
+      'mark {',
+      'property "a"',
+      'mark :',
+      'mark [',
+      'value -1.5e3',
+      'mark ,',
+      'string "b"',
+      'mark ,',
+      'value null',
+      'mark ]',
+      'mark }',
+    ]);
+    expect(kinds('"open\n1')).toEqual(['string "open', 'value 1']);
+    expect(kinds(`"${'\\"'.repeat(50_000)}`)).toHaveLength(1);
   });
 
   it('takes a blank text for no value', () => {

@@ -35,6 +35,7 @@ const stored = (draft: Draft): Judge => {
     scope: {},
     cooldown_seconds: isRule ? 0 : (body.cooldown_seconds ?? 0),
     enabled: body.enabled ?? true,
+    guard: null,
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
   };

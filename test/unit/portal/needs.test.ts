@@ -7,6 +7,7 @@ import {
   grantNeeds,
   incidentNeeds,
   judgeNeeds,
+  monitorNeeds,
   type Places,
 } from '../../../api/portal/web/screens/home/needs.ts';
 import { nearestLimit } from '../../../api/portal/web/screens/home/nearest_limit.ts';
@@ -51,6 +52,35 @@ describe('what needs somebody', () => {
     const [line] = incidentNeeds([incident], none);
     const query = new URLSearchParams({ outcome: 'error,timeout', since: incident.opened_at, agent_id: 'planner' });
     expect(line?.href).toBe(`/o/x/traces?${query.toString()}`);
+  });
+
+  it('a monitor that alerts leads to its page, with the groups that alert', () => {
+    const group = (name: string, state: 'alerting' | 'ok', hours: number) => ({
+      group: { model: name },
+      state,
+      value: 1,
+      since: hoursAgo(hours),
+    });
+    const monitor = {
+      monitor_id: 'mon_1',
+      name: 'Slow calls',
+      severity: 'critical',
+      group_by: ['model'],
+      groups: [group('a', 'alerting', 2), group('b', 'alerting', 3), group('c', 'ok', 9)],
+    } as unknown as Parameters<typeof monitorNeeds>[0][number];
+    expect(monitorNeeds([monitor], all)).toEqual([
+      {
+        key: 'mon_1',
+        kind: 'Monitor',
+        tone: 'critical',
+        text: 'Slow calls',
+        detail: '2 of 3 groups alert',
+        href: '/o/x/monitors/mon_1',
+        action: 'Open the monitor',
+        at: hoursAgo(3),
+      },
+    ]);
+    expect(monitorNeeds([monitor], none)).toEqual([]);
   });
 
   it('an anomaly is news for three days', () => {
@@ -134,12 +164,13 @@ describe('the budget nearest its limit', () => {
         tokens: resource(40, 100, 40),
         storage_mb: resource(9, 10, 90),
         sandbox_seconds: resource(5, null, 0),
+        cost_usd: resource(2, 4, 50),
       }),
     ).toEqual({ resource: 'storage_mb', used: 9, limit: 10, percentage: 90, exceeded: false });
   });
 
   it('is none where no limit is set', () => {
     const free = resource(5, null, 0);
-    expect(nearestLimit({ tokens: free, storage_mb: free, sandbox_seconds: free })).toBeNull();
+    expect(nearestLimit({ tokens: free, storage_mb: free, sandbox_seconds: free, cost_usd: free })).toBeNull();
   });
 });

@@ -12,6 +12,7 @@ import {
   type Template,
   variablesOf,
 } from '../../../api/portal/web/screens/prompts/template.ts';
+import { type Kept, packed, unpacked } from '../../../api/portal/web/screens/prompts/playground/kept.ts';
 import { columnsOf, firstColumns } from '../../../api/portal/web/screens/prompts/playground/state.ts';
 
 const pieces = fc.constantFrom(
@@ -117,4 +118,30 @@ describe('the columns of the playground', () => {
     expect(ids.slice(0, 2)).toEqual(first.map(({ id }) => id));
     expect(new Set(ids).size).toBe(3);
   });
+});
+
+describe('playgrounds that a reload brings back', () => {
+  const kept = (text: string): Kept => ({
+    drafts: [{ version: '1', template: text }],
+    inputs: [{ source: { kind: 'hand' }, values: { a: text } }],
+  });
+
+  it('go through the store of the tab', () => {
+    expect(unpacked(packed([['p', kept('text')]]))).toEqual([['p', kept('text')]]);
+  });
+
+  it('are the newest five, with at most a million characters in all', () => {
+    const many = Array.from({ length: 9 }, (_, at): [string, Kept] => [`p${at}`, kept('x')]);
+    expect(unpacked(packed(many)).map(([place]) => place)).toEqual(['p0', 'p1', 'p2', 'p3', 'p4']);
+    const large = Array.from({ length: 5 }, (_, at): [string, Kept] => [`p${at}`, kept('x'.repeat(200_000))]);
+    expect(unpacked(packed(large)).map(([place]) => place)).toEqual(['p0', 'p1']);
+    expect(unpacked(packed([['p', kept('x'.repeat(600_000))]]))).toEqual([]);
+  });
+
+  it.each([null, '', '{', '{}', '[1]', '[["p", null]]', '[["p", {"drafts": 1, "inputs": null}]]'])(
+    'are none where the store holds %s',
+    (text) => {
+      expect(unpacked(text)).toEqual([]);
+    },
+  );
 });

@@ -52,8 +52,9 @@ describe('the palette of the portal', () => {
     const pairs = [
       ...TEXTS.flatMap((text) => SURFACES.map((surface) => [text, surface] as const)),
       ...['ok', 'warn', 'error'].map((tone) => [tone, `${tone}-soft`] as const),
-      ...['text', 'text-2'].map((text) => [text, 'accent-soft'] as const),
+      ...['text', 'text-2', 'text-3'].map((text) => [text, 'accent-soft'] as const),
       ['on-accent', 'accent'] as const,
+      ['on-operator', 'operator'] as const,
     ];
     const low = pairs.filter(([a, b]) => contrast(theme, a, b) < 4.5).map(([a, b]) => `${a} on ${b}`);
     expect(low).toEqual([]);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/lander.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
-import type { LandingTable, TableSpec } from '../../../sql/stores/landing_tables.ts';
+import type { LandingTable, TableSpec, WireRow } from '../../../sql/stores/landing_tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
 const row = (partition: number, seq: number, line = `${partition}:${seq}`): LandingRow => ({
-  line,
+  wire: line,
   partition,
   epoch: 1,
   log_seq: seq,
@@ -27,7 +27,8 @@ class FaultyStore implements LandingStore {
   fenced = new Set<number>();
   failures: ('before' | 'after' | 'nothing')[] = [];
 
-  insert(_spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+  insert(_spec: TableSpec, rows: readonly WireRow[], owned: readonly (readonly [number, number])[]): Promise<number> {
+    const lines = rows.map(String);
     if (lines.some((line) => line.includes('poison'))) return Promise.reject(new Refused('cannot parse'));
     const failure = this.failures.shift();
     if (failure === 'before') return Promise.reject(new Error('connection reset'));
@@ -70,7 +71,7 @@ class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
   override insert(
     spec: TableSpec,
-    lines: readonly string[],
+    lines: readonly WireRow[],
     owned: readonly (readonly [number, number])[],
   ): Promise<number> {
     this.inserts.push(lines.length);
@@ -83,7 +84,7 @@ class WatchedStore extends FaultyStore {
   readonly log: string[] = [];
   override async insert(
     spec: TableSpec,
-    lines: readonly string[],
+    lines: readonly WireRow[],
     owned: readonly (readonly [number, number])[],
   ): Promise<number> {
     this.log.push(`${spec.table} begins`);

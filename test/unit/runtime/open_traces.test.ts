@@ -87,6 +87,23 @@ describe('open traces', () => {
     expect(cells(rows[1]?.line ?? '')[SPANS_CELL]).toBe(2);
   });
 
+  it('the book of open traces completes a backfilled trace at once, with rows but without events, also when it is restored', () => {
+    const traces = book();
+    traces.apply({ ...anEvent(4), backfill: true });
+    expect(traces.takeRows()).toHaveLength(1);
+    expect(traces.completedThrough(4)).toBe(4);
+    traces.apply(anEvent(5));
+    traces.tick(99_000);
+    expect(traces.takeEvents()).toEqual([]);
+    const restored = book();
+    restored.restore(
+      { state: { ...stateOf(traces), backfilled: true }, version: 5 },
+      { open: true, announce: true, now: 0 },
+    );
+    restored.tick(99_000);
+    expect(restored.takeEvents()).toEqual([]);
+  });
+
   it('the book of open traces holds completed_through back for open traces, not for complete ones', () => {
     const traces = book();
     traces.apply(anEvent(7, aSpan({ trace_id: 'a', received_at: 1000 })));
@@ -247,6 +264,7 @@ function stateOf(traces: OpenTraces) {
     string[],
     string[],
     string[],
+    boolean,
   ];
   return {
     org_id: row[0],
@@ -274,5 +292,6 @@ function stateOf(traces: OpenTraces) {
     departments: row[22],
     realms: row[23],
     prompts: row[24],
+    backfilled: row[25],
   };
 }

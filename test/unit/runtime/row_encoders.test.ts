@@ -2,12 +2,12 @@
 import { expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { hasSpanFlag, SPAN_FLAGS, type SpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
-import { spanLine } from '../../../pipeline/landing/row_encoders.ts';
+import { spanCells } from '../../../pipeline/landing/row_encoders.ts';
 import { SPANS } from '../../../sql/stores/landing_tables.ts';
 import { aSpan } from '../../support/spans.ts';
 
 function rowOf(span: Span, sampled = true): Record<string, unknown> {
-  const cells = JSON.parse(spanLine(span, { partition: 1, log_seq: 2, log_index: 3 }, 4, sampled)) as unknown[];
+  const cells = spanCells(span, { partition: 1, log_seq: 2, log_index: 3 }, 4, sampled);
   expect(cells).toHaveLength(SPANS.columns.length);
   return Object.fromEntries(SPANS.columns.map((column, index) => [column, cells[index]]));
 }

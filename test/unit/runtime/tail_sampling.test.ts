@@ -5,7 +5,7 @@ import '../../support/properties.ts';
 import { emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { bufferedAmong } from '../../../pipeline/traces/tail_sampling.ts';
-import { traceKey } from '../../../pipeline/traces/open_traces.ts';
+import { traceKey } from '../../../pipeline/domain/traces/ids.ts';
 import { TailBuffer } from '../../../pipeline/traces/tail_buffer.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 import {

@@ -28,7 +28,7 @@ function aRunner(ran: string[]): StageRunner {
   };
 }
 
-it('runs decode, dedupe, sample and meter, in this order, once for each batch', async () => {
+it('runs decode, dedupe, match, sample and meter, in this order, once for each batch', async () => {
   const window = new IdWindow(1000, 10);
   const topology = createTopology({
     decode: { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null },
@@ -38,11 +38,12 @@ it('runs decode, dedupe, sample and meter, in this order, once for each batch', 
       findLanded: () => Promise.resolve(new Set()),
       now: () => 0,
     },
+    match: { partitionOf: () => null, findCalls: () => Promise.resolve([]) },
     sample: { profile: 'balanced', enabled: true, slowMs: 1000 },
   });
   const ran: string[] = [];
   expect(await topology.run(aRunner(ran), [], [])).toEqual([]);
-  expect(ran).toEqual(['decode 0', 'dedupe 0', 'sample 0', 'meter 0']);
+  expect(ran).toEqual(['decode 0', 'dedupe 0', 'match 0', 'sample 0', 'meter 0']);
 });
 
 it('gives each stage of a flow what the one before it emitted, and collects the dead of all of them', async () => {

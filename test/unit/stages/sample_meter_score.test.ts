@@ -69,6 +69,7 @@ describe('meter', () => {
     const event: SampledEvent = anEvent(1, own, { spans: [own, child], retain: 'summary' });
     expect(emitted(meter, [event])[0]?.usage).toEqual({
       org_id: 'org_a',
+      key_id: '',
       agent_id: 'agent_1',
       hour: Date.parse('2026-02-01T13:00:00Z'),
       day: dayOf(Date.parse('2026-01-31T00:00:00Z')),

@@ -3,7 +3,6 @@ import { ApiError } from '../../../api/http/errors.ts';
 import { foldPairs } from '../../../api/telemetry/traces/pairs.ts';
 import { cursorOf, listQuery, positionOf } from '../../../api/telemetry/traces/schema.ts';
 import type { TraceRow } from '../../../api/telemetry/traces/store.ts';
-import { parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 
 const row = (trace_key: string, version: string, sign: number): TraceRow => ({
   trace_id: `t${trace_key}`,
@@ -123,36 +122,12 @@ describe('the query of a list', () => {
     ['since', '2026-02-30'],
     ['until', '1700000000'],
     ['search', '?!'],
+    ['search', ''],
+    ['search', ' '],
     ['search', Array.from({ length: 33 }, (_, n) => `w${n}`).join(' ')],
     ['agent_id', ['a', 'b']],
   ])('the query of a list rejects %s=%s', (name, value) => {
     const result = listQuery.safeParse({ [name]: value });
     expect(result.error?.issues[0]?.path).toEqual([name]);
-  });
-
-  it('the query of a list treats an empty search as none', () => {
-    expect(listQuery.parse({ search: ' ' }).search).toBeUndefined();
-  });
-});
-
-describe('the text of a search', () => {
-  it('the text of a search is words, and phrases in quotes', () => {
-    expect(parseSearch('Red "fast CAR" x "one"')).toEqual({
-      words: ['red', 'fast', 'car', 'x', 'one'],
-      phrases: ['(?i)(?:^|[^\\pL\\pN])fast[^\\pL\\pN]+CAR(?:[^\\pL\\pN]|$)'],
-    });
-  });
-
-  it('the text of a search treats an unclosed quote as a blank', () => {
-    expect(parseSearch('a "b c')).toEqual({ words: ['a', 'b', 'c'], phrases: [] });
-  });
-
-  it('the text of a search passes only letters and digits into a pattern', () => {
-    const { phrases } = parseSearch('"a.* (b) [c\\ d"') ?? { phrases: [] };
-    expect(phrases).toEqual(['(?i)(?:^|[^\\pL\\pN])a[^\\pL\\pN]+b[^\\pL\\pN]+c[^\\pL\\pN]+d(?:[^\\pL\\pN]|$)']);
-  });
-
-  it('the text of a search is empty without a word', () => {
-    expect(parseSearch('"!" ?')).toBeNull();
   });
 });

@@ -23,7 +23,7 @@ describe('a search plan', () => {
 
 describe('the query of a search', () => {
   it('the query of a search counts each word once', () => {
-    expect(searchQuery.parse({ q: 'The the CAR' }).q.map(({ word, stop }) => [word, stop])).toEqual([
+    expect(searchQuery.parse({ q: 'The the CAR' }).q.words.map(({ word, stop }) => [word, stop])).toEqual([
       ['the', true],
       ['car', false],
     ]);

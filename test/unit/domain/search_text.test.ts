@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { markedTerms, parseSearch, phraseConditions } from '../../../pipeline/domain/text/search_text.ts';
+
+const parsed = (text: string) => {
+  const search = parseSearch(text);
+  return search === null ? null : { words: search.words.map(({ word }) => word), phrases: search.phrases };
+};
+
+describe('parseSearch', () => {
+  it.each([
+    ['Red "fast CAR" x "one"', ['red', 'fast', 'car', 'x', 'one'], ['fast car']],
+    ['a "b c', ['a', 'b', 'c'], []],
+    ['"Straße, (nach) Köln"', ['strasse', 'nach', 'koln'], ['strasse nach koln']],
+    ['"東京都"', ['東京', '京都'], ['東京 京都']],
+    ['"x y" "X, Y"', ['x', 'y'], ['x y']],
+  ])('returns the words and phrases of %j', (text, words, phrases) => {
+    expect(parsed(text)).toEqual({ words, phrases });
+  });
+
+  it.each(['', ' ', '"!" ?', '😀', '\u0301', '"…" -'])('returns null for %j, which has no word', (text) => {
+    expect(parseSearch(text)).toBeNull();
+  });
+});
+
+describe('markedTerms', () => {
+  it('returns phrases, and the words that are in none', () => {
+    const search = parseSearch('red "fast car" car');
+    expect(search === null ? [] : markedTerms(search)).toEqual(['fast car', 'red']);
+  });
+});
+
+describe('phraseConditions', () => {
+  it('puts a space at both ends of a phrase, so that no word matches a part of another', () => {
+    expect(phraseConditions({ phrases: ['fast car'] })).toEqual([{ words: ['fast', 'car'], phrase: ' fast car ' }]);
+    expect(phraseConditions({ phrases: [] })).toBeUndefined();
+  });
+});
