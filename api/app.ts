@@ -32,7 +32,7 @@ import { systemRoutes } from './system/routes.ts';
 
 export interface AppDeps {
   edge: EdgeDeps;
-  ingest: Omit<IngestDeps, 'edge'>;
+  ingest: Omit<IngestDeps, 'edge'> & Pick<OtlpDeps, 'queuePending'>;
   gateway: Omit<GatewayDeps, 'edge'>;
   analysts: Omit<AnalystsDeps, 'edge'>;
   mcp: Pick<McpDeps, 'hasProvider' | 'runSql'>;

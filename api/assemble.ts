@@ -28,6 +28,7 @@ import { openGatewayCalls, openIntake } from './wiring/intake.ts';
 import { migrateInBackground, type Migrating } from './wiring/migrating.ts';
 import { createFirstOrg } from './wiring/organizations.ts';
 import { type ApiParts, isDevelopment, type WiringParts } from './wiring/parts.ts';
+import { pendingScoreQueue } from './wiring/pending_scores.ts';
 import { openSlices } from './wiring/slices.ts';
 import { openStores, type Stores } from './wiring/stores.ts';
 
@@ -105,15 +106,15 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     budgets: budgets.check,
     keys: budgets.check,
   });
-  const refusals = new Refusals(log.nc, parts.onProblem);
-  const refused = noteRefusal.bind(null, refusalDeps(parts, stores, refusals));
+  const { refusals, refused } = openRefusals(parts, stores);
   const recorder = createBodyRecorder({ admission, publisher, partitions, now: parts.now });
   const own = { sealer, sessions, recorder, refusals };
   const slices = await openSlices(parts, stores, { ...own, ...slicesOf(budgets, edge) });
   const migration = migrateInBackground(parts, slices.follow);
   const readiness = await openReadiness(parts, { partitions, migration, budgetsReady: budgets.isReady });
   const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked: parts.tracked });
-  const ingest = { admission, publisher, once: edge.once, partitions, observeIngest, refused };
+  const queuePending = pendingScoreQueue(log);
+  const ingest = { admission, publisher, once: edge.once, partitions, observeIngest, refused, queuePending };
   const app = createApp({
     edge: edge.deps,
     ingest,
@@ -151,6 +152,11 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       migration.stop();
     },
   };
+}
+
+function openRefusals(parts: WiringParts, stores: Stores) {
+  const refusals = new Refusals(parts.log.nc, parts.onProblem);
+  return { refusals, refused: noteRefusal.bind(null, refusalDeps(parts, stores, refusals)) };
 }
 
 function refusalDeps(parts: WiringParts, { orgs }: Stores, refusals: Refusals): RefusalDeps {

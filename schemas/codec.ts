@@ -167,7 +167,7 @@ export interface UserScore {
   /** Category; empty otherwise. */
   text: string;
   comment: string;
-  author_type: 'user' | 'api_key';
+  author_type: 'user' | 'api_key' | 'otel';
   author_id: string;
   /** Milliseconds since the epoch. */
   created_at: number;

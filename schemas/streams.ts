@@ -17,6 +17,8 @@ export const JUDGING_STREAM = 'JUDGING';
 export const SCORES_STREAM = 'SCORES';
 export const PENDING_SCORES_STREAM = 'PENDING_SCORES';
 export const LANGFUSE_STREAM = 'LANGFUSE';
+/** Name of the queue of PENDING_SCORES, the stage of its dead letters. */
+export const PENDING_SCORES_QUEUE = 'pending_scores';
 export const CACHE_STREAM = 'GATEWAY_CACHE';
 
 /** Subject of a partition of the ingest log. */
@@ -62,6 +64,8 @@ export const pendingScoresSubject = (org: string): string => `pending_scores.${o
  * @param trace digest of the trace id
  */
 export const langfuseSubject = (org: string, trace: string): string => `langfuse.${org}.${trace}`;
+/** Subjects of all traces of an organization in Langfuse's older protocol. @param org as above */
+export const langfuseSubjects = (org: string): string => `langfuse.${org}.>`;
 /** Maximum scores of one organization that wait for their traces. */
 export const PENDING_SCORES_ORG_MAX = 10_000;
 /**

@@ -5,9 +5,9 @@ import { StoreUnavailable } from '../../sql/client/client.ts';
 
 /**
  * Codes of transient failures (src/Common/ErrorCodes.cpp): 60 and 81 a table or database that
- * migrations have not created yet, 159 too slow, 202 too many queries, 209 and 210 network, 241
- * memory, 242 read only, 252 too many parts, 279 no connection, 394 cancelled, 425 system error,
- * 439 no thread, 473 deadlock avoided, 516 users not loaded yet, 999 keeper.
+ * migrations have not created yet, 159 too slow, 202 too many queries, 209 and 210 network, 236
+ * shutting down, 241 memory, 242 read only, 252 too many parts, 279 no connection, 394 cancelled,
+ * 425 system error, 439 no thread, 473 deadlock avoided, 516 users not loaded yet, 999 keeper.
  */
 const PASSING_CODES = new Set([
   '60',
@@ -16,6 +16,7 @@ const PASSING_CODES = new Set([
   '202',
   '209',
   '210',
+  '236',
   '241',
   '242',
   '252',

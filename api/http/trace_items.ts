@@ -108,6 +108,9 @@ export const scoreValue = z.union([z.number(), z.boolean(), z.string().min(1).ma
   error: `must be a number, true or false, or a category of 1 to ${CATEGORY_CHARS_MAX} characters`,
 });
 
+/** Who gave a score: people and applications, judges, or evaluation results of OpenTelemetry. */
+export const scoreSource = z.enum(['user', 'judge', 'otel']);
+
 export const scoreItem = z
   .object({
     score_id: z.string().nullable().describe('null for scores of judges'),
@@ -117,8 +120,8 @@ export const scoreItem = z
     value: scoreValue.nullable().describe('null if the judge failed'),
     data_type: z.enum(['numeric', 'boolean', 'categorical']),
     comment: z.string().nullable().describe('For judges, the reason'),
-    source: z.enum(['user', 'judge']),
-    author: z.object({ type: z.enum(['user', 'api_key', 'judge']), id: z.string() }),
+    source: scoreSource,
+    author: z.object({ type: z.enum(['user', 'api_key', 'judge', 'otel']), id: z.string() }),
     verdict: z.enum(['pass', 'warn', 'fail', 'error']).nullable().describe('Of judges'),
     judge_version: z.int().nullable(),
     eval_id: z.string().nullable().describe('Eval that created the score. null for live traffic and for users'),

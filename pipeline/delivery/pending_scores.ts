@@ -10,13 +10,12 @@ import { queueAttachedScore } from '../../ops/exchange/score_queue.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
-import { PENDING_SCORES_STREAM } from '../../schemas/streams.ts';
+import { PENDING_SCORES_QUEUE as QUEUE, PENDING_SCORES_STREAM } from '../../schemas/streams.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readArrived, readLandedScores } from '../../sql/stores/pending_scores.ts';
 import { createDeadLetterStore } from '../queues/dead_letters.ts';
 import { type Delivery, QueueConsumer } from '../queues/queue_consumer.ts';
 
-const QUEUE = 'pending_scores';
 /** Time that a score waits for its trace. */
 export const WAIT_MS_MAX = 24 * 3_600_000;
 const HELD_MAX = 500;

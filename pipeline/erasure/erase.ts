@@ -10,7 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eraseArgs } from '../../schemas/records/erasure.ts';
 import type { ErasureRequestState } from '../../ops/exchange/erase_requests.ts';
-import type { DeadLetter } from '../../schemas/codec.ts';
+import type { DeadLetter, UserScore } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { ERASED_TABLES, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
@@ -46,10 +46,18 @@ export interface EraseDeps {
   log: {
     /** Returns the sequence of the newest message of the ingest log. */
     position: () => Promise<number>;
+    /** Resolves when the events of the organization that wait to be folded are in the ingest log. */
+    folded: (org_id: string, signal: AbortSignal) => Promise<void>;
     /** Resolves when everything in the ingest log has landed. */
     landed: (signal: AbortSignal) => Promise<void>;
     /** @returns the number of messages up to the position that are still in the log */
     purge: (through: number) => Promise<number>;
+    /** @returns the number of deleted scores that waited for their trace */
+    erasePendingScores: (
+      org_id: string,
+      isMeant: (scores: readonly UserScore[]) => Promise<readonly boolean[]>,
+      signal: AbortSignal,
+    ) => Promise<number>;
     eraseDeadLetters: (
       org_id: string,
       isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
@@ -74,7 +82,8 @@ export interface EraseDeps {
 
 /**
  * Creates the handler of the job. Its result holds matched_traces; spans, texts and rows by table
- * as found; the cold objects that were rewritten or deleted, and their deleted texts; dead letters;
+ * as found; the cold objects that were rewritten or deleted, and their deleted texts; scores that waited
+ * for their trace; dead letters;
  * the sequence up to which the log was purged; and remaining: 0.
  */
 export function createErase(deps: EraseDeps): LongJobHandler {
@@ -116,11 +125,13 @@ async function eraseValue(
     await step?.(name);
   };
   progress(0, STEPS);
+  await log.folded(org_id, signal);
   await log.landed(signal);
   const values = await deps.formsOf(org_id, attribute, value);
   await store.collect(scope, { attribute, values, text: TEXT_PLACES.get(attribute) });
   await reached('collected');
-
+  const erasePending = () => log.erasePendingScores(org_id, (some) => scoresMeant(store, scope, values, some), signal);
+  const pending = await erasePending();
   await deps.emptyOpenSamples(org_id, await store.samples(scope, SAMPLES_MAX));
   await store.emptySamples(scope, signal);
   await eraseAnnotations(deps, scope);
@@ -136,6 +147,7 @@ async function eraseValue(
   await eraseAgain(deps, scope, logBase + through, signal);
   await reached('forgotten');
   await sync();
+  const pendingLate = await erasePending();
   const letters = await log.eraseDeadLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
   await log.purge(through);
   await reached('purged');
@@ -158,6 +170,7 @@ async function eraseValue(
     objects_rewritten: cold.rewritten,
     objects_searched: cold.searched,
     cold_texts: cold.texts,
+    pending_scores: pending + pendingLate,
     dead_letters: letters,
     log_purged_through: through,
     remaining,
@@ -253,6 +266,19 @@ async function meantOf(
   // other words.
   const texts = values.map((value) => Buffer.from(JSON.stringify(value)));
   return letters.map(({ trace_id, body }) => listed.has(trace_id) || texts.some((text) => body.includes(text)));
+}
+
+/** Returns, for each waiting score, whether it is of one of the traces or has the value as its comment or category. */
+async function scoresMeant(
+  store: ErasureStore,
+  scope: Scope,
+  values: readonly string[],
+  scores: readonly UserScore[],
+): Promise<boolean[]> {
+  const listed = await store.listed(scope, [...new Set(scores.map(({ trace_id }) => trace_id))]);
+  return scores.map(
+    ({ trace_id, comment, text }) => listed.has(trace_id) || values.includes(comment) || values.includes(text),
+  );
 }
 
 /** Deletes the records of jobs that have ended. */

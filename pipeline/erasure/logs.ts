@@ -5,8 +5,15 @@
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { purgeCachedAnswers } from '../../ops/exchange/answer_cache.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../schemas/streams.ts';
-import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
+import { DEAD_LETTERS_STREAM, INGEST_STREAM, PENDING_SCORES_QUEUE } from '../../schemas/streams.ts';
+import {
+  BODY_BYTES_HEADER,
+  type DeadLetter,
+  deadLetterCodec,
+  FINGERPRINT_HEADER,
+  userScoreCodec,
+} from '../../schemas/codec.ts';
+import { scoreIn } from './waiting.ts';
 
 /** Maximum dead letters that are examined together. */
 const LETTERS_AT_ONCE = 200;
@@ -54,13 +61,21 @@ export async function eraseDeadLetters(
   };
   for await (const stored of letters(log, signal)) {
     signal.throwIfAborted();
-    if (stored.letter.org_id !== org_id) continue;
-    batch.push(stored);
+    const letter = ownedLetter(stored.letter);
+    if (letter.org_id !== org_id) continue;
+    batch.push({ ...stored, letter });
     if (batch.length >= LETTERS_AT_ONCE) await settle();
   }
   signal.throwIfAborted();
   if (batch.length > 0) await settle();
   return erased;
+}
+
+/** Returns the letter of a score that waited in vain with the organization and the trace of the score. */
+function ownedLetter(letter: DeadLetter): DeadLetter {
+  if (letter.org_id !== '' || letter.stage !== PENDING_SCORES_QUEUE) return letter;
+  const score = scoreIn(letter.body, userScoreCodec.fingerprint);
+  return score === null ? letter : { ...letter, org_id: score.org_id, trace_id: score.trace_id };
 }
 
 /**

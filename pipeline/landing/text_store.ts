@@ -26,6 +26,7 @@ export class ClickHouseTextStore implements TextStore {
   async move(parts: readonly RecentPart[], epoch: number, queryId: string): Promise<boolean> {
     await moveTexts(this.#client, {
       parts: parts.map((part) => part.name),
+      rows: parts.reduce((sum, part) => sum + part.rows, 0),
       from: Math.min(...parts.map((part) => part.log_seq_min)),
       epoch,
       queryId,

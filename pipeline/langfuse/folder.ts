@@ -1,7 +1,7 @@
 // Folds the events of Langfuse's older protocol, and runs of LangSmith whose end comes in a later
 // request, into spans and publishes them to the ingest log. It reads the stream LANGFUSE on one worker, the leader, and holds the events of each trace until all
-// of its observations have ended and SETTLE_MS passed without another event, or until `openMs`
-// passed. Guarantees: events leave the stream only after their spans are in the log. A fold is
+// of its observations have ended and SETTLE_MS passed without another event, until `openMs`
+// passed, or until an erasure asks for the events of its organization. Guarantees: events leave the stream only after their spans are in the log. A fold is
 // planned in KV before it is published, so a worker that takes over folds the same events into the
 // same spans, which the log recognizes; of two workers that both believe to lead, one wins. Bounds:
 // HELD_BYTES_MAX of events are held, and beyond that the traces that have waited longest are folded
@@ -20,6 +20,7 @@ import {
   langfuseMessage,
   KNOWN_MAX,
 } from '../../schemas/records/langfuse.ts';
+import { FOLD_SUBJECT } from '../../schemas/signals/erasure.ts';
 import { LANGFUSE_STREAM } from '../../schemas/streams.ts';
 import { foldLegacy, isOpenAfter } from '../domain/langfuse/fold.ts';
 import { foldRuns, hasEnded, isRunPart } from '../domain/langsmith/runs.ts';
@@ -32,6 +33,8 @@ const FETCH_MS = 1000;
 const FETCH_MAX = 500;
 /** Pause after an error, and while another worker leads. */
 const PAUSE_MS = 1000;
+/** Time for which one request of an erasure has effect. */
+const HURRY_MS = 5000;
 /** Maximum bytes of events in memory. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 /** Types of events that begin an observation or a run. */
@@ -72,6 +75,8 @@ export class LangfuseFolder {
   readonly #traces = new Map<string, HeldTrace>();
   #consumer: Consumer | null = null;
   #bytes = 0;
+  /** Organizations whose events an erasure waits for, with the time until which it does. */
+  readonly #hurried = new Map<string, number>();
   #working: Promise<void> = Promise.resolve();
 
   constructor(options: FolderOptions) {
@@ -79,6 +84,15 @@ export class LangfuseFolder {
   }
 
   start(): void {
+    const { log, now } = this.#options;
+    const hurry = log.nc.subscribe(FOLD_SUBJECT, {
+      callback: (error, message) => {
+        if (error === null) this.#hurried.set(message.string(), now() + HURRY_MS);
+      },
+    });
+    this.#stopping.signal.addEventListener('abort', () => {
+      hurry.unsubscribe();
+    });
     this.#working = this.#work();
   }
 
@@ -164,12 +178,13 @@ export class LangfuseFolder {
 
   async #foldDue(): Promise<void> {
     const { now, openMs } = this.#options;
+    for (const [org_id, until] of this.#hurried) if (until < now()) this.#hurried.delete(org_id);
     const byAge = [...this.#traces.values()].sort((a, b) => a.lastAt - b.lastAt);
     for (const trace of byAge) {
       if (this.#isStopping()) return;
       const idle = now() - trace.lastAt;
       const isDue = (trace.open.size === 0 && idle >= SETTLE_MS) || idle >= openMs;
-      if (isDue || this.#bytes > HELD_BYTES_MAX) await this.#fold(trace);
+      if (isDue || this.#hurried.has(trace.org_id) || this.#bytes > HELD_BYTES_MAX) await this.#fold(trace);
     }
   }
 

@@ -1,103 +1,139 @@
-// Measures monitors: one statement for all monitors of a batch. Monitors of one organization without
-// groups that look at the same rows share a statement, as do monitors with the same groups and
-// measure. Guarantees: what a monitor may not ask for is an error of that monitor alone.
+// Measures monitors: one statement for all monitors of a batch. Monitors of one organization that look
+// at the same rows by the same dimension share a statement, whatever their measures and filters are,
+// and those that measure the same share its value. Guarantees: what a monitor may not ask for is an
+// error of that monitor alone.
 import { type Agg, SOURCES, type View, VIEWS } from '../../sql/analytics/catalog.ts';
 import { type AnalyticsAsked, AnalyticsRefused, checkedQuery } from '../../sql/analytics/check.ts';
-import { aggregateOf, type AnalyticsQuery, type MeasureAsked } from '../../sql/analytics/plan.ts';
+import { aggregateOf, type AnalyticsQuery } from '../../sql/analytics/plan.ts';
 import { type AnalyticsRow, readExtremes } from '../../sql/analytics/read.ts';
+import { readVariants, type Variant, VARIANT_FILTERS_MAX, VARIANTS_MAX } from '../../sql/analytics/variants.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import type { FilterOp } from '../../sql/attribute_path.ts';
 import type { MonitorRecord } from '../../schemas/records/monitor.ts';
 import { GROUPS_MAX, type Measured } from '../domain/monitors/evaluate.ts';
 
-/** Measures in one statement. */
-const MEASURES_MAX = 8;
-/** Time for the statement of one batch, milliseconds. */
-export const MEASURE_MS_MAX = 5000;
 const MINUTE_MS = 60_000;
 
 /** Monitors that one statement measures. */
 export interface Batch {
   org_id: string;
+  /** The same for monitors that look at the same rows by the same dimension. */
+  rows: string;
+  variants: Alike[];
+}
+
+/** Monitors that measure the same, with thresholds and receivers of their own. */
+interface Alike {
+  asked: MonitorRecord;
   monitors: MonitorRecord[];
 }
 
-/** Returns monitors in batches, in the order of the first monitor of each. */
-export function batchesOf(monitors: readonly MonitorRecord[]): Batch[] {
-  return [...Map.groupBy(monitors, rowsOf).values()].flatMap((same) => {
+/**
+ * Returns monitors in batches, in the order of the first monitor of each.
+ * @param variantsMaxOf the largest number of variants of a statement over these rows
+ */
+export function batchesOf(
+  monitors: readonly MonitorRecord[],
+  variantsMaxOf: (rows: string) => number = () => VARIANTS_MAX,
+): Batch[] {
+  return [...Map.groupBy(monitors, rowsOf)].flatMap(([rows, same]) => {
     const batches: Batch[] = [];
-    for (let from = 0; from < same.length; from += MEASURES_MAX) {
-      const chunk = same.slice(from, from + MEASURES_MAX);
-      const [first] = chunk;
-      if (first !== undefined) batches.push({ org_id: first.org_id, monitors: chunk });
+    let filters = 0;
+    for (const monitors of Map.groupBy(same, measuredOf).values()) {
+      const [asked] = monitors;
+      if (asked === undefined) continue;
+      const own = asked.query.filters.length;
+      const last = batches.at(-1);
+      const fits = (last?.variants.length ?? 0) < variantsMaxOf(rows) && filters + own <= VARIANT_FILTERS_MAX;
+      filters = last !== undefined && fits ? filters + own : own;
+      if (last !== undefined && fits) last.variants.push({ asked, monitors });
+      else batches.push({ org_id: asked.org_id, rows, variants: [{ asked, monitors }] });
     }
     return batches;
   });
 }
 
-/** Returns a key of what a monitor reads: monitors with the same key can share a statement. */
-function rowsOf({ org_id, query, group_by, window_minutes, threshold }: MonitorRecord): string {
-  const ranked = group_by.length === 0 ? null : [query.measures, orderOf(threshold)];
-  return JSON.stringify([org_id, query.view, query.filters, group_by, window_minutes, ranked]);
+/** Returns the two halves of a batch; a batch with one variant is left as it is. */
+export function halvesOf({ variants, ...batch }: Batch): Batch[] {
+  const middle = Math.ceil(variants.length / 2);
+  const halves = [variants.slice(0, middle), variants.slice(middle)];
+  return halves.filter((half) => half.length > 0).map((half) => ({ ...batch, variants: half }));
 }
 
-const orderOf = (threshold: MonitorRecord['threshold']): 'largest' | 'smallest' =>
+/** Returns a key of the rows and the dimension of a monitor: monitors with the same key can share a statement. */
+const rowsOf = ({ org_id, query, group_by, window_minutes }: MonitorRecord): string =>
+  JSON.stringify([org_id, query.view, group_by, window_minutes]);
+
+/** Returns a key of what a monitor measures of its rows. */
+const measuredOf = ({ query, group_by, threshold }: MonitorRecord): string =>
+  JSON.stringify([query.measures, query.filters, group_by.length === 0 ? null : orderOf(threshold)]);
+
+const orderOf = (threshold: MonitorRecord['threshold']): Variant['order'] =>
   'above' in threshold ? 'largest' : 'smallest';
 
 /** What was found for one monitor, or why its query cannot be answered. */
 export type Finding = Measured | { refused: string };
 
+export interface MeasureOptions {
+  /** Instant as of which is measured, milliseconds since the epoch. */
+  now: number;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 /**
- * Measures a batch as of an instant.
- * @returns a finding for each monitor, in their order
+ * Measures a batch with one statement.
+ * @returns a finding for each variant, in their order
  * @throws the error of the store
  */
 export async function measure(
   clickhouse: ClickHouse,
-  { monitors }: Batch,
-  now: number,
-  signal: AbortSignal,
+  batch: Batch,
+  { now, timeoutMs, signal }: MeasureOptions,
 ): Promise<Finding[]> {
-  const checked = monitors.map((monitor) => ({ monitor, ...checkedOf(monitor, now) }));
-  const asked = checked.flatMap(({ query, monitor }) => (query === null ? [] : [{ query, monitor }]));
-  const [first] = asked;
-  const measures = asked.flatMap(({ query }) => query.measures);
-  const distinct = [...new Map(measures.map((one) => [JSON.stringify(one), one])).values()];
-  const rows =
-    first === undefined
-      ? []
-      : await readExtremes(
-          clickhouse,
-          { query: { ...first.query, measures: distinct }, deadline: performance.now() + MEASURE_MS_MAX, signal },
-          { order: orderOf(first.monitor.threshold), limit: GROUPS_MAX + 1 },
-        );
-  return checked.map(({ query, refused }) => (query === null ? { refused } : findingOf(query, distinct, rows)));
+  const checked = batch.variants.map(({ asked: monitor }) => checkedOf(monitor, now));
+  const asked = checked.flatMap((one) => ('refused' in one ? [] : [one]));
+  const read = { deadline: performance.now() + timeoutMs, signal };
+  const rows = await rowsOfAll(clickhouse, asked, read);
+  return checked.map((one) => ('refused' in one ? one : findingOf(one.query, rows[asked.indexOf(one)] ?? [])));
 }
 
-function findingOf(query: AnalyticsQuery, distinct: readonly MeasureAsked[], rows: readonly AnalyticsRow[]): Measured {
+/** Returns the rows of each variant. A variant alone is a plain statement, which the engine can answer from an index. */
+async function rowsOfAll(
+  clickhouse: ClickHouse,
+  [first, ...others]: readonly Variant[],
+  read: { deadline: number; signal: AbortSignal },
+): Promise<AnalyticsRow[][]> {
+  const limit = GROUPS_MAX + 1;
+  if (first === undefined) return [];
+  if (others.length > 0) return readVariants(clickhouse, [first, ...others], read, limit);
+  return [await readExtremes(clickhouse, { query: first.query, ...read }, { order: first.order, limit })];
+}
+
+function findingOf(query: AnalyticsQuery, rows: readonly AnalyticsRow[]): Measured {
   const [asked] = query.measures;
-  const at = distinct.findIndex(({ measure, agg }) => measure === asked?.measure && agg === asked.agg);
   const grouped = query.group_by.length > 0;
   return {
-    values: rows.slice(0, GROUPS_MAX).map(({ group, values }) => {
-      const value = values[at];
-      return { group: grouped ? (group[0] ?? '') : null, value: typeof value === 'number' ? value : null };
-    }),
+    values: rows.slice(0, GROUPS_MAX).map(({ group, values: [value] }) => ({
+      group: grouped ? (group[0] ?? '') : null,
+      value: typeof value === 'number' ? value : null,
+    })),
     missing: asked !== undefined && aggregateOf(query, asked).additive ? 0 : null,
     truncated: rows.length > GROUPS_MAX,
   };
 }
 
-type Checked = { query: AnalyticsQuery; refused: '' } | { query: null; refused: string };
-
-/** Checks the query of a monitor: another version of the service may have stored it. */
-function checkedOf(monitor: MonitorRecord, now: number): Checked {
+/** Checks the query of monitors that measure the same: another version of the service may have stored it. */
+function checkedOf(monitor: MonitorRecord, now: number): Variant | { refused: string } {
   try {
     const { query, measures } = checkedQuery(monitor.org_id, askedOf(monitor, now), now);
-    return { query: { ...query, measures: measures.map(({ measure, agg }) => ({ measure, agg })) }, refused: '' };
+    return {
+      query: { ...query, measures: measures.map(({ measure, agg }) => ({ measure, agg })) },
+      order: orderOf(monitor.threshold),
+    };
   } catch (error) {
     if (!(error instanceof AnalyticsRefused)) throw error;
-    return { query: null, refused: error.message };
+    return { refused: error.message };
   }
 }
 

@@ -3,21 +3,29 @@
 // mails. Guarantees: a change is stored with its notices before they are sent, and removed from the
 // state after, so a crash at any point loses none and repeats them under the same ids. A monitor that
 // cannot be evaluated says why in its state and alerts for nothing. The run ends before the next one
-// is due; monitors that were not reached are the first of the next run.
+// is due; monitors that were not reached are the first of the next run. Every evaluation writes the
+// state, because the API shows when that was.
 import { RevisionConflict, type WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { monitorKey, type MonitorRecord, type MonitorState } from '../../schemas/records/monitor.ts';
-import type { ClickHouse } from '../../sql/client/client.ts';
+import { type ClickHouse, isExhausted, isTooLarge } from '../../sql/client/client.ts';
 import { afterFailure, afterMeasured, freshState, withoutGroups } from '../domain/monitors/evaluate.ts';
 import type { JobContext, JobResult } from '../jobs/job.ts';
-import { type Batch, batchesOf, type Finding, measure, MEASURE_MS_MAX } from './measure.ts';
+import { type Batch, batchesOf, type Finding, halvesOf, measure } from './measure.ts';
+import { StatementSizes } from './sizes.ts';
 import type { SendNotice } from './send.ts';
 import { inTurns } from './turns.ts';
 
 /** Statements at a time, in all and of one organization. */
 const AT_ONCE = 4;
 const ORG_AT_ONCE = 2;
-/** Time in which statements begin; the last ones end before the next run. */
+/** States that are written at a time for one statement. */
+const WRITES_AT_ONCE = 16;
+/** Time in which statements begin, and in which they end: before the next run. */
 const BEGIN_MS_MAX = 50_000;
+const END_MS_MAX = 55_000;
+/** Time for the statement of one variant, and for that of several. */
+const MEASURE_MS_MAX = 5000;
+const SHARED_MS_MAX = 15_000;
 
 export interface MonitorBuckets {
   monitors: Pick<WatchedBucket<MonitorRecord>, 'get' | 'values' | 'close'>;
@@ -43,24 +51,31 @@ interface Run extends JobContext {
   deps: MonitorsDeps;
   buckets: MonitorBuckets;
   counts: Counts;
+  sizes: StatementSizes;
+  /** Aborts when no statement may begin any more. */
+  begin: AbortSignal;
+  /** End of the run, as performance.now() counts. */
+  ends: number;
 }
 
 export function createMonitors(deps: MonitorsDeps): (context: JobContext) => Promise<JobResult> {
+  const sizes = new StatementSizes();
   return async (context) => {
     const buckets = await deps.open();
     const counts: Counts = { monitors: 0, alerting: 0, failed: 0, notices: 0, late: 0 };
-    const run: Run = { ...context, deps, buckets, counts };
+    const begin = AbortSignal.any([context.signal, AbortSignal.timeout(BEGIN_MS_MAX)]);
+    const run: Run = { ...context, deps, buckets, counts, sizes, begin, ends: performance.now() + END_MS_MAX };
     try {
       await settleIdle(run);
       const due = [...buckets.monitors.values()].filter(({ enabled }) => enabled);
-      const batches = batchesOf(due.sort((a, b) => lastOf(run, a) - lastOf(run, b)));
-      const signal = AbortSignal.any([context.signal, AbortSignal.timeout(BEGIN_MS_MAX)]);
-      const left = await inTurns(batches, { atOnce: AT_ONCE, orgAtOnce: ORG_AT_ONCE, signal }, (batch) =>
-        evaluate(run, batch),
+      const batches = batchesOf(
+        due.sort((a, b) => lastOf(run, a) - lastOf(run, b)),
+        (rows) => sizes.of(rows, run.now),
       );
+      const bounds = { atOnce: AT_ONCE, orgAtOnce: ORG_AT_ONCE, signal: begin };
+      counts.late += await inTurns(batches, bounds, (batch) => evaluate(run, batch));
       context.signal.throwIfAborted();
-      counts.late = left;
-      if (left > 0) context.log.warn({ left }, 'statements of monitors did not begin in this run');
+      if (counts.late > 0) context.log.warn({ left: counts.late }, 'statements of monitors did not begin in this run');
       return counts;
     } finally {
       buckets.monitors.close();
@@ -96,23 +111,39 @@ async function settleIdle(run: Run): Promise<void> {
 async function evaluate(run: Run, batch: Batch): Promise<void> {
   const findings = await findingsOf(run, batch);
   if (run.signal.aborted) return;
-  for (const [index, monitor] of batch.monitors.entries()) {
-    const finding = findings[index];
-    if (finding !== undefined) await guarded(run, monitor, () => settle(run, monitor, finding));
+  if (findings === 'too large') {
+    run.sizes.shrink(batch.rows, batch.variants.length, run.now);
+    for (const half of halvesOf(batch)) {
+      if (run.begin.aborted) run.counts.late += 1;
+      else await evaluate(run, half);
+    }
+    return;
   }
+  const settled = batch.variants.flatMap(({ monitors }, index) => {
+    const finding = findings[index];
+    return finding === undefined ? [] : monitors.map((monitor) => ({ org_id: batch.org_id, monitor, finding }));
+  });
+  const bounds = { atOnce: WRITES_AT_ONCE, orgAtOnce: WRITES_AT_ONCE, signal: run.signal };
+  await inTurns(settled, bounds, ({ monitor, finding }) => guarded(run, monitor, () => settle(run, monitor, finding)));
 }
 
-async function findingsOf(run: Run, batch: Batch): Promise<Finding[]> {
+/** Returns a finding for each variant, or that the store had too little time or memory for several at once. */
+async function findingsOf(run: Run, batch: Batch): Promise<Finding[] | 'too large'> {
+  const { now, signal } = run;
+  const isShared = batch.variants.length > 1;
+  const left = Math.max(MEASURE_MS_MAX, run.ends - performance.now());
+  const timeoutMs = isShared ? Math.min(SHARED_MS_MAX, left) : MEASURE_MS_MAX;
   const began = performance.now();
   try {
-    return await measure(run.deps.clickhouse, batch, run.now, run.signal);
+    return await measure(run.deps.clickhouse, batch, { now, timeoutMs, signal });
   } catch (error) {
+    if (isShared && (isExhausted(error) || isTooLarge(error))) return 'too large';
     run.log.warn({ err: error, org_id: batch.org_id }, 'monitors could not be evaluated');
-    const slow = performance.now() - began >= MEASURE_MS_MAX;
+    const slow = performance.now() - began >= timeoutMs;
     const refused = slow
-      ? `The query took longer than ${MEASURE_MS_MAX / 1000} seconds. Choose a shorter window or fewer groups.`
+      ? `The query took longer than ${timeoutMs / 1000} seconds. Choose a shorter window or fewer groups.`
       : 'The store could not answer the query. It is asked again within a minute.';
-    return batch.monitors.map(() => ({ refused }));
+    return batch.variants.map(() => ({ refused }));
   }
 }
 

@@ -4,13 +4,14 @@
 // these streams are purged, for all organizations, up to where every consumer has read them.
 // Bounds: queues are read one message at a time, up to the newest one at the start.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import { purgeCachedAnswers } from '../../ops/exchange/answer_cache.ts';
+import { nextMessage } from '../../ops/platform/nats/next_message.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import {
   AUDIT_STREAM,
   EVENTS_STREAM,
   LANGFUSE_STREAM,
+  langfuseSubjects,
   JUDGING_STREAM,
   MAIL_STREAM,
   PENDING_SCORES_STREAM,
@@ -22,7 +23,6 @@ import {
   auditEntryCodec,
   type Codec,
   type DeadLetter,
-  FINGERPRINT_HEADER,
   judgingTaskCodec,
   mailCodec,
   userScoreCodec,
@@ -31,7 +31,6 @@ import { tokenOf } from '../../schemas/records/webhook.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 
 const LOOK_MS = 250;
-const GET_MS_MAX = 5000;
 /**
  * Time that consumers of platform events get to read the stream; then the whole job is retried
  * later.
@@ -62,7 +61,7 @@ const QUEUES: readonly Queue[] = [
 export async function eraseQueued(log: Log, org_id: string, signal: AbortSignal): Promise<number> {
   const own = { filter: `webhooks.${tokenOf(org_id)}.>` };
   let erased = (await log.jsm.streams.purge(WEBHOOKS_STREAM, own)).purged;
-  const parts = { filter: `langfuse.${tokenOf(org_id)}.>` };
+  const parts = { filter: langfuseSubjects(tokenOf(org_id)) };
   erased += (await log.jsm.streams.purge(LANGFUSE_STREAM, parts)).purged;
   const pending = { filter: pendingScoresSubject(tokenOf(org_id)) };
   erased += (await log.jsm.streams.purge(PENDING_SCORES_STREAM, pending)).purged;
@@ -76,7 +75,7 @@ async function eraseFrom(log: Log, { stream, orgOf }: Queue, org_id: string, sig
   let erased = 0;
   for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq;) {
     signal.throwIfAborted();
-    const message = await messageFrom(log, stream, seq);
+    const message = await nextMessage(log, stream, seq);
     if (message === null || message.seq > state.last_seq) break;
     seq = message.seq + 1;
     let owner: string | null = null;
@@ -90,34 +89,6 @@ async function eraseFrom(log: Log, { stream, orgOf }: Queue, org_id: string, sig
     if (await log.jsm.streams.deleteMessage(stream, message.seq, true).catch(() => false)) erased += 1;
   }
   return erased;
-}
-
-const answer = z.union([
-  z.object({ message: z.object({ seq: z.int(), data: z.base64().default(''), hdrs: z.base64().default('') }) }),
-  z.object({ error: z.object({ code: z.int(), description: z.string().default('') }) }),
-]);
-const NOT_FOUND = 404;
-const FINGERPRINT_LINE = new RegExp(`^${FINGERPRINT_HEADER}:[ ]*(\\S+)`, 'im');
-
-/**
- * Returns the first message at or after a sequence, whatever is missing before it; null for none.
- * The NATS client offers exact sequences only.
- */
-async function messageFrom(
-  log: Log,
-  stream: string,
-  seq: number,
-): Promise<{ seq: number; data: Uint8Array; fingerprint: string | undefined } | null> {
-  const question = JSON.stringify({ seq, next_by_subj: '>' });
-  const reply = await log.nc.request(`$JS.API.STREAM.MSG.GET.${stream}`, question, { timeout: GET_MS_MAX });
-  const got = answer.parse(reply.json());
-  if ('error' in got) {
-    if (got.error.code === NOT_FOUND) return null;
-    throw new Error(`the stream ${stream} cannot be read: ${got.error.description}`);
-  }
-  const { message } = got;
-  const fingerprint = FINGERPRINT_LINE.exec(Buffer.from(message.hdrs, 'base64').toString('utf8'))?.[1];
-  return { seq: message.seq, data: Buffer.from(message.data, 'base64'), fingerprint };
 }
 
 /**

@@ -16,6 +16,7 @@ import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
 import { eraseDeadLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { emptyOpenSamples } from '../erasure/samples.ts';
+import { erasePendingScores, untilFolded } from '../erasure/waiting.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
 import type { LongJobHandler } from '../jobs/long_jobs.ts';
@@ -87,8 +88,10 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
         log: {
           position: () => ingestPosition(log),
+          folded: (org_id, signal) => untilFolded(log, org_id, signal),
           landed: (signal) => corrections.untilLanded(signal),
           purge: (through) => purgeIngest(log, through),
+          erasePendingScores: (org_id, isMeant, signal) => erasePendingScores(log, org_id, isMeant, signal),
           eraseDeadLetters: (org_id, isMeant, signal) => eraseDeadLetters(log, org_id, isMeant, signal),
         },
         logBase,

@@ -51,7 +51,7 @@ const pendingScore = z.object({
   number: z.number().nullable(),
   text: z.string(),
   comment: z.string(),
-  author_type: z.enum(['user', 'api_key']),
+  author_type: z.enum(['user', 'api_key', 'otel']),
   author_id: z.string(),
   created_at: z.int(),
 });

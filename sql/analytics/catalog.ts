@@ -18,6 +18,8 @@ const SPAN_MS = "dateDiff('millisecond', started_at, ended_at)";
 
 export interface Aggregate {
   sql: string;
+  /** Returns the expression over the rows that meet a condition, so that a statement can have several. */
+  only: (condition: string) => string;
   /** True when the projection p_hour holds what the expression needs. */
   rollup: boolean;
   /** True when the value of groups adds up to the value of all; it is 0 where there are no rows. */
@@ -55,64 +57,111 @@ export interface Source {
   attributes: boolean;
 }
 
-const exact = (sql: string, rollup: boolean): Aggregate => ({ sql, rollup, additive: false, approximate: false });
-const additive = (sql: string, rollup: boolean): Aggregate => ({ ...exact(sql, rollup), additive: true });
-const estimate = (sql: string, rollup: boolean): Aggregate => ({ ...exact(sql, rollup), approximate: true });
+/** Writes the call of an aggregate function, over the rows that meet the condition `known` if it is given. */
+type Call = (name: string, argument?: string, known?: string) => string;
+/** Expression made of aggregate functions. */
+type Expression = (call: Call) => string;
+
+/** Returns a writer of calls over all rows, or over those that meet a condition. */
+function callsOver(condition?: string): Call {
+  return (name, argument = '', known) => {
+    const conditions = [known, condition].filter((one) => one !== undefined);
+    if (conditions.length === 0) return `${name}(${argument})`;
+    const where = conditions.length === 1 ? conditions.join('') : conditions.map((one) => `(${one})`).join(' AND ');
+    const conditional = name.replace(/^\w+/, (word) => `${word}If`);
+    return `${conditional}(${argument === '' ? where : `${argument}, ${where}`})`;
+  };
+}
+const everyRow = callsOver();
+
+const exact = (expression: Expression, rollup: boolean): Aggregate => ({
+  sql: expression(everyRow),
+  only: (condition) => expression(callsOver(condition)),
+  rollup,
+  additive: false,
+  approximate: false,
+});
+const additive = (expression: Expression, rollup: boolean): Aggregate => ({
+  ...exact(expression, rollup),
+  additive: true,
+});
+const estimate = (expression: Expression, rollup: boolean): Aggregate => ({
+  ...exact(expression, rollup),
+  approximate: true,
+});
+const float =
+  (expression: Expression): Expression =>
+  (call) =>
+    `toFloat64(${expression(call)})`;
 
 interface NumberOptions {
   /** Aggregates that p_hour can answer. */
   rollup?: readonly Agg[];
   /** Expression of the sum, where it is not sum(x). */
-  sum?: string;
+  sum?: Expression;
   /** Condition of rows that have the number; others count in no average. */
   known?: string;
   /** Expression of the number for digests, which take no decimals. */
-  float?: string;
+  digested?: string;
 }
 
+const sumOf =
+  (x: string, known?: string): Expression =>
+  (call) =>
+    call('sum', x, known);
+
 /** Returns every aggregate of a number. */
-function numeric(x: string, { rollup = [], sum = `sum(${x})`, known, float = x }: NumberOptions = {}): Measure['aggs'] {
+function numeric(x: string, { rollup = [], known, sum = sumOf(x), digested = x }: NumberOptions = {}): Measure['aggs'] {
   const has = (agg: Agg): boolean => rollup.includes(agg);
-  const count = known === undefined ? 'count()' : `countIf(${known})`;
-  const of = (name: string): string => (known === undefined ? `${name}(${x})` : `${name}If(${x}, ${known})`);
-  const digest =
-    known === undefined
-      ? `${DIGEST}(${float})`
-      : `${DIGEST.replace('quantilesTDigest', 'quantilesTDigestIf')}(${float}, ${known})`;
+  const extreme =
+    (name: 'min' | 'max'): Expression =>
+    (call) =>
+      `if(${call('count', '', known)} = 0, NULL, toFloat64(${call(name, x, known)}))`;
+  const percentile =
+    (index: number): Expression =>
+    (call) =>
+      `toFloat64((${call(DIGEST, digested, known)})[${index + 1}])`;
   return {
-    sum: additive(`toFloat64(${sum})`, has('sum')),
-    avg: exact(`toFloat64(${sum}) / ${count}`, has('avg')),
-    min: exact(`if(${count} = 0, NULL, toFloat64(${of('min')}))`, has('min')),
-    max: exact(`if(${count} = 0, NULL, toFloat64(${of('max')}))`, has('max')),
-    ...Object.fromEntries(
-      PERCENTILES.map((name, index) => [name, estimate(`toFloat64((${digest})[${index + 1}])`, has(name))]),
-    ),
-    histogram: estimate(
-      known === undefined
-        ? `histogram(${HISTOGRAM_BINS})(toFloat64(${x}))`
-        : `histogramIf(${HISTOGRAM_BINS})(toFloat64(${x}), ${known})`,
-      false,
-    ),
+    sum: additive(float(sum), has('sum')),
+    avg: exact((call) => `toFloat64(${sum(call)}) / ${call('count', '', known)}`, has('avg')),
+    min: exact(extreme('min'), has('min')),
+    max: exact(extreme('max'), has('max')),
+    ...Object.fromEntries(PERCENTILES.map((name, index) => [name, estimate(percentile(index), has(name))])),
+    histogram: estimate((call) => call(`histogram(${HISTOGRAM_BINS})`, `toFloat64(${x})`, known), false),
   };
 }
 
 /** Returns the count of different non-empty texts. */
 const distinct = (column: string): Measure['aggs'] => ({
-  uniq: estimate(`toFloat64(uniqIf(${column}, ${column} != ''))`, false),
+  uniq: estimate((call) => `toFloat64(${call('uniq', column, `${column} != ''`)})`, false),
 });
 
 const FAILED = "outcome != 'success'";
 const outcomes = (what: string, rollup: boolean): Record<string, Measure> => ({
-  count: { unit: 'count', description: `Number of ${what}`, aggs: { sum: additive('toFloat64(count())', rollup) } },
+  count: {
+    unit: 'count',
+    description: `Number of ${what}`,
+    aggs: {
+      sum: additive(
+        float((call) => call('count')),
+        rollup,
+      ),
+    },
+  },
   errors: {
     unit: 'count',
     description: `Number of ${what} whose outcome is error or timeout`,
-    aggs: { sum: additive(`toFloat64(countIf(${FAILED}))`, rollup) },
+    aggs: {
+      sum: additive(
+        float((call) => call('count', '', FAILED)),
+        rollup,
+      ),
+    },
   },
   error_rate: {
     unit: 'share',
     description: `Share of ${what} whose outcome is error or timeout, 0 to 1`,
-    aggs: { avg: exact(`countIf(${FAILED}) / count()`, rollup) },
+    aggs: { avg: exact((call) => `${call('count', '', FAILED)} / ${call('count')}`, rollup) },
   },
 });
 const MEANS: readonly Agg[] = ['sum', 'avg'];
@@ -122,7 +171,7 @@ const tokens = (column: string, description: string, rollup: readonly Agg[] = ME
   description,
   aggs: numeric(column, { rollup }),
 });
-const TOTAL_TOKENS = { sum: 'sum(input_tokens) + sum(output_tokens)' };
+const totalTokens: Expression = (call) => `${call('sum', 'input_tokens')} + ${call('sum', 'output_tokens')}`;
 const people: Record<string, Measure> = {
   users: { unit: 'count', description: 'Number of different end users', aggs: distinct('user_id') },
   sessions: { unit: 'count', description: 'Number of different sessions', aggs: distinct('session_id') },
@@ -146,14 +195,14 @@ const spans: Source = {
     cost_usd: {
       unit: 'usd',
       description: 'Cost',
-      aggs: numeric('cost_usd', { rollup: MEANS, float: 'toFloat64(cost_usd)' }),
+      aggs: numeric('cost_usd', { rollup: MEANS, digested: 'toFloat64(cost_usd)' }),
     },
     input_tokens: tokens('input_tokens', 'Input tokens, cached ones included'),
     output_tokens: tokens('output_tokens', 'Output tokens, reasoning included'),
     total_tokens: {
       unit: 'tokens',
       description: 'Input and output tokens',
-      aggs: numeric('input_tokens + output_tokens', { ...TOTAL_TOKENS, rollup: MEANS }),
+      aggs: numeric('input_tokens + output_tokens', { sum: totalTokens, rollup: MEANS }),
     },
     cached_input_tokens: tokens('cached_input_tokens', 'Input tokens that the provider had cached'),
     cache_write_tokens: tokens('cache_write_tokens', 'Input tokens that the provider wrote to its cache'),
@@ -208,7 +257,7 @@ const spans: Source = {
 
 /** Returns averages and percentiles of the speed of generation; a sum of speeds means nothing. */
 function speedAggs(): Measure['aggs'] {
-  const all = numeric(SPEED, { known: HAS_SPEED, sum: `sumIf(${SPEED}, ${HAS_SPEED})` });
+  const all = numeric(SPEED, { known: HAS_SPEED, sum: sumOf(SPEED, HAS_SPEED) });
   return Object.fromEntries(Object.entries(all).filter(([agg]) => agg !== 'sum' && agg !== 'histogram'));
 }
 
@@ -221,14 +270,14 @@ const traces: Source = {
     cost_usd: {
       unit: 'usd',
       description: 'Cost of a trace',
-      aggs: numeric('cost_usd', { float: 'toFloat64(cost_usd)' }),
+      aggs: numeric('cost_usd', { digested: 'toFloat64(cost_usd)' }),
     },
     input_tokens: tokens('input_tokens', 'Input tokens of a trace', []),
     output_tokens: tokens('output_tokens', 'Output tokens of a trace', []),
     total_tokens: {
       unit: 'tokens',
       description: 'Input and output tokens of a trace',
-      aggs: numeric('input_tokens + output_tokens', TOTAL_TOKENS),
+      aggs: numeric('input_tokens + output_tokens', { sum: totalTokens }),
     },
     duration_ms: { unit: 'ms', description: 'Last end minus first start of a trace', aggs: numeric('duration_ms') },
     spans: { unit: 'count', description: 'Spans of a trace', aggs: numeric('spans') },
@@ -257,7 +306,7 @@ const SCORES = `(
   FROM judge_scores FINAL
   WHERE org_id = {org_id:String} AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
   UNION ALL
-  SELECT org_id, started_at, '' AS agent_id, '' AS judge_id, name AS score_name, text AS verdict, 'user' AS given_by, number AS score
+  SELECT org_id, started_at, '' AS agent_id, '' AS judge_id, name AS score_name, text AS verdict, if(author_type = 'otel', 'otel', 'user') AS given_by, number AS score
   FROM user_scores FINAL
   WHERE org_id = {org_id:String} AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
     AND name != '' AND score_id NOT IN (SELECT score_id FROM user_scores WHERE org_id = {org_id:String} AND name = '')
@@ -271,20 +320,25 @@ const scores: Source = {
     count: {
       unit: 'count',
       description: 'Number of scores',
-      aggs: { sum: additive('toFloat64(count())', false) },
+      aggs: {
+        sum: additive(
+          float((call) => call('count')),
+          false,
+        ),
+      },
     },
     score: {
       unit: 'score',
       description:
         'Value of a score: a number, or 1 and 0 for true and false. Categories and failed judgements have none',
-      aggs: numeric('ifNull(score, 0)', { known: 'isNotNull(score)', sum: 'sum(ifNull(score, 0))' }),
+      aggs: numeric('ifNull(score, 0)', { known: 'isNotNull(score)', sum: sumOf('ifNull(score, 0)') }),
     },
   },
   dimensions: {
     judge: text('judge_id', 'Judge that scored; empty for people and applications'),
     score_name: text('score_name', 'Name of the judge or of the score'),
     verdict: text('verdict', 'pass, warn, fail or error of a judge; the category of a categorical score'),
-    given_by: text('given_by', 'judge, or user for people and applications'),
+    given_by: text('given_by', 'judge, user for people and applications, or otel for OpenTelemetry'),
     agent_id: text('agent_id', 'Agent of the trace, for scores of judges'),
   },
   numbers: { score: 'toFloat64(ifNull(score, 0))' },
@@ -296,10 +350,10 @@ const usage: Source = {
   where: '',
   time: 'day',
   measures: {
-    cost_usd: { unit: 'usd', description: 'Cost', aggs: sumOnly('sum(cost_usd)') },
-    input_tokens: { unit: 'tokens', description: 'Input tokens', aggs: sumOnly('sum(input_tokens)') },
-    output_tokens: { unit: 'tokens', description: 'Output tokens', aggs: sumOnly('sum(output_tokens)') },
-    total_tokens: { unit: 'tokens', description: 'Input and output tokens', aggs: sumOnly(TOTAL_TOKENS.sum) },
+    cost_usd: { unit: 'usd', description: 'Cost', aggs: sumOnly(sumOf('cost_usd')) },
+    input_tokens: { unit: 'tokens', description: 'Input tokens', aggs: sumOnly(sumOf('input_tokens')) },
+    output_tokens: { unit: 'tokens', description: 'Output tokens', aggs: sumOnly(sumOf('output_tokens')) },
+    total_tokens: { unit: 'tokens', description: 'Input and output tokens', aggs: sumOnly(totalTokens) },
   },
   dimensions: {
     model: text('model', 'Model'),
@@ -311,8 +365,8 @@ const usage: Source = {
   attributes: false,
 };
 
-function sumOnly(sum: string): Measure['aggs'] {
-  return { sum: additive(`toFloat64(${sum})`, false) };
+function sumOnly(sum: Expression): Measure['aggs'] {
+  return { sum: additive(float(sum), false) };
 }
 
 export const SOURCES: Readonly<Record<View, Source>> = { spans, traces, scores, usage };

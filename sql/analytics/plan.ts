@@ -3,7 +3,7 @@
 // parameter: it never enters the text.
 import { attributeConditions, type AttributeFilter, type FilterOp, type FilterValue } from '../attribute_path.ts';
 import { parseTemplate, readTemplate, renderTemplate } from '../client/template.ts';
-import { type Aggregate, type Agg, type Dimension, type Source, SOURCES, type View } from './catalog.ts';
+import { type Aggregate, type Agg, type Dimension, SOURCES, type View } from './catalog.ts';
 import type { Granularity } from './time_zone.ts';
 
 /** Group of everything that is not among the largest groups. */
@@ -50,7 +50,7 @@ export function aggregateOf({ view }: Pick<AnalyticsQuery, 'view'>, { measure, a
   return found;
 }
 
-function dimensionOf({ view }: Pick<AnalyticsQuery, 'view'>, name: string): Dimension {
+export function dimensionOf({ view }: Pick<AnalyticsQuery, 'view'>, name: string): Dimension {
   const found = SOURCES[view].dimensions[name];
   if (found === undefined) throw new Error(`${view} has no dimension ${name}`);
   return found;
@@ -197,11 +197,22 @@ function bucketOf(granularity: Granularity, time: string): string {
   return (time === 'day' ? DATE_BUCKETS[granularity] : undefined) ?? BUCKETS[granularity](time);
 }
 
+interface Conditions {
+  found: string[];
+  params: Record<string, unknown>;
+}
+
 function conditions(query: AnalyticsQuery, rollup: boolean): { where: string; params: Record<string, unknown> } {
+  const rows = rowConditions(query, rollup);
+  const filters = filterConditions(query);
+  return { where: [...rows.found, ...filters.found].join(' AND '), params: { ...rows.params, ...filters.params } };
+}
+
+/** Returns the conditions on the organization and the time of a query. */
+export function rowConditions(query: AnalyticsQuery, rollup: boolean): Conditions {
   const source = SOURCES[query.view];
   const time = timeOf(query, rollup);
   const found: string[] = ['org_id = {org_id:String}'];
-  const params: Record<string, unknown> = { org_id: query.org_id, since_ms: query.since, until_ms: query.until };
   if (time === 'day')
     found.push(
       "day >= toDate(fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')) AND day < toDate(fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC'))",
@@ -212,26 +223,30 @@ function conditions(query: AnalyticsQuery, rollup: boolean): { where: string; pa
       `${time} < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')`,
     );
   if (source.where !== '') found.push(source.where);
-  for (const [index, filter] of query.filters.entries())
-    found.push(conditionOf(query.view, source, filter, `f${index}`, params));
-  if (query.attributes.length > 0) {
-    const rendered = renderTemplate(attributes, { attributes: attributeConditions(query.attributes) });
+  return { found, params: { org_id: query.org_id, since_ms: query.since, until_ms: query.until } };
+}
+
+/** Returns the conditions of the filters of a query. */
+export function filterConditions({ view, filters, attributes: paths }: AnalyticsQuery): Conditions {
+  const params: Record<string, unknown> = {};
+  const found = filters.map((filter, index) => conditionOf(view, filter, `f${index}`, params));
+  if (paths.length > 0) {
+    const rendered = renderTemplate(attributes, { attributes: attributeConditions(paths) });
     found.push(rendered.sql);
     Object.assign(params, rendered.params);
   }
-  return { where: found.join(' AND '), params };
+  return { found, params };
 }
 
 const COMPARISONS: Readonly<Partial<Record<FilterOp, string>>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
 function conditionOf(
   view: View,
-  source: Source,
   { field, op, values }: ColumnFilter,
   name: string,
   params: Record<string, unknown>,
 ): string {
-  const number = source.numbers[field];
+  const number = SOURCES[view].numbers[field];
   if (op === 'exists') {
     const present = number === undefined ? presentOf(dimensionOf({ view }, field)) : `${number} != 0`;
     return values[0] === false ? `NOT (${present})` : present;

@@ -17,9 +17,9 @@ export const ANALYTICS_MS_MAX = 10_000;
 const RESULT_BYTES_MAX = 16_000_000;
 
 const histogram = z.array(z.tuple([z.number(), z.number(), z.number()]));
-const value = z.union([z.number(), z.null(), histogram]);
-export type MeasureValue = z.output<typeof value>;
-const row = z.record(z.string(), z.union([z.string(), value]));
+export const measureValue = z.union([z.number(), z.null(), histogram]);
+export type MeasureValue = z.output<typeof measureValue>;
+const row = z.record(z.string(), z.union([z.string(), measureValue]));
 
 export interface AnalyticsRow {
   /** Key of the bucket; null without granularity. */
@@ -93,7 +93,8 @@ export async function readExtremes(
   return rows.map((found) => rowOf(read.query, row.parse(found)));
 }
 
-function boundsOf({ deadline, signal }: Pick<AnalyticsRead, 'deadline' | 'signal'>) {
+/** Returns the bounds of one statement of a read. */
+export function boundsOf({ deadline, signal }: Pick<AnalyticsRead, 'deadline' | 'signal'>) {
   return { timeoutMs: Math.max(1, Math.round(deadline - performance.now())), bytesMax: RESULT_BYTES_MAX, signal };
 }
 
@@ -107,5 +108,5 @@ function groupOf({ group_by }: AnalyticsQuery, found: z.output<typeof row>): Gro
 }
 
 function valuesOf({ measures }: AnalyticsQuery, found: z.output<typeof row>): MeasureValue[] {
-  return measures.map((_, index) => value.parse(found[`m${index}`] ?? null));
+  return measures.map((_, index) => measureValue.parse(found[`m${index}`] ?? null));
 }

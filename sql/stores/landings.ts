@@ -170,14 +170,25 @@ export async function setInsertSync(client: ClickHouse, each: boolean): Promise<
     });
 }
 
+/** Maximum number of fences, one for each partition, which a statement holds in a set. */
+const FENCES_MAX = 65_536;
+
 /**
  * Copies the texts of parts of span_texts_recent that are not in span_texts yet. Copies nothing
- * when the epoch is not the newest of the text mover's fence.
+ * when the epoch is not the newest of the text mover's fence. The engine holds no more positions in
+ * memory than the parts have rows, however many texts landed after the oldest of them.
  * @param from first log position of the parts
+ * @param rows number of rows of the parts
  */
 export async function moveTexts(
   client: ClickHouse,
-  { parts, from, epoch, queryId }: { parts: readonly string[]; from: number; epoch: number; queryId: string },
+  {
+    parts,
+    rows,
+    from,
+    epoch,
+    queryId,
+  }: { parts: readonly string[]; rows: number; from: number; epoch: number; queryId: string },
 ): Promise<void> {
   const columns = SPAN_TEXTS.columns.join(', ');
   const place = 'partition, log_seq, log_index, log_sub';
@@ -185,8 +196,11 @@ export async function moveTexts(
     name: 'move_texts',
     sql: `INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent
       WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
-        AND (${place}) NOT IN (SELECT ${place} FROM span_texts WHERE log_seq >= {from:UInt64})
-      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, ${ANY_TIMES}`,
+        AND (${place}) NOT IN (
+          SELECT ${place} FROM span_texts
+          WHERE log_seq >= {from:UInt64} AND (${place}) IN (SELECT ${place} FROM span_texts_recent WHERE _part IN {parts:Array(String)})
+        )
+      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, max_rows_in_set = ${Math.max(rows, FENCES_MAX)}, ${ANY_TIMES}`,
     params: { parts, owned: ownedParam([[MOVER_PARTITION, epoch]]), statement: queryId, mover: MOVER_PARTITION, from },
     query_id: queryId,
     timeoutMs: TIMEOUT_MS,

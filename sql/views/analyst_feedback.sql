@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW analyst_feedback
   number Nullable(Float64) COMMENT 'The number; of a boolean 1 or 0; null for a category',
   category String COMMENT 'The category; empty otherwise',
   comment String COMMENT 'In the words of whoever scored',
-  author_type LowCardinality(String) COMMENT 'user or api_key',
+  author_type LowCardinality(String) COMMENT 'user, api_key or otel',
   author_id String COMMENT 'Id of the user or key',
   created_at DateTime64(3, 'UTC') COMMENT 'When it was given'
 )

@@ -18,6 +18,7 @@ import { BudgetCheck } from './check.ts';
 import { BudgetDeciders } from './deciders.ts';
 import { BudgetGate } from './gate.ts';
 import { LimitedAccounts, type LimitedKeys } from './limited_accounts.ts';
+import { readLogEnd } from './log_end.ts';
 import { RateWindows, WINDOW_MS } from './rate_windows.ts';
 import { ReservationSharing } from './sharing.ts';
 import { StartupKnowledge } from './startup_knowledge.ts';
@@ -63,7 +64,12 @@ export async function openHardLimits(deps: HardLimitsDeps): Promise<HardLimits> 
   const accounts = new LimitedAccounts({ ...deps, windows });
   const ledger = new AccountLedger(usage, windows);
   const follower = followUsage(deps, usage, accounts);
-  const sharing = new ReservationSharing({ nc: log.nc, ledger, onProblem });
+  const sharing = new ReservationSharing({
+    nc: log.nc,
+    ledger,
+    logEnd: () => readLogEnd(log, partitions),
+    onProblem,
+  });
   const gate = new BudgetGate({
     budgets: accounts,
     ledger,

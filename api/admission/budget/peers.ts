@@ -53,9 +53,12 @@ export class Peers {
   /**
    * Forgets processes that have not been heard for PEER_EXPIRY_MS.
    * @param heardUntil time up to which everything has been heard
+   * @returns their ids
    */
-  forget(heardUntil: number): void {
-    for (const [id, { heard_at }] of this.#peers) if (heardUntil - heard_at > PEER_EXPIRY_MS) this.#peers.delete(id);
+  forget(heardUntil: number): string[] {
+    const silent = [...this.#peers].filter(([, { heard_at }]) => heardUntil - heard_at > PEER_EXPIRY_MS);
+    for (const [id] of silent) this.#peers.delete(id);
+    return silent.map(([id]) => id);
   }
 
   /** Number of other live processes. */

@@ -15,7 +15,11 @@ interface Window {
   /** Tokens, or requests, by the start of their slot, oldest first. */
   slots: Map<number, number>;
   sum: number;
+  /** Slot in which uses that have left the window were last removed: they leave between slots only. */
+  swept_in: number;
 }
+
+const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
 
 export class RateWindows {
   readonly #windows = new Map<string, Window>();
@@ -28,8 +32,7 @@ export class RateWindows {
 
   /** Returns the use of an amount at this moment, as reservations and messages carry it. */
   useNow(tokens: number): AskedUse {
-    const hour = Math.floor(this.#now() / SLOT_MS) * SLOT_MS;
-    return { ...nothingUsed(), tokens, agent_id: '', partition: 0, hour };
+    return { ...nothingUsed(), tokens, agent_id: '', partition: 0, hour: slotOf(this.#now()) };
   }
 
   /** Returns what the account used within the last minute, as tokens. */
@@ -39,9 +42,12 @@ export class RateWindows {
 
   /** Counts use. Confirming it changes nothing; cancelling it removes it. */
   reserve(account: string, uses: readonly AskedUse[]): Reservation {
-    const window = this.#current(account) ?? { slots: new Map<number, number>(), sum: 0 };
+    const now = this.#now();
+    const window = this.#current(account) ?? { slots: new Map<number, number>(), sum: 0, swept_in: slotOf(now) };
     this.#windows.set(account, window);
     for (const { hour, tokens } of uses) {
+      // Other processes repeat a long reservation for longer than it counts.
+      if (hasLeft(hour, now)) continue;
       window.slots.set(hour, (window.slots.get(hour) ?? 0) + tokens);
       window.sum += tokens;
     }
@@ -63,7 +69,9 @@ export class RateWindows {
   freeIn(account: string, limit: number): number {
     const window = this.#current(account);
     let { sum } = window ?? { sum: 0 };
-    for (const [slot, tokens] of [...(window?.slots ?? [])].sort(([a], [b]) => a - b)) {
+    // Every request asks, and few are above a limit: only those sort the slots.
+    const slots = sum < limit ? [] : [...(window?.slots ?? [])].sort(([a], [b]) => a - b);
+    for (const [slot, tokens] of slots) {
       if (sum < limit) break;
       sum -= tokens;
       if (sum < limit) return Math.max(1, slot + SLOT_MS + WINDOW_MS - this.#now());
@@ -80,13 +88,18 @@ export class RateWindows {
   #current(account: string): Window | null {
     const window = this.#windows.get(account);
     if (window === undefined) return null;
-    const before = this.#now() - WINDOW_MS - SLOT_MS;
+    const now = this.#now();
+    if (window.swept_in === slotOf(now)) return window;
+    window.swept_in = slotOf(now);
     for (const [slot, tokens] of window.slots) {
       // Other processes may announce an older slot late, so the order is only approximate.
-      if (slot > before) continue;
+      if (!hasLeft(slot, now)) continue;
       window.slots.delete(slot);
       window.sum -= tokens;
     }
     return window;
   }
 }
+
+/** Returns true when the uses of a slot count no more. */
+const hasLeft = (slot: number, now: number): boolean => slot <= now - WINDOW_MS - SLOT_MS;

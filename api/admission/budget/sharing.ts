@@ -5,11 +5,12 @@
 // others in the same ledger, where landings release both. Nothing here blocks a request or throws
 // into one; the landing makes up for a lost message.
 import { randomUUID } from 'node:crypto';
-import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import { type Msg, type NatsConnection, RequestError } from '@nats-io/transport-node';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import { addUsed, isNothing, nothingUsed, type Used } from '../../../pipeline/domain/budgets/budget.ts';
 import { burstOf, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { budgetQuestionSubject } from '../../../schemas/signals/budget_questions.ts';
 import {
   type Reservations,
   reservationsShape,
@@ -19,6 +20,7 @@ import {
 } from '../../../schemas/signals/reservations.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
+import { OpenElsewhere, type OpenElsewhereDeps } from './open_elsewhere.ts';
 import { type Announcement, OpenReservations } from './reservations.ts';
 import { PEER_EXPIRY_MS, Peers } from './peers.ts';
 import { rowOf, useOf } from './use_rows.ts';
@@ -34,16 +36,10 @@ const HEARTBEAT_MS = 100;
  * of its 1,000 events. Below 3 MiB with the longest names.
  */
 export const ITEMS_MAX = 1000;
-/**
- * A reservation that has not been announced for this long has ended unheard, or its process died.
- * Lasting ones are announced again, see reservations.ts.
- */
-const OPEN_MS_MAX = 3000;
-const SWEEP_MS = 500;
-/**
- * Maximum number of open reservations of other processes; further ones count only once they land.
- */
-const OPEN_MAX = 100_000;
+/** Milliseconds between two searches for reservations whose end will not be heard. */
+const SETTLE_MS = 250;
+/** A process that is alive and not paused answers within this time, in milliseconds. */
+const PROBE_MS = 500;
 /**
  * By then, what the others had admitted before this process started has usually landed. Until then,
  * the others prefer to ask another process.
@@ -59,15 +55,10 @@ const N_LENGTH = 16;
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
+  /** Returns the JetStream sequence of the newest message of the ingest log by partition. */
+  logEnd: OpenElsewhereDeps['logEnd'];
   /** Called with messages that cannot be parsed. */
   onProblem: ReportProblem;
-}
-
-/** An open reservation of another process. */
-interface Open {
-  reservation: Reservation;
-  /** Time of its last announcement, milliseconds of the monotonic clock. */
-  heard_at: number;
 }
 
 export class ReservationSharing {
@@ -79,8 +70,7 @@ export class ReservationSharing {
   /** Use that is reserved or asked for in this process and has not ended, by organization. */
   readonly #inProgress = new Map<string, Used>();
   readonly #openHere = new OpenReservations();
-  /** By sender and number, in the order of their last announcement. */
-  readonly #openElsewhere = new Map<string, Open>();
+  readonly #openElsewhere: OpenElsewhere;
   readonly #crossingListeners: ((crossing: Crossing) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
@@ -105,6 +95,7 @@ export class ReservationSharing {
 
   constructor(deps: SharingDeps) {
     this.#deps = deps;
+    this.#openElsewhere = new OpenElsewhere(deps);
     const heard = deps.nc.subscribe(reservationsSubject('*'), {
       callback: (error, received) => {
         if (error === null) this.#received(received);
@@ -115,8 +106,8 @@ export class ReservationSharing {
     };
     this.#timers = [
       setInterval(() => {
-        this.#sweep();
-      }, SWEEP_MS),
+        void this.#openElsewhere.settle(this.#echo.heardUntil);
+      }, SETTLE_MS),
       setInterval(() => {
         this.#announceAgain();
         if (performance.now() - this.#sent_at >= HEARTBEAT_MS / 2) this.#send();
@@ -235,9 +226,7 @@ export class ReservationSharing {
    * @returns false where there is no room for it
    */
   keep(sender: string, id: number, reservation: Reservation): boolean {
-    if (this.#openElsewhere.size >= OPEN_MAX) return false;
-    this.#openElsewhere.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
-    return true;
+    return this.#openElsewhere.keep(sender, id, reservation);
   }
 
   close(): void {
@@ -292,7 +281,8 @@ export class ReservationSharing {
     );
     const { heardUntil } = this.#echo;
     this.#announcedReady = heardUntil - (this.#connected_at ?? Infinity) >= READY_MS;
-    if (heardUntil - (this.#connected_at ?? Infinity) >= PEER_EXPIRY_MS) this.#peers.forget(heardUntil);
+    if (heardUntil - (this.#connected_at ?? Infinity) < PEER_EXPIRY_MS) return;
+    for (const silent of this.#peers.forget(heardUntil)) void this.#probe(silent);
   }
 
   #hear(sender: string, text: string): void {
@@ -303,12 +293,17 @@ export class ReservationSharing {
       this.#deps.onProblem('a reservation announced by another process cannot be parsed', cause);
       return;
     }
-    if (heard.gone) this.#peers.gone(sender);
-    else this.#peers.heard(sender, heard.ready, performance.now());
+    if (heard.gone) {
+      this.#peers.gone(sender);
+      this.#openElsewhere.gone(sender);
+    } else {
+      this.#peers.heard(sender, heard.ready, performance.now());
+      this.#openElsewhere.heard(sender);
+    }
     // A reservation ends in the message that begins it, at the earliest.
     for (const [id, org_id, uses] of heard.begun) this.#begin(sender, id, org_id, uses);
-    for (const [id, positions] of heard.confirmed) this.#take(sender, id)?.confirm(new Map(positions));
-    for (const id of heard.cancelled) this.#take(sender, id)?.cancel();
+    for (const [id, positions] of heard.confirmed) this.#openElsewhere.take(sender, id)?.confirm(new Map(positions));
+    for (const id of heard.cancelled) this.#openElsewhere.take(sender, id)?.cancel();
     for (const [org_id, period_start, scope, hard_limit, cost] of heard.crossed)
       for (const listener of this.#crossingListeners)
         listener({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
@@ -316,26 +311,21 @@ export class ReservationSharing {
 
   #begin(sender: string, id: number, org_id: string, uses: readonly UseRow[]): void {
     // A reservation made here for that process, or announced before, is counted already.
-    const known = this.#take(sender, id);
+    const known = this.#openElsewhere.take(sender, id);
     if (known !== undefined) this.keep(sender, id, known);
-    else if (this.#openElsewhere.size < OPEN_MAX)
-      this.keep(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
+    else if (!this.#openElsewhere.full) this.keep(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
   }
 
-  #take(sender: string, id: number): Reservation | undefined {
-    const key = keyOf(sender, id);
-    const open = this.#openElsewhere.get(key);
-    this.#openElsewhere.delete(key);
-    return open?.reservation;
-  }
-
-  #sweep(): void {
-    // After a pause, messages that end reservations may be waiting to be heard.
-    const before = this.#echo.heardUntil - OPEN_MS_MAX;
-    for (const [key, { reservation, heard_at }] of this.#openElsewhere) {
-      if (heard_at > before) return;
-      this.#openElsewhere.delete(key);
-      reservation.cancel();
+  /**
+   * Asks whether a silent process is dead or only paused: the server reports at once that nobody
+   * subscribes to the questions of a dead one.
+   */
+  async #probe(silent: string): Promise<void> {
+    try {
+      const question = JSON.stringify({ asker: this.id, asks: [] });
+      await this.#deps.nc.request(budgetQuestionSubject(silent), question, { timeout: PROBE_MS });
+    } catch (cause) {
+      if (cause instanceof RequestError && cause.isNoResponders()) this.#openElsewhere.gone(silent);
     }
   }
 
@@ -347,5 +337,3 @@ export class ReservationSharing {
     }
   }
 }
-
-const keyOf = (sender: string, id: number): string => `${sender} ${id}`;

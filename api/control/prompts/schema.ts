@@ -1,5 +1,6 @@
 // Request and response shapes of the prompt registry.
 import { z } from 'zod';
+import { scoreSource } from '../../http/trace_items.ts';
 import {
   LATEST,
   promptConfig,
@@ -143,7 +144,7 @@ export type PromptCall = z.infer<typeof promptCall>;
 
 const usageScore = z.object({
   name: z.string().describe('Name of the score, or of the judge'),
-  source: z.enum(['user', 'judge']),
+  source: scoreSource,
   judge_id: z.string().nullable().describe('null for source user'),
   count: z.int().min(1).describe('Traces and spans that were scored'),
   mean: z.number().nullable().describe('Mean of the numbers; a boolean counts 1 or 0; null for categories'),

@@ -1,5 +1,6 @@
 // The reads of the calls and scores of a prompt from ClickHouse.
 import { z } from 'zod';
+import { scoreSource } from '../../http/trace_items.ts';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
@@ -41,7 +42,7 @@ export const readUsage = defineQuery({
 const scoreRow = z.object({
   is_total: flag,
   version: z.string(),
-  source: z.enum(['user', 'judge']),
+  source: scoreSource,
   /** Empty for scores of people and applications. */
   judge_id: z.string(),
   /** Name of the score or of the judge. */

@@ -56,6 +56,6 @@ export function userScoreOf(score: ForeignScore): UserScore {
     author_type: author.type,
     author_id: author.id,
     // The client's time is the same when it sends the score again, so a repetition changes nothing.
-    created_at: isNear ? given_at : now,
+    created_at: isNear ? Math.floor(given_at) : now,
   };
 }

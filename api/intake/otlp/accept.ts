@@ -9,9 +9,11 @@ import { authenticateOrg, permit } from '../../http/auth.ts';
 import { isBackfill } from '../../http/backfill.ts';
 import { type BodyOptions, checkJsonType, MalformedBody } from '../../http/body.ts';
 import { ApiError } from '../../http/errors.ts';
+import type { UserScore } from '../../../schemas/codec.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
 import { InvalidOtlp } from './answer.ts';
+import { scoreOfEvaluation } from './evaluations.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
 import type { Signal } from './signals.ts';
 
@@ -23,8 +25,13 @@ export interface AcceptDeps {
    * @throws ApiError
    */
   store: (admission: AdmissionRequest, events: readonly SpanEvent[], spentMs: number) => Promise<void>;
+  /** Stores a score until its trace arrives. @throws ApiError rate_limited */
+  queuePending: (score: UserScore) => Promise<void>;
   partitions: number;
 }
+
+/** Scores that are stored at a time. */
+const SCORES_AT_ONCE = 50;
 
 /** An export that has arrived, with its body unread. */
 export interface ArrivedExport {
@@ -53,7 +60,7 @@ export interface Accepted {
 export async function acceptExport(
   arrived: ArrivedExport,
   accepted: Accepted,
-  { edge, admission: door, store, partitions }: AcceptDeps,
+  { edge, admission: door, store, queuePending, partitions }: AcceptDeps,
 ): Promise<ReadExport> {
   const { signal, headers, encoding } = arrived;
   const asked = { method: 'POST', headers, pathOrg: undefined };
@@ -84,6 +91,12 @@ export async function acceptExport(
     );
     admission.parsed(read.events.length);
     if (read.events.length > 0) await store(admission, read.events, performance.now() - began);
+    await queueScores(
+      read.evaluations.map(({ result, event_hex }) =>
+        scoreOfEvaluation(result, { event_hex, credential, now: edge.now() }),
+      ),
+      queuePending,
+    );
     accepted.events = read.events.length;
     accepted.bytes = raw.length;
     return read;
@@ -91,5 +104,17 @@ export async function acceptExport(
     throw error instanceof MalformedBody ? new InvalidOtlp(`body: ${error.message}`, error) : error;
   } finally {
     admission.release();
+  }
+}
+
+/** @throws ApiError; the client sends the whole export again, and what is stored is recognized */
+async function queueScores(scores: readonly UserScore[], queue: AcceptDeps['queuePending']): Promise<void> {
+  try {
+    for (let from = 0; from < scores.length; from += SCORES_AT_ONCE)
+      await Promise.all(scores.slice(from, from + SCORES_AT_ONCE).map(queue));
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    const detail = 'The evaluation results could not be stored. Send the export again.';
+    throw new ApiError('upstream_unavailable', detail, { cause });
   }
 }

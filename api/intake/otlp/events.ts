@@ -12,6 +12,7 @@ import { isoMillis } from '../../../schemas/formats/times.ts';
 import { tooOld } from '../../http/backfill.ts';
 import { ApiError } from '../../http/errors.ts';
 import { InvalidOtlp } from './answer.ts';
+import { type Evaluation, EVALUATIONS_MAX, evaluationsOfLog, evaluationsOfSpan } from './evaluations.ts';
 import type { RecordGroup } from './groups.ts';
 import { groupText, logText, type ReadGroup, type ReadLog, type ReadSpan, spanText } from './normal.ts';
 import { jsonLog, jsonPoints, jsonSpan, readJson } from './read_json.ts';
@@ -35,6 +36,8 @@ export interface ReadExport {
   rejected: number;
   /** Reasons of the first rejected records, with their indexes. */
   reasons: string[];
+  /** Evaluation results in accepted records, with the events that hold them. */
+  evaluations: { result: Evaluation; event_hex: string }[];
 }
 
 export interface ExportSource {
@@ -68,7 +71,7 @@ const REASON_LENGTH_MAX = 200;
 export function readExport(body: Buffer, source: ExportSource): ReadExport {
   const { signal, encoding } = source;
   const { lists } = SIGNALS[signal];
-  const into: Into = { out: { signal, events: [], rejected: 0, reasons: [] }, bytes: 0, records: 0 };
+  const into: Into = { out: { signal, events: [], rejected: 0, reasons: [], evaluations: [] }, bytes: 0, records: 0 };
   const isBinary = encoding === 'protobuf';
   try {
     if (signal === 'metrics')
@@ -107,6 +110,7 @@ interface Shape<T> {
     resource: ReadGroup,
     received_at: number,
   ) => { ok: true; trace_id: string; started_at: string } | Refusal;
+  evaluations: (record: T, trace_id: string) => Evaluation[];
 }
 
 const SPAN: Shape<ReadSpan> = {
@@ -116,6 +120,7 @@ const SPAN: Shape<ReadSpan> = {
     const checked = otlpEvent({ ...span }, received_at);
     return checked.ok ? { ok: true, trace_id: span.trace_id, started_at: checked.event.started_at } : checked;
   },
+  evaluations: evaluationsOfSpan,
 };
 
 const LOG: Shape<ReadLog> = {
@@ -127,6 +132,7 @@ const LOG: Shape<ReadLog> = {
       ? { ok: true, trace_id: checked.event.trace_id, started_at: String(checked.event['started_at']) }
       : checked;
   },
+  evaluations: evaluationsOfLog,
 };
 
 function* boundedGroups<T>(groups: Iterable<RecordGroup<T>>): Generator<RecordGroup<T>> {
@@ -159,13 +165,18 @@ function readGroup<T>(group: RecordGroup<T>, shape: Shape<T>, source: ExportSour
     if (prefix === '')
       prefix = `{"resource":${groupText(resource)},"scope":${scope === null ? '{}' : groupText(scope)},"${shape.key}":`;
     try {
-      const event = eventOf(read(), resource, { shape, prefix, source });
+      const given = read();
+      const event = eventOf(given, resource, { shape, prefix, source });
       into.bytes += event.bytes;
       if (into.bytes > EVENTS_BYTES_MAX)
         throw tooLarge(`more than ${EVENTS_BYTES_MAX} bytes, resource and scope counted for every ${one}`);
       const refusal = source.grow(event.bytes);
       if (refusal !== null) throw refusal;
       into.out.events.push(event);
+      for (const result of shape.evaluations(given, event.event.trace_id))
+        into.out.evaluations.push({ result, event_hex: event.event.event_hex });
+      if (into.out.evaluations.length > EVALUATIONS_MAX)
+        throw tooLarge(`more than ${EVALUATIONS_MAX} evaluation results`);
     } catch (error) {
       if (!(error instanceof SpanRejected)) throw error;
       into.out.rejected++;

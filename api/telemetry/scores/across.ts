@@ -66,5 +66,6 @@ function filtersOf(org_id: string, query: ScoresQuery, now: number): AcrossParam
     ...(user === undefined ? {} : { user }),
     ...(source === 'user' ? { user_only: true } : {}),
     ...(source === 'judge' ? { judge_only: true } : {}),
+    ...(source === 'otel' ? { otel_only: true } : {}),
   };
 }

@@ -45,9 +45,11 @@ export const scoresQuery = z
     name: list(z.string().max(NAME_CHARS_MAX)).optional().describe('Scores with any of these names, comma-separated'),
     user: z.string().min(1).max(AUTHOR_CHARS_MAX).optional().describe('Scores that this member or API key gave, by id'),
     source: z
-      .enum(['user', 'judge'])
+      .enum(['user', 'judge', 'otel'])
       .optional()
-      .describe('user lists scores of people and applications, judge those of judges. Defaults to both'),
+      .describe(
+        'user lists scores of people and applications, judge those of judges, otel evaluation results of OpenTelemetry. Defaults to all',
+      ),
     since: timeParam
       .optional()
       .describe('Scores given at or after this time. Without it and without traces, those of the last 30 days'),

@@ -1,5 +1,6 @@
 // The reads of scores from ClickHouse.
 import { z } from 'zod';
+import { scoreSource } from '../../http/trace_items.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
 const whole = z.coerce.number().pipe(z.int());
@@ -7,7 +8,7 @@ const flag = z.literal(true).optional();
 const trace = { org_id: z.string(), trace_id: z.string() };
 
 const scoreRow = z.object({
-  source: z.enum(['user', 'judge']),
+  source: scoreSource,
   score_id: z.string(),
   span_id: z.string(),
   name: z.string(),
@@ -15,7 +16,7 @@ const scoreRow = z.object({
   number: z.number().nullable(),
   text: z.string(),
   comment: z.string(),
-  author_type: z.enum(['user', 'api_key', 'judge']),
+  author_type: z.enum(['user', 'api_key', 'judge', 'otel']),
   author_id: z.string(),
   judge_id: z.string(),
   judge_version: z.int(),
@@ -50,6 +51,7 @@ const across = {
   user: z.string().optional(),
   user_only: flag,
   judge_only: flag,
+  otel_only: flag,
 };
 
 /** Scores across traces, newest first. */
@@ -84,7 +86,7 @@ export const readScore = defineQuery({
     trace_id: z.string(),
     span_id: z.string(),
     name: z.string(),
-    author_type: z.enum(['user', 'api_key']),
+    author_type: z.enum(['user', 'api_key', 'otel']),
     author_id: z.string(),
     started_ms: whole,
     created_ms: whole,

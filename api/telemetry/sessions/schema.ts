@@ -1,5 +1,6 @@
 // Request and response shapes of sessions and end users.
 import { z } from 'zod';
+import { scoreSource } from '../../http/trace_items.ts';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { cursorQuery } from '../../http/list_pages.ts';
 import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
@@ -71,7 +72,7 @@ const turnText = (of: string) =>
 
 const turnScore = z.object({
   name: z.string(),
-  source: z.enum(['user', 'judge']),
+  source: scoreSource,
   value: z.union([z.number(), z.boolean(), z.string()]).nullable().describe('null if the judge failed'),
   verdict: z.enum(['pass', 'warn', 'fail', 'error']).nullable().describe('Verdict of a judge; null for source user'),
 });

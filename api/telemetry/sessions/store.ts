@@ -1,5 +1,6 @@
 // The reads of sessions and end users from ClickHouse.
 import { z } from 'zod';
+import { scoreSource } from '../../http/trace_items.ts';
 import { outcome } from '../../../schemas/formats/fields.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 
@@ -162,7 +163,7 @@ export const readTurnTexts = defineQuery({
 
 const score = z.object({
   trace_id: z.string(),
-  source: z.enum(['user', 'judge']),
+  source: scoreSource,
   name: z.string(),
   data_type: z.enum(['numeric', 'boolean', 'categorical']),
   number: z.number().nullable(),

@@ -122,8 +122,8 @@ function tokens(attributes: Fields, key: string): number {
   return tokenNumber(typeof value === 'string' && DIGITS.test(value) ? Number(value) : value) ?? 0;
 }
 
-/** Anthropic counts cached tokens beside the input. */
-function claudeUsage(attributes: Fields): ReportedUsage {
+/** Returns the usage in attributes of Claude Code, which counts cached tokens beside the input. */
+export function claudeUsage(attributes: Fields): ReportedUsage {
   const cached = tokens(attributes, 'cache_read_tokens');
   const written = tokens(attributes, 'cache_creation_tokens');
   return {

@@ -1,12 +1,11 @@
 // Reads the attributes that Langfuse's SDKs write on OpenTelemetry spans. In: the attributes of a
 // span. Out: the same attributes with those of the OpenTelemetry conventions beside them (operation,
 // model, usage, messages), so that the decoder of OTLP reads the span as any other; the metadata as
-// one object; and the outcome and parent that Langfuse's attributes say. A span without attributes of
-// Langfuse is returned as it is. What another convention already says on the span counts first.
+// one object; and the outcome and parent that Langfuse's attributes say. What another convention
+// already says on the span counts first.
 import { addAttribute, isFields, tokenNumber, type Fields } from './draft.ts';
 import { parsedList, parsedText, textOf } from './otlp_parts.ts';
 
-const PREFIX = 'langfuse.';
 const OBSERVATION = 'langfuse.observation.';
 const METADATA = /^langfuse\.(?:observation|trace)\.metadata(?:\.(.+))?$/s;
 
@@ -32,8 +31,6 @@ export interface LangfuseReading {
 
 /** Returns the reading of a span's attributes. */
 export function readLangfuse(given: Fields): LangfuseReading {
-  if (!Object.keys(given).some((key) => key.startsWith(PREFIX)))
-    return { attributes: given, failed: false, is_root: false };
   const attributes = withoutMetadata(given);
   const text = (key: string): string => textOf(given[`${OBSERVATION}${key}`]);
   const type = text('type').toLowerCase();

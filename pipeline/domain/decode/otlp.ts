@@ -6,11 +6,11 @@
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
 import type { SpanKind } from '../traces/span.ts';
+import { readDialects } from './dialects.ts';
 import { addAttribute, isFields, NO_USAGE, type Draft, type Fields } from './draft.ts';
 import { otlpAnsweredModel, otlpKind, otlpModel, otlpProvider, otlpRepeats, otlpUsage } from './otlp_kind.ts';
 import { readOtlpLog } from './otlp_log.ts';
 import { conversationOf, type Conversation } from './otlp_messages.ts';
-import { readLangfuse } from './langfuse.ts';
 import { fieldsOf, firstText, parsedText, textsOf } from './otlp_parts.ts';
 import { exceptionOf, otlpEvent } from './otlp_span.ts';
 
@@ -26,6 +26,9 @@ const SESSIONS = [
   'ai.telemetry.metadata.session_id',
   'ai.settings.context.sessionId',
   'ai.settings.context.session_id',
+  'mastra.metadata.sessionId',
+  'mastra.metadata.session_id',
+  'gcp.vertex.agent.session_id',
 ];
 const USERS = [
   'user_id',
@@ -37,8 +40,11 @@ const USERS = [
   'ai.telemetry.metadata.user_id',
   'ai.settings.context.userId',
   'ai.settings.context.user_id',
+  'mastra.metadata.userId',
+  'mastra.metadata.user_id',
 ];
 const AGENTS = ['agent_id', 'gen_ai.agent.id'];
+const AGENT_NAMES = ['gen_ai.agent.name', 'gen_ai.workflow.name'];
 const TAGS = [
   'tags',
   'tag.tags',
@@ -73,8 +79,10 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
   if (!checked.ok) return checked;
   const resource = fieldsOf(value['resource']);
   const ofResource = fieldsOf(resource['attributes']);
-  const langfuse = readLangfuse(fieldsOf(span['attributes']));
-  const given = langfuse.attributes;
+  const scopeName = fieldsOf(value['scope'])['name'];
+  const scope = typeof scopeName === 'string' ? scopeName : '';
+  const own = readDialects(fieldsOf(span['attributes']), String(span['name']), scope);
+  const given = own.attributes;
   const sources = [given, ofResource];
   const event = {
     ...checked.event,
@@ -82,21 +90,46 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
     user_id: firstText(sources, USERS),
     tags: tagsOf(given),
   };
-  if (langfuse.failed && event.outcome === 'success') event.outcome = 'error';
-  if (langfuse.is_root) event.parent_span_id = '';
+  if (own.failed && event.outcome === 'success') event.outcome = 'error';
+  if (own.is_root) event.parent_span_id = '';
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
-  const scope = fieldsOf(value['scope'])['name'];
-  const kind = otlpKind(given, typeof scope === 'string' ? scope : '');
+  const kind = otlpKind(given, scope, span['kind']);
   const said = conversationOf(given, events, kind === 'llm');
   const attributes = attributesOf(given, said);
   // The vendor's raw answer is removed with its text; the id by which the vendor finds it stays.
   if (kind === 'llm')
     addAttribute(attributes, 'gen_ai.response.id', firstText([fieldsOf(parsedText(given['output.value']))], ['id']));
-  addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, ['gen_ai.agent.name']));
+  addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, AGENT_NAMES));
+  addPrompt(attributes, given);
   for (const key of ['department', 'realm']) addAttribute(attributes, key, ofResource[key]);
   if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
   addEnvelope(attributes, { value, resource, ofResource, span, events });
   return { ok: true, event, draft: { ...draftOf(kind, span, given, attributes, said), resource: ofResource } };
+}
+
+const PROMPT_NAMES = ['prompt_name', 'gen_ai.prompt.name', 'traceloop.prompt.key'];
+const PROMPT_VERSIONS = [
+  'prompt_version',
+  'gen_ai.prompt.version',
+  'traceloop.prompt.version',
+  'llm.prompt_template.version',
+];
+const PROMPT_VARIABLES = ['traceloop.prompt.template_variables', 'llm.prompt_template.variables'];
+const PROMPT_VARIABLE = 'gen_ai.prompt.variable.';
+
+/** Adds the prompt of the registry by the names under which a replay looks for it. */
+function addPrompt(attributes: Record<string, unknown>, given: Fields): void {
+  const name = firstText([given], PROMPT_NAMES);
+  if (name === undefined) return;
+  addAttribute(attributes, 'prompt_name', name);
+  addAttribute(attributes, 'prompt_version', firstText([given], PROMPT_VERSIONS));
+  const key = PROMPT_VARIABLES.find((variables) => given[variables] !== undefined);
+  const whole = key === undefined ? undefined : parsedText(given[key]);
+  const single = Object.entries(given).flatMap(([variable, value]): [string, unknown][] =>
+    variable.startsWith(PROMPT_VARIABLE) ? [[variable.slice(PROMPT_VARIABLE.length), value]] : [],
+  );
+  if (isFields(whole)) addAttribute(attributes, 'prompt_variables', whole);
+  else if (single.length > 0) addAttribute(attributes, 'prompt_variables', Object.fromEntries(single));
 }
 
 function tagsOf(given: Fields): string[] {

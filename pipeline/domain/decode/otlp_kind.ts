@@ -21,9 +21,9 @@ const CALLS = new Set([
 const EMBEDDINGS = new Set(['embeddings', 'embedding']);
 /**
  * The Vercel AI SDK's own names: ai.generateText.doGenerate is a model call, ai.generateText is
- * not.
+ * not. A reranking has no tokens and is an event in every convention.
  */
-const AI_SDK_CALL = /^ai\.\w+\.do[A-Z]\w*$/;
+const AI_SDK_CALL = /^ai\.(?!rerank\.)\w+\.do[A-Z]\w*$/;
 
 function textOf(attributes: Fields, key: string): string {
   const value = attributes[key];
@@ -33,16 +33,20 @@ function textOf(attributes: Fields, key: string): string {
 /** Name of the tracer of the Vercel AI SDK from version 7 on (package @ai-sdk/otel). */
 const AI_SDK_SCOPE = 'gen_ai';
 
+/** Value of a span's `kind` on the side that serves a request. */
+const SERVER = 2;
+
 /**
  * Returns the kind of a span.
  * @param scope name of the instrumentation scope; empty when it has none
+ * @param side the span's own `kind` in OTLP
  */
-export function otlpKind(attributes: Fields, scope: string): SpanKind {
+export function otlpKind(attributes: Fields, scope: string, side: unknown): SpanKind {
   const operation = textOf(attributes, 'gen_ai.operation.name').toLowerCase();
-  // embed() of the Vercel AI SDK makes two nested spans of this operation. The inner one is the call
-  // and has the usage.
-  if (EMBEDDINGS.has(operation) && scope === AI_SDK_SCOPE && firstTokens(attributes, INPUT) === null) return 'event';
-  if (CALLS.has(operation)) return 'llm';
+  if (EMBEDDINGS.has(operation) && scope === AI_SDK_SCOPE && isOuterEmbedding(attributes)) return 'event';
+  if (CALLS.has(operation)) return repeatsAdkCall(attributes, operation) ? 'event' : 'llm';
+  // A tool of an MCP server has a span on either side; the side of the client is the tool call.
+  if (side === SERVER && (operation === 'execute_tool' || isMcpCall(attributes))) return 'event';
   if (operation === 'execute_tool') return 'tool';
   if (operation !== '') return 'event';
   const inference = textOf(attributes, 'openinference.span.kind').toUpperCase();
@@ -58,13 +62,29 @@ export function otlpKind(attributes: Fields, scope: string): SpanKind {
   if (langsmith === 'llm' || langsmith === 'embedding') return 'llm';
   if (langsmith !== '') return langsmith === 'tool' ? 'tool' : 'event';
   if (textOf(attributes, 'gen_ai.tool.name') !== '') return 'tool';
-  if (textOf(attributes, 'mcp.method.name') === 'tools/call') return 'tool';
+  if (isMcpCall(attributes)) return 'tool';
   // Before the conventions had operations, a model call was a span that named a vendor and a model.
   const vendor = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system']);
   return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== ''
     ? 'llm'
     : 'event';
 }
+
+const isMcpCall = (attributes: Fields): boolean => textOf(attributes, 'mcp.method.name') === 'tools/call';
+
+/**
+ * Returns true for the outer one of the two nested spans that embed() and embedMany() of the Vercel
+ * AI SDK make of one operation. The inner one is the call and has the usage. Before version 1.0.75 of
+ * @ai-sdk/otel both have it, and only the names of recorded inputs and outputs differ.
+ */
+const isOuterEmbedding = (attributes: Fields): boolean =>
+  firstTokens(attributes, INPUT) === null ||
+  Object.hasOwn(attributes, 'ai.value') ||
+  Object.hasOwn(attributes, 'ai.embedding');
+
+/** Google's ADK makes a span of this operation within its span of the same call, which has the texts. */
+const repeatsAdkCall = (attributes: Fields, operation: string): boolean =>
+  operation === 'generate_content' && Object.hasOwn(attributes, 'gcp.vertex.agent.event_id');
 
 /** Returns the requested model, or the answering one when the request names none. */
 export function otlpModel(attributes: Fields): string {
@@ -208,6 +228,7 @@ export function otlpRepeats(attributes: Fields, kind: SpanKind): boolean {
   return (
     RUNS.has(operation) ||
     EMBEDDINGS.has(operation) ||
+    repeatsAdkCall(attributes, operation) ||
     ['AGENT', 'CHAIN'].includes(textOf(attributes, 'openinference.span.kind').toUpperCase()) ||
     textOf(attributes, 'ai.operationId') !== '' ||
     ['workflow', 'agent', 'task'].includes(textOf(attributes, 'traceloop.span.kind'))

@@ -5,6 +5,7 @@
 // conversation, the answer's text, its tool calls, and the attributes that became them or repeat
 // them, since many spans use more than one convention.
 import { addAll, contentText, isFields, type Fields } from './draft.ts';
+import { documentsFound, documentsGiven } from './otlp_documents.ts';
 import { itemsUnder, parsedList, parsedText, textOf, textsWithin } from './otlp_parts.ts';
 
 export interface Conversation {
@@ -50,6 +51,17 @@ const INSTRUCTIONS = 'gen_ai.system_instructions';
 const INPUT_MESSAGES = 'gen_ai.input.messages';
 const OUTPUT_MESSAGES = 'gen_ai.output.messages';
 
+/** Types of Mastra's spans whose texts have names of their own, in the order of what they hold. */
+const MASTRA_SPANS = [
+  'agent_run',
+  'model_generation',
+  'model_step',
+  'model_chunk',
+  'workflow_run',
+  'workflow_step',
+  'processor_run',
+];
+
 /**
  * Attributes with plain texts: of tools, of whole runs, of any span that names its input. The first
  * one present is used.
@@ -57,25 +69,33 @@ const OUTPUT_MESSAGES = 'gen_ai.output.messages';
 const INPUTS = [
   'gen_ai.tool.call.arguments',
   'gen_ai.retrieval.query.text',
+  'gen_ai.memory.query.text',
   'ai.toolCall.args',
+  'gcp.vertex.agent.tool_call_args',
+  'gcp.vertex.agent.data',
   'gen_ai.prompt',
   'ai.prompt',
   'input.value',
   'traceloop.entity.input',
   'ai.values',
   'ai.value',
+  'ai.documents',
   INPUT_MESSAGES,
+  ...MASTRA_SPANS.map((type) => `mastra.${type}.input`),
 ];
 const OUTPUTS = [
   'gen_ai.tool.call.result',
   'gen_ai.retrieval.documents',
   'ai.toolCall.result',
+  'gcp.vertex.agent.tool_response',
+  'ai.ranking',
   'gen_ai.completion',
   'ai.response.text',
   'ai.response.object',
   'output.value',
   'traceloop.entity.output',
   OUTPUT_MESSAGES,
+  ...MASTRA_SPANS.map((type) => `mastra.${type}.output`),
 ];
 /** Embedded texts, one attribute each. */
 const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
@@ -84,8 +104,10 @@ const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
 const OF_TOOLS = new Set([
   'gen_ai.tool.call.arguments',
   'ai.toolCall.args',
+  'gcp.vertex.agent.tool_call_args',
   'gen_ai.tool.call.result',
   'ai.toolCall.result',
+  'gcp.vertex.agent.tool_response',
 ]);
 /** Attributes that hold a model's prompt or answer, in any convention. */
 const SAYS_ASKED =
@@ -183,6 +205,8 @@ function askedInEvents(events: readonly unknown[]): Asked | null {
 }
 
 function askedPlainly(attributes: Fields): Asked {
+  const documents = documentsGiven(attributes);
+  if (documents !== null) return { messages: null, prompt: documents.text, used: documents.used };
   const key = INPUTS.find((name) => isFound(name, attributes[name]));
   if (key === undefined) {
     const embedded = Object.keys(attributes).filter((name) => EMBEDDED.test(name));
@@ -251,6 +275,8 @@ function answeredInEvents(events: readonly unknown[]): Answered | null {
 }
 
 function answeredPlainly(attributes: Fields): Answered {
+  const documents = documentsFound(attributes);
+  if (documents !== null) return { ...NOTHING_ANSWERED, response: documents.text, used: documents.used };
   const key = OUTPUTS.find((name) => isFound(name, attributes[name]));
   return key === undefined ? NOTHING_ANSWERED : { ...NOTHING_ANSWERED, response: textOf(attributes[key]), used: [key] };
 }

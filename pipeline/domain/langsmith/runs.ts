@@ -58,12 +58,13 @@ export function spanOfRun(run: Run, received_at: number): LoggedSpan {
     name: text(run['name']) === '' ? 'unknown' : text(run['name']),
     start_time_unix_nano: nanosOf(began),
     end_time_unix_nano: nanosOf(Number.isNaN(end) ? began : end),
-    attributes: attributesOf(run),
+    attributes: attributesOfRun(run),
     ...(error === '' ? {} : { status: { code: STATUS_ERROR, message: error } }),
   };
 }
 
-function attributesOf(run: Run): Run {
+/** Returns the attributes of a run's span. */
+export function attributesOfRun(run: Run): Run {
   const type = text(run['run_type']);
   const { metadata, invocation_params, ...extra } = fields(run['extra']);
   const told = fields(metadata);

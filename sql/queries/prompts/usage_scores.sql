@@ -12,12 +12,12 @@ WITH calls AS (
   UNION ALL
   SELECT DISTINCT trace_key, span_id AS scored_span, grp FROM calls WHERE span_id != ''
 ), scores AS (
-  SELECT trace_key, span_id AS scored_span, 'user' AS source, '' AS judge_id, toString(name) AS score_name,
+  SELECT trace_key, span_id AS scored_span, if(author_type = 'otel', 'otel', 'user') AS source, '' AS judge_id, toString(name) AS score_name,
     argMax((number, '', toString(name)), (created_at, score_id)) AS newest
   FROM user_scores
   WHERE org_id = {org_id:String} AND /*include user_scores/not_deleted.sql*/ AND trace_key IN (SELECT trace_key FROM calls)
     AND started_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') - INTERVAL 1 DAY AND started_at <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-  GROUP BY trace_key, scored_span, score_name
+  GROUP BY trace_key, scored_span, source, score_name
   UNION ALL
   SELECT trace_key, '' AS scored_span, 'judge' AS source, toString(judge_id) AS judge_id, '' AS score_name,
     argMax((score, toString(verdict), toString(judge_name)), (judge_version, scored_at)) AS newest

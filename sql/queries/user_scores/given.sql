@@ -7,3 +7,5 @@ org_id = {org_id:String} AND /*include user_scores/not_deleted.sql*/
     /*if user*/AND author_id = {user:String}/*end*/
     /*if trace_ids*/AND trace_key IN arrayMap(id -> sipHash64(id), {trace_ids:Array(String)}) AND trace_id IN {trace_ids:Array(String)}/*end*/
     /*if judge_only*/AND 0/*end*/
+    /*if user_only*/AND author_type != 'otel'/*end*/
+    /*if otel_only*/AND author_type = 'otel'/*end*/

@@ -5,3 +5,4 @@ org_id = {org_id:String}
     /*if user*/AND 0/*end*/
     /*if trace_ids*/AND trace_key IN arrayMap(id -> sipHash64(id), {trace_ids:Array(String)}) AND trace_id IN {trace_ids:Array(String)}/*end*/
     /*if user_only*/AND 0/*end*/
+    /*if otel_only*/AND 0/*end*/
