@@ -16,6 +16,8 @@ export interface Instrumentation {
   setTracerProvider(provider: unknown): void;
   enable(): void;
   disable(): void;
+  /** Patches a library that was loaded by import. */
+  manuallyInstrument?(library: unknown): void;
 }
 
 export interface InitOptions {

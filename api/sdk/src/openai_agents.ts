@@ -146,28 +146,67 @@ function nameOf(data: AgentsSpan['spanData']): string {
 const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
+/** A call of a model, as the span of either API describes it. */
+interface Call {
+  model: unknown;
+  id: unknown;
+  output: unknown;
+  usage: Record<string, unknown>;
+}
+
+/** Returns the call of a span. Chat completions have their usage and their message in the completion alone. */
+function callOf({ type, ...data }: AgentsSpan['spanData']): Call | null {
+  if (type !== 'generation' && type !== 'response') return null;
+  const response = fieldsOf(data['_response']);
+  const outputs: unknown[] = Array.isArray(data['output']) ? data['output'] : [];
+  const completion = fieldsOf(outputs.find((one) => fieldsOf(one)['object'] === 'chat.completion'));
+  const choices: unknown[] = Array.isArray(completion['choices']) ? completion['choices'] : [];
+  return {
+    model: data['model'] ?? response['model'],
+    id: data['response_id'] ?? response['id'] ?? idOf(completion),
+    output: fieldsOf(choices[0])['message'] ?? data['output'] ?? response['output'],
+    usage: fieldsOf(data['usage'] ?? response['usage'] ?? completion['usage']),
+  };
+}
+
+/** Returns the id of a completion. A streamed one has the same made-up id as all others. */
+const idOf = ({ id }: Record<string, unknown>): unknown => (id === 'FAKE_ID' ? undefined : id);
+
+/** Returns items of a conversation as the Responses API writes them; the Agents SDK has names of its own. */
+function itemsOf(input: unknown): unknown {
+  if (!Array.isArray(input)) return input;
+  return input.map((item: unknown) => {
+    const { callId, type, ...fields } = fieldsOf(item);
+    if (typeof callId !== 'string') return item;
+    if (type !== 'function_call_result') return { type, call_id: callId, ...fields };
+    const output = fieldsOf(fields['output'])['text'] ?? fields['output'];
+    return { type: 'function_call_output', call_id: callId, output };
+  });
+}
+
 /** Adds what is known at the end of a span. Turns and tasks repeat the usage of the calls in them. */
 function describe(span: Span, { spanData }: AgentsSpan): void {
-  const response = fieldsOf(spanData['_response']);
-  const isCall = spanData.type === 'generation' || spanData.type === 'response';
-  const input = spanData['input'] ?? spanData['_input'];
-  const output = spanData['output'] ?? response['output'];
+  const call = callOf(spanData);
+  const input = spanData['input'] ?? itemsOf(spanData['_input']);
+  const output = call === null ? spanData['output'] : call.output;
   if (input !== undefined && input !== null) span.setAttribute('input.value', textOf(input));
   if (output !== undefined && output !== null) span.setAttribute('output.value', textOf(output));
   if (spanData.type === 'guardrail') span.setAttribute('guardrail.triggered', spanData['triggered'] === true);
-  if (!isCall) return;
-  const model = spanData['model'] ?? response['model'];
-  if (typeof model === 'string') span.setAttribute('gen_ai.request.model', model);
-  const id = spanData['response_id'] ?? response['id'];
-  if (typeof id === 'string') span.setAttribute('gen_ai.response.id', id);
-  const usage = fieldsOf(spanData['usage'] ?? response['usage']);
-  const cached = fieldsOf(usage['input_tokens_details'])['cached_tokens'];
-  const reasoning = fieldsOf(usage['output_tokens_details'])['reasoning_tokens'];
-  const amounts: [string, unknown][] = [
-    ['gen_ai.usage.input_tokens', usage['input_tokens'] ?? usage['prompt_tokens']],
-    ['gen_ai.usage.output_tokens', usage['output_tokens'] ?? usage['completion_tokens']],
-    ['gen_ai.usage.cache_read.input_tokens', cached],
-    ['gen_ai.usage.reasoning.output_tokens', reasoning],
+  if (call === null) return;
+  if (typeof call.model === 'string') span.setAttribute('gen_ai.request.model', call.model);
+  if (typeof call.id === 'string') span.setAttribute('gen_ai.response.id', call.id);
+  for (const [key, amount] of amountsOf(call.usage))
+    if (typeof amount === 'number') span.setAttribute(`gen_ai.usage.${key}`, amount);
+}
+
+/** Returns amounts of tokens by attribute, from the names of either API. */
+function amountsOf(usage: Record<string, unknown>): [string, unknown][] {
+  const given = fieldsOf(usage['input_tokens_details'] ?? usage['prompt_tokens_details']);
+  const made = fieldsOf(usage['output_tokens_details'] ?? usage['completion_tokens_details']);
+  return [
+    ['input_tokens', usage['input_tokens'] ?? usage['prompt_tokens']],
+    ['output_tokens', usage['output_tokens'] ?? usage['completion_tokens']],
+    ['cache_read.input_tokens', given['cached_tokens']],
+    ['reasoning.output_tokens', made['reasoning_tokens']],
   ];
-  for (const [key, amount] of amounts) if (typeof amount === 'number') span.setAttribute(key, amount);
 }
