@@ -13,24 +13,30 @@ const traceItem = z.object({
   input_tokens: z.number(),
   output_tokens: z.number(),
   cost_usd: z.number(),
+  started_at: z.string(),
 });
 export type TraceItem = z.infer<typeof traceItem>;
 
 const outline = z.object({
   spans: z.object({
     parent: z.array(z.int()),
-    kind: z.array(z.string()),
     input_tokens: z.array(z.number()),
     output_tokens: z.array(z.number()),
     cost_usd: z.array(z.number()),
   }),
 });
 
+/** Kind, spans, input and output tokens. */
+const byKind = z.object({ rows: z.array(z.tuple([z.string(), z.number(), z.number(), z.number()])) });
+
 const PAGE = 200;
 const POLL_MS = 250;
 /** Time without progress after which the wait ends. */
 const STALL_MAX_MS = 30_000;
-const OUTLINES_AT_ONCE = 4;
+/** Traces whose spans are read one by one; all others are compared by their sums. */
+export const OUTLINES_MAX = 8;
+/** A query of analytics that reads spans covers at most 31 days. */
+const ANALYTICS_MS_MAX = 30 * 24 * 3_600_000;
 /** Tolerance for sums of doubles, which depend on the order of addition. */
 const COST_TOLERANCE = 1e-9;
 
@@ -104,12 +110,11 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
   return items;
 }
 
-/** Returns the totals of traces, from their list items and from all of their outlines. */
-export async function readTotals(
-  client: ServiceClient,
-  items: readonly TraceItem[],
-  progress: Progress,
-): Promise<{ totals: Totals; cost_usd: number; differences: string[] }> {
+/**
+ * Returns the totals of the traces with a tag: traces from the list, spans by kind and tokens from one query of
+ * analytics for each month.
+ */
+export async function readTotals(client: ServiceClient, tag: string, items: readonly TraceItem[]): Promise<Totals> {
   const totals: Totals = {
     traces: items.length,
     failed: items.filter((item) => item.outcome !== 'success').length,
@@ -119,33 +124,57 @@ export async function readTotals(
     input_tokens: 0,
     output_tokens: 0,
   };
-  const differences: string[] = [];
-  let cost = 0;
-  const left = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = left.pop(); item !== undefined; item = left.pop()) {
-      const { spans } = outline.parse((await client.get(`/v1/traces/${item.trace_id}/outline`)).data);
-      const of = (kind: string): number => spans.kind.filter((each) => each === kind).length;
-      totals.spans += spans.kind.length;
-      totals.llm_spans += of('llm');
-      totals.tool_spans += of('tool');
-      for (const field of ['input_tokens', 'output_tokens'] as const) {
-        const sum = sumOf(spans[field]);
-        totals[field] += sum;
-        if (sum !== item[field])
-          differences.push(`${item.trace_id}: the list has ${item[field]} ${field}, its spans ${sum}`);
-      }
-      const spanCost = sumOf(spans.cost_usd);
-      cost += item.cost_usd;
-      if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
-        differences.push(`${item.trace_id}: the list has cost_usd ${item.cost_usd}, its spans ${spanCost}`);
-      const roots = spans.parent.filter((parent) => parent === -1).length;
-      if (roots !== 1) differences.push(`${item.trace_id}: ${roots} roots`);
-      progress.set(items.length - left.length);
+  const starts = items.map(({ started_at }) => Date.parse(started_at));
+  const ends = items.map(({ started_at, duration_ms }) => Date.parse(started_at) + duration_ms);
+  const end = ends.reduce((latest, each) => Math.max(latest, each), 0) + 1;
+  for (let since = Math.min(...starts, end); since < end; since += ANALYTICS_MS_MAX) {
+    const until = Math.min(end, since + ANALYTICS_MS_MAX);
+    const { data } = await client.post('/v1/analytics/query', {
+      view: 'spans',
+      measures: [
+        { measure: 'count' },
+        { measure: 'input_tokens', agg: 'sum' },
+        { measure: 'output_tokens', agg: 'sum' },
+      ],
+      group_by: ['kind'],
+      filters: [{ field: 'tag', op: 'eq', value: tag }],
+      since: new Date(since).toISOString(),
+      until: new Date(until).toISOString(),
+    });
+    for (const [kind, spans, input, output] of byKind.parse(data).rows) {
+      totals.spans += spans;
+      if (kind === 'llm') totals.llm_spans += spans;
+      if (kind === 'tool') totals.tool_spans += spans;
+      totals.input_tokens += input;
+      totals.output_tokens += output;
     }
-  };
-  await Promise.all(Array.from({ length: OUTLINES_AT_ONCE }, worker));
-  return { totals, cost_usd: cost, differences };
+  }
+  return totals;
+}
+
+/** Returns one line for each difference between a trace in the list and its spans, of the traces with most tokens. */
+export async function compareOutlines(
+  client: ServiceClient,
+  items: readonly TraceItem[],
+  progress: Progress,
+): Promise<string[]> {
+  const differences: string[] = [];
+  const largest = items.toSorted((a, b) => b.input_tokens - a.input_tokens).slice(0, OUTLINES_MAX);
+  for (const [at, item] of largest.entries()) {
+    const { spans } = outline.parse((await client.get(`/v1/traces/${item.trace_id}/outline`)).data);
+    for (const field of ['input_tokens', 'output_tokens'] as const) {
+      const sum = sumOf(spans[field]);
+      if (sum !== item[field])
+        differences.push(`${item.trace_id}: the list has ${item[field]} ${field}, its spans ${sum}`);
+    }
+    const spanCost = sumOf(spans.cost_usd);
+    if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
+      differences.push(`${item.trace_id}: the list has cost_usd ${item.cost_usd}, its spans ${spanCost}`);
+    const roots = spans.parent.filter((parent) => parent === -1).length;
+    if (roots !== 1) differences.push(`${item.trace_id}: ${roots} roots`);
+    progress.set(at + 1);
+  }
+  return differences;
 }
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);

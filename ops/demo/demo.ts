@@ -9,10 +9,12 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { z } from 'zod';
 import { EnvError, parseEnv } from '../platform/env.ts';
 import {
+  compareOutlines,
   compareTotals,
   countTagged,
   expectedTotals,
   listTagged,
+  OUTLINES_MAX,
   readTotals,
   waitForTraces,
   type Totals,
@@ -203,10 +205,11 @@ async function readBack(
   const wanted = new Set(runs.map((run) => run.trace_id));
   for (let look = 1; ; look += 1) {
     const items = (await listTagged(client, loadTag)).filter((item) => wanted.has(item.trace_id));
-    const reading = startProgress('Reading  ', items.length);
-    const { totals, cost_usd, differences } = await readTotals(client, items, reading);
+    const totals = await readTotals(client, loadTag, items);
+    const cost_usd = items.reduce((sum, item) => sum + item.cost_usd, 0);
+    const reading = startProgress('Reading  ', Math.min(items.length, OUTLINES_MAX));
+    const problems = [...compareTotals(sent, totals), ...(await compareOutlines(client, items, reading))];
     reading.end();
-    const problems = [...compareTotals(sent, totals), ...differences];
     if (problems.length === 0 || look === LOOKS_MAX) return { totals, cost_usd, problems };
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }

@@ -67,7 +67,7 @@ const spanId = (frame: Frame, part: string): string => `spn_${hex16(`${frame.tra
 /**
  * Returns the events of a run.
  * @param startedAt milliseconds since the epoch; part of the trace's id
- * @param loadTag tag of the root, which all runs of one load share
+ * @param loadTag tag that all events of one load share
  */
 export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: string): RunEvents {
   const agent = agentOf(run);
@@ -84,7 +84,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
       department: info.department ?? DEFAULT_DEPARTMENT,
       realm: DEMO_REALM,
     },
-    tags: [DEMO_TAG, ...(info.tags ?? [])],
+    tags: [DEMO_TAG, ...(info.tags ?? []), loadTag],
   };
   const name = `${agent} task ${run.task_id} trial ${run.trial}`;
   const turns = plan.steps.filter((step) => step.kind === 'turn');
@@ -97,7 +97,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
     outcome: frame.outcome,
     asked: askedOf(run),
     // The root comes last, because an instrumented agent sends a span when it ends.
-    events: [...steps, rootEvent(frame, plan, name, loadTag)],
+    events: [...steps, rootEvent(frame, plan, name)],
     spans: steps.length + 1,
     llm_spans: turns.length,
     tool_spans: plan.steps.length - turns.length,
@@ -170,7 +170,7 @@ function toolEvent(frame: Frame, tool: ToolUse): DemoEvent {
   };
 }
 
-function rootEvent(frame: Frame, plan: RunPlan, name: string, loadTag: string): DemoEvent {
+function rootEvent(frame: Frame, plan: RunPlan, name: string): DemoEvent {
   const { run } = frame;
   return {
     format: 'custom',
@@ -180,7 +180,7 @@ function rootEvent(frame: Frame, plan: RunPlan, name: string, loadTag: string): 
       name,
       outcome: frame.outcome,
       ...times(frame, { offset_ms: 0, duration_ms: plan.duration_ms }),
-      tags: [...frame.tags, loadTag],
+      tags: frame.tags,
       attributes: {
         ...frame.shared,
         span_kind: 'event',

@@ -66,7 +66,7 @@ function place(step: Step, path: string, parent: string | null, start_ms: number
 /**
  * Returns the events of a scenario.
  * @param endedAt milliseconds since the epoch; part of the trace's id
- * @param loadTag tag of the root, which all runs of one load share
+ * @param loadTag tag that all events of one load share
  */
 export function scenarioEvents(scenario: Scenario, endedAt: number, loadTag: string): RunEvents {
   const startedAt = endedAt - durationOf(scenario.root);
@@ -83,7 +83,7 @@ export function scenarioEvents(scenario: Scenario, endedAt: number, loadTag: str
     started_at: new Date(startedAt + start_ms).toISOString(),
     ended_at: new Date(startedAt + start_ms + duration_ms).toISOString(),
     duration_ms,
-    tags: [DEMO_TAG, ...scenario.tags, ...(parent === null ? [loadTag] : [])],
+    tags: [DEMO_TAG, ...scenario.tags, loadTag],
     attributes: attributesOf(scenario, step),
   }));
   const calls = placed.filter(({ step }) => step.kind === 'llm');

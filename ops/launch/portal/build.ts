@@ -3,7 +3,7 @@
 // names, each text beside its .br and .gz form. Guarantees: a folder is whole or absent, because it
 // is made under another name and renamed; its name is the hash of everything that it is made from,
 // so an existing folder is up to date; where a build fails, `<folder>.failed` holds the reason.
-// Bounded by what the sources need; the two newest builds are kept.
+// Bounded by what the sources need; the two newest builds are kept, and those of the last day.
 import { createHash, type Hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -26,6 +26,8 @@ const OTHER_SOURCES = [
   'package-lock.json',
 ];
 const BUILDS_KEPT = 2;
+/** A service may still serve a build of this age: the tests and the service of a working copy share the folder. */
+const IN_USE_MS = 24 * 3_600_000;
 /** A temporary folder of this age belongs to a build that was killed. */
 const STALE_MS = 600_000;
 const COMPRESSED = new Set(['.js', '.css', '.svg', '.json']);
@@ -156,14 +158,19 @@ async function compressAll(folder: string): Promise<void> {
   );
 }
 
-/** Removes all but the newest builds, and what killed builds left. */
+/** Removes old builds except for the newest ones, and what killed builds left. */
 function removeOld(builds: string, newest: string): void {
   const entries = readdirSync(builds)
     .map((name) => path.join(builds, name))
     .filter((file) => file !== newest && existsSync(file))
     .map((file) => ({ file, changed: statSync(file).mtimeMs }))
     .toSorted((a, b) => b.changed - a.changed);
-  const whole = entries.filter(({ file }) => path.extname(file) === '');
-  const rest = entries.filter(({ file, changed }) => path.extname(file) !== '' && Date.now() - changed > STALE_MS);
-  for (const { file } of [...whole.slice(BUILDS_KEPT - 1), ...rest]) rmSync(file, { recursive: true, force: true });
+  const olderThan =
+    (ms: number) =>
+    ({ changed }: { changed: number }): boolean =>
+      Date.now() - changed > ms;
+  const whole = entries.filter(({ file }) => path.extname(file) === '').slice(BUILDS_KEPT - 1);
+  const rest = entries.filter(({ file }) => path.extname(file) !== '');
+  for (const { file } of [...whole.filter(olderThan(IN_USE_MS)), ...rest.filter(olderThan(STALE_MS))])
+    rmSync(file, { recursive: true, force: true });
 }

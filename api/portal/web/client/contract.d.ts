@@ -2906,7 +2906,7 @@ export interface components {
       scores: {
         name: string;
         /** @enum {string} */
-        source: 'user' | 'judge';
+        source: 'user' | 'judge' | 'otel';
         /** @description null if the judge failed */
         value: number | boolean | string | null;
         /** @description Verdict of a judge; null for source user */
@@ -3063,10 +3063,10 @@ export interface components {
       /** @description For judges, the reason */
       comment: string | null;
       /** @enum {string} */
-      source: 'user' | 'judge';
+      source: 'user' | 'judge' | 'otel';
       author: {
         /** @enum {string} */
-        type: 'user' | 'api_key' | 'judge';
+        type: 'user' | 'api_key' | 'judge' | 'otel';
         id: string;
       };
       /** @description Of judges */
@@ -3096,10 +3096,10 @@ export interface components {
       /** @description For judges, the reason */
       comment: string | null;
       /** @enum {string} */
-      source: 'user' | 'judge';
+      source: 'user' | 'judge' | 'otel';
       author: {
         /** @enum {string} */
-        type: 'user' | 'api_key' | 'judge';
+        type: 'user' | 'api_key' | 'judge' | 'otel';
         id: string;
       };
       /** @description Of judges */
@@ -4078,7 +4078,7 @@ export interface components {
         /** @description Name of the score, or of the judge */
         name: string;
         /** @enum {string} */
-        source: 'user' | 'judge';
+        source: 'user' | 'judge' | 'otel';
         /** @description null for source user */
         judge_id: string | null;
         /** @description Traces and spans that were scored */
@@ -4115,7 +4115,7 @@ export interface components {
           /** @description Name of the score, or of the judge */
           name: string;
           /** @enum {string} */
-          source: 'user' | 'judge';
+          source: 'user' | 'judge' | 'otel';
           /** @description null for source user */
           judge_id: string | null;
           /** @description Traces and spans that were scored */
@@ -6943,8 +6943,8 @@ export interface operations {
         name?: string[];
         /** @description Scores that this member or API key gave, by id */
         user?: string;
-        /** @description user lists scores of people and applications, judge those of judges. Defaults to both */
-        source?: 'user' | 'judge';
+        /** @description user lists scores of people and applications, judge those of judges, otel evaluation results of OpenTelemetry. Defaults to all */
+        source?: 'user' | 'judge' | 'otel';
         /** @description Scores given at or after this time. Without it and without traces, those of the last 30 days */
         since?: string;
         /** @description Scores given at or before this time */

@@ -1,7 +1,7 @@
 // What grants add to a person's role on the page of one thing: a trace, an agent, a judge or a dataset. Pure.
-import type { SessionOrg } from './session.ts';
+import type { components } from './contract.d.ts';
 
-export type Grant = SessionOrg['grants'][number];
+export type Grant = components['schemas']['LoginSession']['orgs'][number]['grants'][number];
 
 /** Types of things by the part of an address that names one. */
 const TYPES: Readonly<Record<string, Grant['resource']['type']>> = {

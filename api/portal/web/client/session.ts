@@ -39,9 +39,22 @@ export function prefetchSession(): void {
 }
 
 /** Loads the session again, after a login. */
-export async function refreshSession(): Promise<void> {
+export async function refreshSession(): Promise<Session> {
   await queryClient.invalidateQueries({ queryKey: SESSION.queryKey });
-  await queryClient.query(SESSION);
+  return (await queryClient.query(SESSION)).data;
+}
+
+/** Bounds on waiting for a change to reach the process that answers: at most five seconds. */
+const CHANGE_TRIES_MAX = 20;
+const CHANGE_PAUSE_MS = 250;
+
+/**
+ * Loads the session again until it shows a change that was just made, because another process may answer that has
+ * not seen it yet. Resolves in any case after the bound.
+ */
+export async function refreshSessionUntil(shows: (session: Session) => boolean): Promise<void> {
+  for (let tries = 1; !shows(await refreshSession()) && tries < CHANGE_TRIES_MAX; tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, CHANGE_PAUSE_MS));
 }
 
 /** Returns an organization of the session with the person's permissions in it. */

@@ -1,11 +1,13 @@
-// A field for a template or JSON: CodeMirror with a label, an explanation and errors. Its code is
-// loaded when it is shown. Tab leaves the field, Ctrl+Enter saves.
-import { lazy, type ReactElement, Suspense, useState } from 'react';
-import styles from '../ui/field.module.css';
-import { Skeleton } from '../ui/skeleton.tsx';
-import type { EditorLanguage } from './code_mirror.tsx';
-
-const CodeMirror = lazy(() => import('./code_mirror.tsx'));
+// A field for a template or JSON: a text area of the browser, with its own keys, undo and input methods, above
+// the same text in colours. Tab leaves the field, as does Escape; Ctrl+Enter saves; Enter keeps the indentation.
+import { type CSSProperties, type KeyboardEvent, type ReactElement, useId, useMemo } from 'react';
+import { cx } from '../ui/cx.ts';
+import fields from '../ui/field.module.css';
+import styles from './editor.module.css';
+import type { EditorLanguage } from './marked_text.ts';
+import { ShownText } from './shown_text.tsx';
+import { useJsonProblem } from './use_json_problem.ts';
+import { variableNames } from './variables.ts';
 
 interface EditorProps {
   /** Name of the field. */
@@ -32,44 +34,98 @@ interface EditorProps {
   onSave?: () => void;
 }
 
+const ROW_PX = 20;
+/** Padding above and below the text. */
+const PADDING_PX = 8;
+/** Borders of an editor. */
+const BORDERS_PX = 2;
+
+/** The attribute gives the field the focus when its dialog opens, and the call outside of a dialog. */
+const opensHere = (field: HTMLTextAreaElement | null): void => {
+  field?.setAttribute('autofocus', '');
+  field?.focus();
+};
+
 /** An editor with its label. */
 export function Editor(props: EditorProps): ReactElement {
-  const { label, bare = false, hint, example = '', error = null, rows = 4, rowsMax = 24, onChange, onSave } = props;
-  const [problem, setProblem] = useState<string | null>(null);
-  const errors = [error, problem].filter((one) => one !== null);
+  const { label, bare = false, value, language, variables, error = null, rows = 4, rowsMax = 24 } = props;
+  const { focused = false, example, onChange, onSave } = props;
+  const id = useId();
+  const { problem, isCurrent } = useJsonProblem(language === 'json' ? value : null);
+  const known = useMemo(() => (variables === undefined ? null : new Set(variables)), [variables]);
+  const errors = [error, problem?.text ?? null].filter((one) => one !== null);
+  const notes = notesOf(props);
+  const sizes: CSSProperties = { minHeight: rows * ROW_PX + PADDING_PX };
   return (
-    <div className={styles.field}>
-      {/* Screen readers take the name from the field itself, as names do not cross the border of a shadow root. */}
+    <div className={fields.field}>
       {!bare && (
-        <div aria-hidden="true" className={styles.label}>
+        <label htmlFor={id} className={fields.label}>
           {label}
-        </div>
+        </label>
       )}
-      <Suspense fallback={<Skeleton rows={rows} />}>
-        <CodeMirror
-          value={props.value}
-          label={label}
-          language={props.language}
-          variables={props.variables ?? null}
-          notes={[hint ?? '', ...errors].join(' ')}
-          invalid={errors.length > 0}
-          example={example}
-          rows={rows}
-          rowsMax={rowsMax}
-          focused={props.focused ?? false}
-          onChange={onChange ?? null}
-          onSave={() => onSave?.()}
-          onProblem={setProblem}
-        />
-      </Suspense>
-      {hint !== undefined && <div className={styles.hint}>{hint}</div>}
-      <div aria-live="polite">
+      <div className={styles.frame} style={{ maxHeight: rowsMax * ROW_PX + PADDING_PX + BORDERS_PX }}>
+        <div className={cx(styles.body, language === 'json' && styles.numbered)} style={sizes}>
+          <ShownText text={value} language={language} known={known} problem={isCurrent ? problem : null} />
+          <textarea
+            id={id}
+            className={styles.field}
+            aria-label={bare ? label : undefined}
+            aria-describedby={`${id}-notes ${id}-errors`}
+            aria-invalid={errors.length > 0 ? true : undefined}
+            ref={focused ? opensHere : null}
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            placeholder={example}
+            readOnly={onChange === undefined}
+            value={value}
+            onChange={(event) => onChange?.(event.target.value)}
+            onKeyDown={(event) => {
+              onKey(event, onSave);
+            }}
+          />
+        </div>
+      </div>
+      <div id={`${id}-notes`} className={notes === '' ? undefined : fields.hint}>
+        {notes}
+      </div>
+      <div id={`${id}-errors`} aria-live="polite">
         {errors.map((text) => (
-          <p key={text} className={styles.error}>
+          <p key={text} className={fields.error}>
             {text}
           </p>
         ))}
       </div>
     </div>
   );
+}
+
+/** Returns the explanation, and the names of variables without a value unless the error says something already. */
+function notesOf({ hint = '', error = null, language, value, variables }: EditorProps): string {
+  if (language !== 'template' || variables === undefined || error !== null) return hint;
+  const missing = variableNames(value).filter((name) => !variables.includes(name));
+  return [hint, missing.length === 0 ? '' : `No value is known for ${missing.join(', ')}.`]
+    .filter((words) => words !== '')
+    .join(' ');
+}
+
+function onKey(event: KeyboardEvent<HTMLTextAreaElement>, onSave: (() => void) | undefined): void {
+  const { key, ctrlKey, metaKey, shiftKey, altKey, nativeEvent, currentTarget } = event;
+  if (nativeEvent.isComposing) return;
+  if (key === 'Escape') {
+    event.preventDefault();
+    event.stopPropagation();
+    currentTarget.blur();
+  } else if (key === 'Enter' && (ctrlKey || metaKey)) {
+    event.preventDefault();
+    onSave?.();
+  } else if (key === 'Enter' && !shiftKey && !altKey && !currentTarget.readOnly) {
+    const { value, selectionStart } = currentTarget;
+    const line = value.slice(value.lastIndexOf('\n', selectionStart - 1) + 1, selectionStart);
+    const indentation = line.slice(0, line.length - line.trimStart().length);
+    if (indentation === '') return;
+    event.preventDefault();
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the only way that keeps the undo of the browser
+    document.execCommand('insertText', false, `\n${indentation}`);
+  }
 }

@@ -1,8 +1,9 @@
-// The live streams of all tabs of a browser over one connection each: the tab that holds a lock leads
-// and passes the events on to the others. A hidden tab wants nothing, so a browser that nobody looks
+// The live streams of all tabs of a browser over as few connections as possible: the tab that holds a lock
+// leads and passes the events on to the others. A hidden tab wants nothing, so a browser that nobody looks
 // at keeps no connection.
 import { randomId } from '../client/random_id.ts';
 import { follow, type LiveEvent, type LiveStream } from './connection.ts';
+import { connectionsOf } from './connections.ts';
 import { setLiveLost } from './live_lost.ts';
 import { RENEW_MS, Wants } from './wants.ts';
 
@@ -19,6 +20,8 @@ class SharedLive {
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #wants = new Wants();
   readonly #connections = new Map<string, AbortController>();
+  /** Streams of each connection. */
+  readonly #carried = new Map<string, readonly string[]>();
   readonly #channel = new BroadcastChannel(NAME);
   #lock: AbortController | null = null;
   #leads = false;
@@ -85,7 +88,7 @@ class SharedLive {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const giveUp = (): void => {
       this.#leads = false;
-      for (const stream of [...this.#connections.keys()]) this.#disconnect(stream);
+      for (const connection of [...this.#connections.keys()]) this.#disconnect(connection);
       resolve(undefined);
     };
     const lead = (): Promise<undefined> => {
@@ -105,23 +108,28 @@ class SharedLive {
   /** Opens and closes connections by what the tabs want. */
   #connect(): void {
     if (!this.#leads) return;
-    const wanted = new Set(this.#wants.streams(Date.now()));
-    for (const stream of [...this.#connections.keys()]) if (!wanted.has(stream)) this.#disconnect(stream);
-    for (const stream of wanted) {
-      if (this.#connections.has(stream)) continue;
+    const wanted = connectionsOf(this.#wants.streams(Date.now()));
+    for (const connection of [...this.#connections.keys()]) if (!wanted.has(connection)) this.#disconnect(connection);
+    for (const [connection, streams] of wanted) {
+      // The streams of a connection may change without its topics.
+      this.#carried.set(connection, streams);
+      if (this.#connections.has(connection)) continue;
       const end = new AbortController();
-      this.#connections.set(stream, end);
+      this.#connections.set(connection, end);
       const onEvent = (event: LiveEvent): void => {
-        this.#deliver(stream, event);
-        this.#say({ kind: 'event', stream, event });
+        for (const stream of this.#carried.get(connection) ?? []) {
+          this.#deliver(stream, event);
+          this.#say({ kind: 'event', stream, event });
+        }
       };
-      void follow(JSON.parse(stream) as LiveStream, onEvent, end.signal);
+      void follow(JSON.parse(connection) as LiveStream, onEvent, end.signal);
     }
   }
 
-  #disconnect(stream: string): void {
-    this.#connections.get(stream)?.abort();
-    this.#connections.delete(stream);
+  #disconnect(connection: string): void {
+    this.#connections.get(connection)?.abort();
+    this.#connections.delete(connection);
+    this.#carried.delete(connection);
   }
 
   #deliver(stream: string, event: LiveEvent): void {

@@ -1,11 +1,11 @@
-// The live streams that the tabs of a browser want. The tab that leads opens one connection per
-// distinct stream; a tab that stops renewing its wish, because it was closed or crashed, loses it.
+// The live streams that the tabs of a browser want. The tab that leads opens connections for them;
+// a tab that stops renewing its wish, because it was closed or crashed, loses it.
 
 /** A wish is renewed this often, and expires after LEASE_MS without. */
 export const RENEW_MS = 4_000;
 export const LEASE_MS = 12_000;
-/** Connections at once: HTTP/1.1 allows a browser six per host, and requests need the others. */
-export const STREAMS_MAX = 2;
+/** Distinct streams of all tabs: a screen wants one or two. */
+export const STREAMS_MAX = 16;
 
 interface Want {
   streams: readonly string[];

@@ -86,8 +86,7 @@ function makeHandler(): (event: Event) => void {
   return createKeybindingsHandler(map, { ignore: () => false });
 }
 
-const FIELD =
-  'input:not([type=checkbox],[type=radio],[type=button],[type=range]), textarea, select, [contenteditable], [data-editor]';
+const FIELD = 'input:not([type=checkbox],[type=radio],[type=button],[type=range]), textarea, select, [contenteditable]';
 
 /** Returns true if the key belongs to the element that has the focus. */
 function isTaken({ target, key, ctrlKey, metaKey }: KeyboardEvent): boolean {

@@ -25,6 +25,9 @@ const section = (
   key,
 });
 
+/** Path of the section whose link counts what is open. */
+export const INCIDENTS = '/incidents';
+
 /** All sections of the design; those without a screen are left out by existingSections. */
 const GROUPS: readonly (readonly Section[])[] = [
   [
@@ -44,7 +47,7 @@ const GROUPS: readonly (readonly Section[])[] = [
   ],
   [
     section('/monitors', 'Monitors', 'monitors', 'traces:read', 'm'),
-    section('/incidents', 'Incidents', 'incidents', 'traces:read', 'i'),
+    section(INCIDENTS, 'Incidents', 'incidents', 'traces:read', 'i'),
     section('/agents', 'Agents', 'agents', 'agents:read', 'a'),
     section('/webhooks', 'Webhooks', 'webhooks', 'webhooks:read', 'w'),
   ],

@@ -25,8 +25,9 @@ interface TopBarProps {
 /** The top bar. */
 export function TopBar({ title, railOpen, onRail, onLayer }: TopBarProps): ReactElement {
   const path = usePathname();
-  const crumbs = crumbsOf(path, TITLES);
   const shown = useShownTitle(title);
+  // The title of a tab names its page already, as "Costs: budgets" does.
+  const crumbs = crumbsOf(path, TITLES).filter((crumb) => !shown.startsWith(`${crumb.title}: `));
   return (
     <header className={styles.bar}>
       <span className={styles.small}>

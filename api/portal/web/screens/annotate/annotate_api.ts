@@ -1,6 +1,7 @@
 // The requests of annotation queues.
 import { queryOptions } from '@tanstack/react-query';
 import { type Answer, apiQuery, send } from '../../client/api.ts';
+import { deleteThing, namesThing } from '../../client/deleted_thing.ts';
 import { queryClient } from '../../client/query_client.ts';
 import type { Values } from './score_keys.ts';
 
@@ -53,8 +54,15 @@ type NewQueue = Pick<Queue, 'name' | 'instructions' | 'mode' | 'scores' | 'peopl
 export const createQueue = (org_id: string, body: NewQueue, idempotencyKey: string) =>
   send(org_id, 'post', ROOT, { body, idempotencyKey });
 
+/** Changes what people read in a queue, and how many answer each item. */
+export const changeQueue = (
+  org_id: string,
+  queue_id: string,
+  body: Pick<Queue, 'name' | 'instructions' | 'people_per_item'>,
+) => send(org_id, 'patch', ONE, { params: { path: { queue_id } }, body });
+
 export const deleteQueue = (org_id: string, queue_id: string) =>
-  send(org_id, 'delete', ONE, { params: { path: { queue_id } } });
+  deleteThing(queryClient, queue_id, () => send(org_id, 'delete', ONE, { params: { path: { queue_id } } }));
 
 /** Traces to add: by id, or a share of those that a list shows. */
 export type Addition = { trace_ids: string[] } | { query: string; share: number; limit: number };
@@ -65,9 +73,12 @@ export const addToQueue = (org_id: string, queue_id: string, added: Addition, id
     idempotencyKey,
   });
 
-/** Reads everything about queues again that is on the screen. */
-export function rereadQueues(org_id: string): void {
+/** Reads everything about queues again that is on the screen. @param deleted queue that exists no more */
+export function rereadQueues(org_id: string, deleted: string | null = null): void {
   void queryClient.invalidateQueries({
-    predicate: ({ queryKey: [of, path] }) => of === org_id && typeof path === 'string' && path.startsWith(ROOT),
+    predicate: ({ queryKey }) => {
+      const [of, path] = queryKey;
+      return of === org_id && typeof path === 'string' && path.startsWith(ROOT) && !namesThing(queryKey, deleted);
+    },
   });
 }

@@ -22,6 +22,7 @@ import { codec, choice } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
 import AddDialog from './add_dialog.tsx';
+import { EditQueueDialog } from './edit_queue_dialog.tsx';
 import {
   type AnsweredItem,
   deleteQueue,
@@ -93,17 +94,15 @@ export default function QueueScreen(): ReactElement {
   );
 }
 
-function Actions({ queue }: { queue: Queue }): ReactElement {
-  const { org_id, can } = useOrganization();
+/**
+ * Binds the keys of the actions that are permitted.
+ * @param label address of the page that labels; null when nothing can be labelled
+ */
+function useQueueKeys(label: string | null, open: (layer: 'add' | 'edit') => void): void {
+  const { can } = useOrganization();
   const [, navigate] = useLocation();
-  const [layer, setLayer] = useState<'add' | 'delete' | null>(null);
-  const label = `/o/${encodeURIComponent(org_id)}/annotate/${encodeURIComponent(queue.queue_id)}/label`;
-  const mayLabel = can('ingest:write') && queue.progress.left > 0;
-  const close = (): void => {
-    setLayer(null);
-  };
   useKeys('Queue', [
-    ...(mayLabel
+    ...(label !== null
       ? [
           {
             keys: 'l',
@@ -120,12 +119,30 @@ function Actions({ queue }: { queue: Queue }): ReactElement {
             keys: 'a',
             label: 'Add traces to the queue',
             run: () => {
-              setLayer('add');
+              open('add');
+            },
+          },
+          {
+            keys: 'e',
+            label: 'Edit the queue',
+            run: () => {
+              open('edit');
             },
           },
         ]
       : []),
   ]);
+}
+
+function Actions({ queue }: { queue: Queue }): ReactElement {
+  const { org_id, can } = useOrganization();
+  const [layer, setLayer] = useState<'add' | 'edit' | 'delete' | null>(null);
+  const label = `/o/${encodeURIComponent(org_id)}/annotate/${encodeURIComponent(queue.queue_id)}/label`;
+  const mayLabel = can('ingest:write') && queue.progress.left > 0;
+  const close = (): void => {
+    setLayer(null);
+  };
+  useQueueKeys(mayLabel ? label : null, setLayer);
   return (
     <div className={styles.actions}>
       {mayLabel && (
@@ -145,6 +162,14 @@ function Actions({ queue }: { queue: Queue }): ReactElement {
             Add traces
           </Button>
           <Button
+            keys="e"
+            onClick={() => {
+              setLayer('edit');
+            }}
+          >
+            Edit queue
+          </Button>
+          <Button
             icon="trash"
             look="quiet"
             onClick={() => {
@@ -156,6 +181,7 @@ function Actions({ queue }: { queue: Queue }): ReactElement {
         </>
       )}
       {layer === 'add' && <AddDialog queue_id={queue.queue_id} onClose={close} />}
+      {layer === 'edit' && <EditQueueDialog queue={queue} onClose={close} />}
       {layer === 'delete' && <DeleteDialog queue={queue} onClose={close} />}
     </div>
   );
@@ -169,7 +195,7 @@ function DeleteDialog({ queue, onClose }: { queue: Queue; onClose: () => void })
     onSuccess: () => {
       toast({ text: `Deleted the queue ${queue.name}.` });
       navigate(`/o/${encodeURIComponent(org_id)}/annotate`);
-      rereadQueues(org_id);
+      rereadQueues(org_id, queue.queue_id);
     },
   });
   return (

@@ -29,8 +29,20 @@ const PAGES: Readonly<Record<string, string>> = {
   incident: '/incidents/',
   job: '/jobs/',
   annotation_queue: '/annotate/',
+  monitor: '/monitors/',
+  view: '/traces?view=',
 };
+/** Things that stand on a page with others of their kind. */
 const SECTIONS: Readonly<Record<string, string>> = {
+  org: '/settings/plan',
+  member: '/settings/members',
+  transfer: '/settings/members',
+  api_key: '/settings/keys',
+  grant: '/settings/grants',
+  policy: '/settings/policy',
+  pii_policy: '/settings/privacy',
+  retention: '/settings/retention',
+  register_token: '/agents',
   budget: '/costs/budgets',
   alert_config: '/costs/budgets',
   prices: '/costs/prices',
@@ -38,12 +50,24 @@ const SECTIONS: Readonly<Record<string, string>> = {
 };
 const JOB_ID = /^job_[0-9a-f]{16}$/;
 
-/** Returns the page of what a record names, below /o/{org_id}; null where it has none. */
-export function targetPath({ target: { type, id } }: { target: { type: string; id: string } }): string | null {
+interface Named {
+  target: { type: string; id: string };
+  changes: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Returns the page of what a record names, below /o/{org_id}; null where it has none: scheduled jobs, analysts and
+ * dead letters are the operator's, and a session is nobody's page.
+ */
+export function targetPath({ target: { type, id }, changes }: Named): string | null {
   const section = SECTIONS[type];
   if (section !== undefined) return section;
+  if (type === 'score') {
+    const { trace_id } = changes;
+    return typeof trace_id === 'string' ? `/traces/${encodeURIComponent(trace_id)}` : null;
+  }
   const page = PAGES[type];
-  // Scheduled jobs are targets too, by their name, and have no page.
+  // Scheduled jobs are targets too, by their name.
   if (page === undefined || id === '' || (type === 'job' && !JOB_ID.test(id))) return null;
   // A version of a prompt is name@version.
   const named = type === 'prompt' && id.includes('@') ? id.slice(0, id.lastIndexOf('@')) : id;

@@ -16,7 +16,7 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import styles from '../home/home.module.css';
-import { newMonitorHref } from '../monitors/draft.ts';
+import { newMonitorHref } from '../monitors/new_monitor_href.ts';
 import { AheadLine } from './ahead_line.tsx';
 import { useAnomalies } from './anomaly_data.ts';
 import { anomalyMarks } from './anomaly_marks.ts';

@@ -36,8 +36,8 @@ export function useJudges(org_id: string) {
   return judges.data?.data ?? [];
 }
 
-/** Returns what an eval judges, in words. */
+/** Returns what an eval judges, in words. The id of the dataset comes last, because narrow columns cut the end. */
 export function subjectWords({ dataset_id, prompt_version, model }: Eval): string {
   if (dataset_id === undefined) return 'Stored traces';
-  return [dataset_id, prompt_version ?? 'inputs as they are', model].filter((part) => part !== undefined).join(' · ');
+  return [model, prompt_version ?? 'inputs as they are', dataset_id].filter((part) => part !== undefined).join(' · ');
 }

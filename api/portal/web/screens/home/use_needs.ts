@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { apiQuery, send } from '../../client/api.ts';
 import { type Organization, useSession } from '../../client/session.ts';
 import { loadTime } from '../../lists/load_time.ts';
-import { useLiveIncidents } from '../incidents/incident_data.ts';
+import { openIncidentsQuery } from '../incidents/incident_data.ts';
 import { useHasPage } from '../../shell/pages_context.ts';
 import {
   anomalyNeeds,
@@ -20,7 +20,6 @@ import {
 
 const DAY_MS = 86_400_000;
 const FRESH_MS = 30_000;
-const INCIDENTS_SHOWN = 5;
 const ANOMALIES_SHOWN = 5;
 const MONITORS_SHOWN = 5;
 const EVALS_READ = 20;
@@ -41,15 +40,11 @@ export function useNeeds({ org_id, can }: Organization) {
   const places: Places = { root: `/o/${encodeURIComponent(org_id)}`, hasPage };
   const now = loadTime('home', Date.now());
   const staleTime = FRESH_MS;
-  const incidents = useQuery({
-    ...apiQuery(org_id, '/v1/incidents', { query: { status: 'open', limit: INCIDENTS_SHOWN } }),
-    staleTime,
-  });
+  const incidents = useQuery({ ...openIncidentsQuery(org_id), staleTime });
   const monitors = useQuery({
     ...apiQuery(org_id, '/v1/monitors', { query: { state: 'alerting', limit: MONITORS_SHOWN } }),
     staleTime,
   });
-  useLiveIncidents(org_id);
   const anomalies = useQuery({
     ...apiQuery(org_id, '/v1/cost/anomalies', { query: { limit: ANOMALIES_SHOWN } }),
     enabled: can('costs:read'),

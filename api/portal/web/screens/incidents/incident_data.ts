@@ -1,8 +1,9 @@
 // Incidents as their screens read them: pages of the list, one incident, and the words for both. The
 // live stream says when an incident was opened, changed or resolved.
-import { infiniteQueryOptions, queryOptions, useQueryClient } from '@tanstack/react-query';
+import { infiniteQueryOptions, type QueryClient, queryOptions, useQueryClient } from '@tanstack/react-query';
 import { type Answer, apiQuery, get } from '../../client/api.ts';
 import { useLiveTopic } from '../../live/use_live_topic.ts';
+import { agrees, type Changed } from './open_incidents.ts';
 
 export type Incident = Answer<'/v1/incidents'>['data'][number];
 export type IncidentDetail = Answer<'/v1/incidents/{incident_id}'>['data'];
@@ -32,15 +33,35 @@ export const incidentsQuery = (org_id: string, filters: IncidentFilters) =>
 export const incidentQuery = (org_id: string, incident_id: string) =>
   queryOptions(apiQuery(org_id, ONE, { path: { incident_id } }));
 
-/** Reads incidents again when the stream says that one has changed. */
+const OPEN_SHOWN = 5;
+
+/** Describes the newest open incidents and their number: Home shows the ones, the rail the other. */
+export const openIncidentsQuery = (org_id: string) =>
+  queryOptions(apiQuery(org_id, LIST, { query: { status: 'open', limit: OPEN_SHOWN } }));
+
+/**
+ * Reads incidents again when the stream says that one has changed. The rail does so once for every page of an
+ * organization.
+ */
 export function useLiveIncidents(org_id: string): void {
   const cache = useQueryClient();
-  useLiveTopic(org_id, 'incidents', () => {
-    void cache.invalidateQueries({
-      predicate: ({ queryKey: [org, path] }) =>
-        org === org_id && typeof path === 'string' && path.startsWith('/v1/incidents'),
+  useLiveTopic(org_id, 'incidents', (state) => void reread(cache, org_id, state as Changed | null));
+}
+
+/** The stream reports an incident a moment before the list shows it: at most five seconds. */
+const AGREE_TRIES_MAX = 20;
+const AGREE_PAUSE_MS = 250;
+
+async function reread(cache: QueryClient, org_id: string, changed: Changed | null): Promise<void> {
+  const { queryKey } = openIncidentsQuery(org_id);
+  for (let tries = 1; ; tries += 1) {
+    await cache.invalidateQueries({
+      predicate: ({ queryKey: [org, path] }) => org === org_id && typeof path === 'string' && path.startsWith(LIST),
     });
-  });
+    const open = cache.getQueryData(queryKey);
+    if (changed === null || open === undefined || agrees(open, changed) || tries === AGREE_TRIES_MAX) return;
+    await new Promise((resolve) => setTimeout(resolve, AGREE_PAUSE_MS));
+  }
 }
 
 export const incidentPath = (org_id: string, incident_id: string): string =>

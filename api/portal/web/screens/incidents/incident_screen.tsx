@@ -21,7 +21,7 @@ import { Moment } from '../../ui/moment.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import lists from '../sessions/sessions.module.css';
 import { IncidentActions } from './incident_actions.tsx';
-import { type IncidentDetail, incidentPath, incidentQuery, resolvedWords, useLiveIncidents } from './incident_data.ts';
+import { type IncidentDetail, incidentPath, incidentQuery, resolvedWords } from './incident_data.ts';
 import { StateMark } from './incident_marks.tsx';
 import { IncidentSeries } from './incident_series.tsx';
 import styles from './incidents.module.css';
@@ -35,7 +35,6 @@ export default function IncidentScreen(): ReactElement {
   const { org_id } = useOrganization();
   const incident_id = useRouteParams()('incident_id');
   const { data, error, refetch } = useQuery(incidentQuery(org_id, incident_id));
-  useLiveIncidents(org_id);
   usePageTitle(data === undefined ? null : preview(data.data.error, TITLE_CHARS_MAX));
   usePageRequest(`/v1/incidents/${encodeURIComponent(incident_id)}`);
   if (data !== undefined) return <Shown incident={data.data} />;

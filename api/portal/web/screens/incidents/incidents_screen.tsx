@@ -16,13 +16,7 @@ import { Moment } from '../../ui/moment.tsx';
 import { codec, optionalChoice, text } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
-import {
-  type Incident,
-  type IncidentFilters,
-  incidentPath,
-  incidentsQuery,
-  useLiveIncidents,
-} from './incident_data.ts';
+import { type Incident, type IncidentFilters, incidentPath, incidentsQuery } from './incident_data.ts';
 import { StateMark } from './incident_marks.tsx';
 
 const CODEC = codec({
@@ -52,7 +46,6 @@ export default function IncidentsScreen(): ReactElement {
   const [state, change] = useSearchState(CODEC);
   const filters = filtersOf(state);
   const pages = useInfiniteQuery(incidentsQuery(org_id, filters));
-  useLiveIncidents(org_id);
   const asked = new URLSearchParams(filters).toString();
   usePageRequest(asked === '' ? '/v1/incidents' : `/v1/incidents?${asked}`);
   const rows = useMemo(() => pages.data?.pages.flatMap(({ data }) => data) ?? [], [pages.data]);

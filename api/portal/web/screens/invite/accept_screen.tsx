@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { RequestError } from '../../client/error.ts';
-import { refreshSession, useSession } from '../../client/session.ts';
+import { refreshSession, refreshSessionUntil, useSession } from '../../client/session.ts';
 import { endSession } from '../../shell/end_session.ts';
 import pages from '../../shell/page.module.css';
 import { useShownTitle } from '../../shell/page_title.ts';
@@ -15,7 +15,8 @@ import { toast } from '../../ui/toast.tsx';
 import { Mark } from '../login/brand_mark.tsx';
 import login from '../login/login.module.css';
 import { LoginWays } from '../login/login_ways.tsx';
-import { forgetOffer, type Offer, takeOffer } from './offer.ts';
+import type { Offer } from './offer.ts';
+import { forgetOffer, takeOffer } from './take_offer.ts';
 
 interface AcceptScreenProps {
   page: 'invite' | 'transfer';
@@ -57,7 +58,10 @@ function Accept(props: AcceptScreenProps & { offer: Offer }): ReactElement {
     mutationFn: () => accept(offer),
     onSuccess: async () => {
       forgetOffer(page);
-      await refreshSession();
+      await refreshSessionUntil(({ orgs }) => {
+        const joined = orgs.find(({ org_id }) => org_id === offer.org_id);
+        return joined !== undefined && (page === 'invite' || joined.role === 'owner');
+      });
       toast({ text: done(offer.org_id) });
       navigate(`/o/${encodeURIComponent(offer.org_id)}`, { replace: true });
     },

@@ -18,7 +18,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { choice, codec, flag } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
-import { newMonitorHref } from '../monitors/draft.ts';
+import { newMonitorHref } from '../monitors/new_monitor_href.ts';
 import { draftOf, type Judge, RULES, type RuleType } from './draft.ts';
 import { EditorForm } from './editor_form.tsx';
 import { JudgeDays } from './judge_days.tsx';

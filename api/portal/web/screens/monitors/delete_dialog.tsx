@@ -1,8 +1,9 @@
 // The dialog that deletes a monitor: it says what goes with it.
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { send } from '../../client/api.ts';
+import { deleteThing } from '../../client/deleted_thing.ts';
 import { useOrganization } from '../../client/session.ts';
 import { oneLine } from '../../trace/text/one_line.ts';
 import { Button } from '../../ui/button.tsx';
@@ -20,14 +21,18 @@ interface DeleteDialogProps {
 /** The open dialog. */
 export function DeleteDialog({ monitor: { monitor_id, name }, onClose }: DeleteDialogProps): ReactElement {
   const { org_id } = useOrganization();
+  const cache = useQueryClient();
   const reread = useReread();
   const remove = useMutation({
-    mutationFn: () => send(org_id, 'delete', '/v1/monitors/{monitor_id}', { params: { path: { monitor_id } } }),
+    mutationFn: () =>
+      deleteThing(cache, monitor_id, () =>
+        send(org_id, 'delete', '/v1/monitors/{monitor_id}', { params: { path: { monitor_id } } }),
+      ),
     onSuccess: () => {
       toast({ text: `Deleted ${oneLine(name)}.` });
       onClose();
       navigate(`/o/${encodeURIComponent(org_id)}/monitors`);
-      void reread();
+      void reread(monitor_id);
     },
   });
   return (

@@ -1,5 +1,5 @@
 // The monitor that the editor works on: its fields as they are typed, the body of a request made of
-// them, what they lack, and the address that begins a new one from a chart. Pure.
+// them, and what they lack. Pure.
 import type { components, paths } from '../../client/contract.d.ts';
 
 export type Monitor = components['schemas']['Monitor'];
@@ -170,33 +170,10 @@ export function missingIn(draft: Draft): DraftErrors {
   return errors;
 }
 
-const NAMES = ['view', 'measure', 'agg', 'group_by', 'window', 'side', 'limit', 'name', 'filters'] as const;
-
-/** Names the filters of the page before that a monitor does not have. */
-export const LEFT_OUT = 'left_out';
-
-/**
- * Returns the address of the editor for a new monitor that begins with some fields.
- * @param left_out filters of the page that the monitor does not have
- */
-export function newMonitorHref(
-  org_id: string,
-  from: Partial<Pick<Draft, (typeof NAMES)[number]>>,
-  left_out: readonly string[] = [],
-): string {
-  const query = new URLSearchParams();
-  for (const name of NAMES) {
-    const value = from[name];
-    if (value !== undefined) query.set(name, typeof value === 'string' ? value : JSON.stringify(value));
-  }
-  if (left_out.length > 0) query.set(LEFT_OUT, left_out.join(','));
-  return `/o/${encodeURIComponent(org_id)}/monitors/new?${query}`;
-}
-
 /** Returns the draft that an address begins; what it does not name, or names wrongly, has its default. */
 export function draftFrom(search: string): Draft {
   const query = new URLSearchParams(search);
-  const text = (name: (typeof NAMES)[number], fallback: string): string => query.get(name) ?? fallback;
+  const text = (name: keyof Draft, fallback: string): string => query.get(name) ?? fallback;
   const view = viewOf(query.get('view'));
   return {
     ...EMPTY_DRAFT,

@@ -1,6 +1,7 @@
 // The requests of the screens of monitors.
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { apiQuery, send } from '../../client/api.ts';
+import { namesThing } from '../../client/deleted_thing.ts';
 import { RequestError } from '../../client/error.ts';
 import { FRESH } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
@@ -54,10 +55,13 @@ export function useChange(monitor_id: string) {
   });
 }
 
-/** Returns the function that reads all monitors again. */
-export function useReread(): () => Promise<void> {
+/** Returns the function that reads all monitors again, but for one that exists no more. */
+export function useReread(): (deleted?: string) => Promise<void> {
   const cache = useQueryClient();
-  return () => cache.invalidateQueries({ predicate: ({ queryKey }) => isMonitorRead(String(queryKey[1])) });
+  return (deleted) =>
+    cache.invalidateQueries({
+      predicate: ({ queryKey }) => isMonitorRead(String(queryKey[1])) && !namesThing(queryKey, deleted ?? null),
+    });
 }
 
 const isMonitorRead = (path: string): boolean => path.startsWith('/v1/monitors') && path !== '/v1/monitors/preview';

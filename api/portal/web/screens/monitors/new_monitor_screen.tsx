@@ -3,7 +3,8 @@ import { type ReactElement, useState } from 'react';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { codec, list } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
-import { draftFrom, LEFT_OUT } from './draft.ts';
+import { draftFrom } from './draft.ts';
+import { LEFT_OUT } from './new_monitor_href.ts';
 import { EditorForm } from './editor_form.tsx';
 
 const CODEC = codec({ [LEFT_OUT]: list() });

@@ -1,6 +1,7 @@
 // The requests of the prompt screens.
 import { queryOptions } from '@tanstack/react-query';
 import { type Answer, apiQuery } from '../../client/api.ts';
+import { namesThing } from '../../client/deleted_thing.ts';
 import { FRESH, queryClient } from '../../client/query_client.ts';
 
 export type PromptItem = Answer<'/v1/prompts'>['data'][number];
@@ -30,11 +31,14 @@ export const callsQuery = (org_id: string, name: string) =>
     staleTime: FRESH.registry,
   });
 
-/** Reads the prompts again after one of them changed. */
-export async function refreshPrompts(org_id: string): Promise<void> {
+/** Reads the prompts again after one of them changed. @param deleted prompt that exists no more */
+export async function refreshPrompts(org_id: string, deleted: string | null = null): Promise<void> {
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: [org_id, '/v1/prompts'] }),
-    queryClient.invalidateQueries({ queryKey: [org_id, '/v1/prompts/{name}'] }),
+    queryClient.invalidateQueries({
+      queryKey: [org_id, '/v1/prompts/{name}'],
+      predicate: ({ queryKey }) => !namesThing(queryKey, deleted),
+    }),
   ]);
 }
 

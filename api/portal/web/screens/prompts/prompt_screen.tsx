@@ -4,6 +4,8 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
 import { useLocation } from 'wouter';
 import { send } from '../../client/api.ts';
+import { deleteThing } from '../../client/deleted_thing.ts';
+import { queryClient } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
@@ -268,12 +270,15 @@ function DeletePrompt({ prompt, onClose }: { prompt: Prompt; onClose: () => void
   const [, navigate] = useLocation();
   const { name, versions } = prompt;
   const remove = useMutation({
-    mutationFn: () => send(org_id, 'delete', '/v1/prompts/{name}', { params: { path: { name } } }),
+    mutationFn: () =>
+      deleteThing(queryClient, name, () =>
+        send(org_id, 'delete', '/v1/prompts/{name}', { params: { path: { name } } }),
+      ),
     onSuccess: async () => {
       onClose();
       navigate(`/o/${encodeURIComponent(org_id)}/prompts`);
       toast({ text: `The prompt ${name} is deleted.` });
-      await refreshPrompts(org_id);
+      await refreshPrompts(org_id, name);
     },
   });
   return (

@@ -238,7 +238,7 @@ function columns(narrow: boolean, hrefOf: (name: string) => string): Column<Prom
     },
     { id: 'model', head: 'Model', width: 'minmax(96px, 1fr)', cell: ({ model }) => model ?? '–' },
     { id: 'calls', head: 'Calls, 7 days', width: '104px', align: 'end', cell: ({ name }) => <CallsCell name={name} /> },
-    { id: 'score', head: 'Score, 7 days', width: 'minmax(120px, 1fr)', cell: ({ name }) => <ScoreCell name={name} /> },
+    { id: 'score', head: 'Score, 7 days', width: 'minmax(120px, 2fr)', cell: ({ name }) => <ScoreCell name={name} /> },
     {
       id: 'created',
       head: 'Newest version',

@@ -55,6 +55,7 @@ function RoleField({ roles, role, onRole }: RoleFieldProps): ReactElement {
 
 /** Invites by e-mail. Where the service sends no mail, the token of the invite is shown once. */
 export function InviteDialog({ onClose }: { onClose: () => void }): ReactElement {
+  const { org_id } = useOrganization();
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<Role>('member');
   const [made, setMade] = useState<{ email: string; token: string } | null>(null);
@@ -65,9 +66,14 @@ export function InviteDialog({ onClose }: { onClose: () => void }): ReactElement
   });
   if (made !== null)
     return (
-      <SecretDialog title={`Invite of ${oneLine(made.email)}`} noun="token" secret={made.token} onClose={onClose}>
+      <SecretDialog
+        title={`Invite of ${oneLine(made.email)}`}
+        noun="link"
+        secret={`${location.origin}/invite#${org_id}.${made.token}`}
+        onClose={onClose}
+      >
         <p>
-          The service may send no mail in development, so hand this token to the person. It can be accepted within 24
+          The service may send no mail in development, so hand this link to the person. It can be accepted within 24
           hours by somebody who is logged in with this address, and it is not shown again.
         </p>
       </SecretDialog>

@@ -34,7 +34,12 @@ export default function MembersTab(): ReactElement {
     <div className={costs.tab}>
       <Section
         title="Members"
-        change={{ permission: 'members:role', actions: ['member.invite', 'member.role_change', 'member.remove'] }}
+        change={{
+          permission: 'members:invite',
+          words: 'invite',
+          also: { permission: 'members:role', words: 'change roles and remove members' },
+          actions: ['member.invite', 'member.role_change', 'member.remove'],
+        }}
         actions={
           mayInvite && (
             <InviteButton

@@ -92,15 +92,7 @@ function OfferDialog({ onClose }: { onClose: () => void }): ReactElement {
     if (made === null) onClose();
     else setToken(made);
   });
-  if (token !== null)
-    return (
-      <SecretDialog title="Transfer of ownership" noun="token" secret={token} onClose={onClose}>
-        <p>
-          The service may send no mail in development, so hand this token to the new owner. It can be accepted within 24
-          hours, and it is not shown again.
-        </p>
-      </SecretDialog>
-    );
+  if (token !== null) return <OfferLink token={token} onClose={onClose} />;
   const others = (active.data?.members ?? []).filter(({ user_id }) => user_id !== me);
   return (
     <ConfirmDialog
@@ -146,5 +138,22 @@ function OfferDialog({ onClose }: { onClose: () => void }): ReactElement {
         )}
       </Field>
     </ConfirmDialog>
+  );
+}
+
+function OfferLink({ token, onClose }: { token: string; onClose: () => void }): ReactElement {
+  const { org_id } = useOrganization();
+  return (
+    <SecretDialog
+      title="Transfer of ownership"
+      noun="link"
+      secret={`${location.origin}/transfer#${org_id}.${token}`}
+      onClose={onClose}
+    >
+      <p>
+        The service may send no mail in development, so hand this link to the new owner. It can be accepted within 24
+        hours, and it is not shown again.
+      </p>
+    </SecretDialog>
   );
 }

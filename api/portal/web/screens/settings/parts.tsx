@@ -16,8 +16,13 @@ import { changeError, rolesWords, usePermissions } from './settings_api.ts';
 
 interface SectionProps {
   title: string;
-  /** Permission that changes what the section shows, and the actions of its lines in the audit log. */
-  change?: { permission: string; actions: readonly string[] };
+  /** Permissions that change what the section shows, what each allows, and the actions of its lines in the audit log. */
+  change?: {
+    permission: string;
+    words?: string;
+    also?: { permission: string; words: string };
+    actions: readonly string[];
+  };
   /** Buttons beside the heading. */
   actions?: ReactNode;
   children: ReactNode;
@@ -37,13 +42,17 @@ export function Section({ title, change, actions, children }: SectionProps): Rea
   );
 }
 
-function WhoMayChange({ permission, actions }: NonNullable<SectionProps['change']>): ReactElement {
+function WhoMayChange(change: NonNullable<SectionProps['change']>): ReactElement {
   const { org_id, can } = useOrganization();
   const permissions = usePermissions();
-  const roles = rolesWords(permissions.data, permission);
+  const { permission, words = 'change this', also, actions } = change;
+  const sentences = [{ permission, words }, ...(also === undefined ? [] : [also])].flatMap((one) => {
+    const roles = rolesWords(permissions.data, one.permission);
+    return roles === null ? [] : [`${roles.charAt(0).toUpperCase()}${roles.slice(1)} may ${one.words}. `];
+  });
   return (
     <p className={costs.small}>
-      {roles !== null && `${roles.charAt(0).toUpperCase()}${roles.slice(1)} may change this. `}
+      {sentences.join('')}
       {can('audit:view') &&
         actions.map((action, index) => (
           <span key={action}>

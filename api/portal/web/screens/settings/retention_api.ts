@@ -23,10 +23,10 @@ export function useRetention() {
 }
 
 /**
- * Returns the fields that were changed since the last nightly run, as they were before; null for none.
+ * Returns the fields that the next nightly run finds changed, as they were at the last one; null for none.
  * @param savedAt when this page saved last, milliseconds since the epoch; 0: never
  */
-export function usePending(savedAt: number) {
+export function usePending(savedAt: number, stored: Retention) {
   const { org_id, can } = useOrganization();
   const since = new Date(runsAround(Date.now()).last).toISOString();
   return useQuery({
@@ -36,7 +36,7 @@ export function usePending(savedAt: number) {
     }),
     enabled: can('audit:view') && can('retention:override'),
     refetchInterval: () => (Date.now() - savedAt < AUDIT_POLLED_MS ? AUDIT_POLL_MS : false),
-    select: ({ data }) => ({ fields: before(data) }),
+    select: ({ data }) => ({ fields: before(data, stored) }),
   });
 }
 

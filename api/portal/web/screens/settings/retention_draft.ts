@@ -90,12 +90,16 @@ interface RetentionChange {
 }
 
 /**
- * Returns the fields of the policy as they were before some changes, newest first; null for none.
+ * Returns the fields of the policy as they were before some changes, those that differ now; null for none.
+ * @param changes the newest first
  */
-export function before(changes: readonly RetentionChange[]): Partial<Retention> | null {
+export function before(changes: readonly RetentionChange[], now: Retention): Partial<Retention> | null {
   const fields: Record<string, unknown> = {};
   for (const { changes: of } of changes)
     for (const [name, change] of Object.entries(of))
       if (typeof change === 'object' && change !== null && 'from' in change) fields[name] = change.from;
-  return Object.keys(fields).length === 0 ? null : fields;
+  const differing = Object.entries(fields).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof Retention]),
+  );
+  return differing.length === 0 ? null : Object.fromEntries(differing);
 }

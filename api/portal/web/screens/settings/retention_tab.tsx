@@ -33,6 +33,8 @@ const OPEN_END = 8;
 export default function RetentionTab(): ReactElement {
   const { org_id } = useOrganization();
   const policy = useRetention();
+  // Kept above the form, which begins anew with each policy that is stored.
+  const [savedAt, setSavedAt] = useState(0);
   usePageRequest(`/orgs/${encodeURIComponent(org_id)}/retention`);
   return (
     <div className={costs.tab}>
@@ -42,7 +44,9 @@ export default function RetentionTab(): ReactElement {
           <Moment at={runsAround(Date.now()).next} form="full" />, and can be taken back until then.
         </p>
         <Loaded query={policy} what="the retention policy" rows={8}>
-          {(stored) => <RetentionForm key={JSON.stringify(stored)} stored={stored} />}
+          {(stored) => (
+            <RetentionForm key={JSON.stringify(stored)} stored={stored} savedAt={savedAt} onSaved={setSavedAt} />
+          )}
         </Loaded>
       </Section>
       <RestoreSection />
@@ -79,14 +83,20 @@ function Timeline({ policy }: { policy: Retention }): ReactElement {
   );
 }
 
-function RetentionForm({ stored }: { stored: Retention }): ReactElement {
+interface RetentionFormProps {
+  stored: Retention;
+  /** When this page saved last, milliseconds since the epoch; 0: never. */
+  savedAt: number;
+  onSaved: (at: number) => void;
+}
+
+function RetentionForm({ stored, savedAt, onSaved }: RetentionFormProps): ReactElement {
   const { can } = useOrganization();
   const [draft, setDraft] = useState<RetentionDraft>(() => draftOf(stored));
-  const [savedAt, setSavedAt] = useState(0);
   const mayChange = can('retention:override');
   const next = policyOf(draft);
   const { change, takeBack } = useSaveRetention(() => {
-    setSavedAt(Date.now());
+    onSaved(Date.now());
   });
   const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(stored));
   const submit = (): void => {
@@ -106,7 +116,7 @@ function RetentionForm({ stored }: { stored: Retention }): ReactElement {
       }}
     >
       <Timeline policy={'wrong' in next ? stored : next} />
-      <Pending savedAt={savedAt} onTakeBack={takeBack} />
+      <Pending savedAt={savedAt} stored={stored} onTakeBack={takeBack} />
       <DayFields
         draft={draft}
         wrong={'wrong' in next ? next.wrong : null}
@@ -195,12 +205,13 @@ function DayFields({ draft, wrong, error, onChange }: DayFieldsProps): ReactElem
 
 interface PendingProps {
   savedAt: number;
+  stored: Retention;
   onTakeBack: (old: Partial<Retention>) => Promise<void>;
 }
 
 /** Says that a change waits for the nightly run, and takes it back. */
-function Pending({ savedAt, onTakeBack }: PendingProps): ReactElement | null {
-  const fields = usePending(savedAt).data?.fields ?? null;
+function Pending({ savedAt, stored, onTakeBack }: PendingProps): ReactElement | null {
+  const fields = usePending(savedAt, stored).data?.fields ?? null;
   const [isBusy, setBusy] = useState(false);
   if (fields === null) return null;
   return (

@@ -1,102 +1,63 @@
 // The minimap: all spans at once on a canvas, failures as ticks, matches as dots, and the part in
-// sight as a brush. The brush moves by drag and by keys; the canvas is drawn again only when the
-// model, the matches, the size or the theme change.
-import {
-  type KeyboardEvent,
-  type PointerEvent,
-  type ReactElement,
-  type RefObject,
-  useEffect,
-  useRef,
-  useState,
-} from 'react';
+// sight as a brush. The brush moves by drag and by keys.
+import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from 'react';
 import { duration } from '../../text/format.ts';
-import { isWhole, panBy, timeAt, unitAt, viewBetween, wholeView, zoomAt } from '../../trace/model/axis.ts';
-import { kindOf } from '../../trace/model/tree.ts';
-import { type Snapshot, useTrace, useTraceStore } from '../../trace/store.ts';
+import { isWhole, panBy, timeAt, viewBetween, wholeView, zoomAt } from '../../trace/model/axis.ts';
+import { useTrace, useTraceStore } from '../../trace/store.ts';
+import { drawMatches, drawSpans, MINIMAP_PX } from './minimap_drawing.ts';
 import styles from './minimap.module.css';
 
-const HEIGHT = 36;
-/** Deeper spans are drawn on the lowest line. */
-const LINES = 9;
-const LINE_PX = 3;
-const TICK_PX = 5;
-
-/** Draws the spans. Every span is at least one pixel wide, so that none vanishes. */
-function draw(canvas: HTMLCanvasElement, snapshot: Pick<Snapshot, 'model' | 'axis' | 'matches'>): void {
-  const { model, axis, matches } = snapshot;
-  const { tree } = model;
-  const width = canvas.clientWidth;
-  const ratio = devicePixelRatio;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(HEIGHT * ratio);
-  const context = canvas.getContext('2d');
-  if (context === null || width === 0) return;
-  context.scale(ratio, ratio);
-  const css = getComputedStyle(canvas);
-  const colour = (name: string): string => css.getPropertyValue(name);
-  const colours = {
-    llm: colour('--kind-llm'),
-    tool: colour('--kind-tool'),
-    event: colour('--kind-event'),
-    app: colour('--kind-app'),
-    judge: colour('--kind-judge'),
+/** Draws now, and again when the size of the element or the theme change. Returns the function that ends it. */
+function keepDrawn(canvas: HTMLCanvasElement, draw: () => void): () => void {
+  draw();
+  const sizes = new ResizeObserver(draw);
+  sizes.observe(canvas);
+  const theme = new MutationObserver(draw);
+  theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+  const scheme = matchMedia('(prefers-color-scheme: dark)');
+  scheme.addEventListener('change', draw);
+  return () => {
+    sizes.disconnect();
+    theme.disconnect();
+    scheme.removeEventListener('change', draw);
   };
-  const xOf = (time: number): number => (unitAt(axis, time) / axis.length) * width;
-  for (let i = 0; i < tree.size; i += 1) {
-    const x = xOf(tree.start[i] ?? 0);
-    const line = Math.min(tree.depth[i] ?? 0, LINES - 1);
-    context.fillStyle = colours[kindOf(tree, i)];
-    context.fillRect(x, TICK_PX + 1 + line * LINE_PX, Math.max(1, xOf(tree.end[i] ?? 0) - x), LINE_PX - 1);
-  }
-  context.fillStyle = colour('--line');
-  for (const { fromUnit, toUnit } of axis.breaks) {
-    for (let x = (fromUnit / axis.length) * width; x < (toUnit / axis.length) * width; x += 4)
-      context.fillRect(x, 0, 1, HEIGHT);
-  }
-  context.fillStyle = colour('--error');
-  for (const i of model.failed) context.fillRect(xOf(tree.end[i] ?? 0) - 1, 0, 2, TICK_PX);
-  context.fillStyle = colour('--warn');
-  for (const i of matches.spans) {
-    context.beginPath();
-    context.arc(xOf(tree.start[i] ?? 0), HEIGHT - 3, 2, 0, 7);
-    context.fill();
-  }
 }
 
-function useDrawing(canvas: RefObject<HTMLCanvasElement | null>): void {
+function Spans(): ReactElement {
+  const canvas = useRef<HTMLCanvasElement>(null);
   const model = useTrace((snapshot) => snapshot.model);
   const axis = useTrace((snapshot) => snapshot.axis);
-  const matches = useTrace((snapshot) => snapshot.matches);
   useEffect(() => {
     const { current } = canvas;
     if (current === null) return undefined;
-    const redraw = (): void => {
-      draw(current, { model, axis, matches });
-    };
-    redraw();
-    const sizes = new ResizeObserver(redraw);
-    sizes.observe(current);
-    const theme = new MutationObserver(redraw);
-    theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    scheme.addEventListener('change', redraw);
-    return () => {
-      sizes.disconnect();
-      theme.disconnect();
-      scheme.removeEventListener('change', redraw);
-    };
-  }, [canvas, model, axis, matches]);
+    return keepDrawn(current, () => {
+      drawSpans(current, { model, axis });
+    });
+  }, [model, axis]);
+  return <canvas ref={canvas} className={styles.canvas} style={{ height: MINIMAP_PX }} />;
+}
+
+function Matches(): ReactElement {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const model = useTrace((snapshot) => snapshot.model);
+  const axis = useTrace((snapshot) => snapshot.axis);
+  const { spans } = useTrace((snapshot) => snapshot.matches);
+  useEffect(() => {
+    const { current } = canvas;
+    if (current === null) return undefined;
+    return keepDrawn(current, () => {
+      drawMatches(current, { model, axis }, spans);
+    });
+  }, [model, axis, spans]);
+  return <canvas ref={canvas} className={styles.canvas} style={{ height: MINIMAP_PX }} />;
 }
 
 /** The minimap with its brush. */
 export function Minimap(): ReactElement {
   const store = useTraceStore();
-  const canvas = useRef<HTMLCanvasElement>(null);
   const axis = useTrace((snapshot) => snapshot.axis);
   const view = useTrace((snapshot) => snapshot.view);
   const [from, setFrom] = useState<number | null>(null);
-  useDrawing(canvas);
   const unitOf = (event: PointerEvent<HTMLElement>): number => {
     const box = event.currentTarget.getBoundingClientRect();
     return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * axis.length;
@@ -143,7 +104,8 @@ export function Minimap(): ReactElement {
         store.setView(wholeView(axis));
       }}
     >
-      <canvas ref={canvas} className={styles.canvas} style={{ height: HEIGHT }} />
+      <Spans />
+      <Matches />
       {!isWhole(axis, view) && (
         <>
           <span className={styles.shade} style={{ left: 0, width: `${left}%` }} />

@@ -13,7 +13,7 @@ import { loadQuery, tracePagesQuery, useLoadQuery, useTracePages } from '../../l
 import { usePageRequest } from '../../shell/page_request.ts';
 import type { PreloadContext } from '../../shell/routes.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { newMonitorHref } from '../monitors/draft.ts';
+import { newMonitorHref } from '../monitors/new_monitor_href.ts';
 import { monitorFromList } from '../monitors/from_list.ts';
 import { ViewBar } from '../../views/view_bar.tsx';
 import { ColumnMenu } from './column_menu.tsx';

@@ -101,7 +101,7 @@ function Letter({ letter, mayReplay, nameOf }: LetterProps): ReactElement {
           <Button
             icon="replay"
             busy={replay.isPending}
-            aria-label={`Replay ${event} ${event_id}`}
+            aria-label={`Replay event ${event} ${event_id}`}
             onClick={() => {
               replay.mutate();
             }}

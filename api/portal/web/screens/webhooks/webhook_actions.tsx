@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactElement, Suspense, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { send } from '../../client/api.ts';
+import { deleteThing } from '../../client/deleted_thing.ts';
 import { randomId } from '../../client/random_id.ts';
 import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
@@ -262,11 +263,13 @@ function DeleteDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const { webhook_id } = webhook;
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
-      send(org_id, 'delete', '/orgs/{org_id}/webhooks/{webhook_id}', { params: { path: { org_id, webhook_id } } }),
+      deleteThing(cache, webhook_id, () =>
+        send(org_id, 'delete', '/orgs/{org_id}/webhooks/{webhook_id}', { params: { path: { org_id, webhook_id } } }),
+      ),
     onSuccess: () => {
       toast({ text: 'Deleted the endpoint.', link: auditLink(org_id, 'webhook.delete') });
       navigate(`/o/${encodeURIComponent(org_id)}/webhooks`);
-      void rereadWebhooks(cache, org_id);
+      void rereadWebhooks(cache, org_id, webhook_id);
     },
   });
   return (

@@ -1,6 +1,7 @@
 // The requests of the webhook screens: endpoints, their statistics, delivery attempts and dead letters.
 import { infiniteQueryOptions, type QueryClient, queryOptions } from '@tanstack/react-query';
 import { type Answer, apiQuery, get } from '../../client/api.ts';
+import { namesThing } from '../../client/deleted_thing.ts';
 import { FRESH } from '../../client/query_client.ts';
 
 const LIST = '/orgs/{org_id}/webhooks';
@@ -83,10 +84,13 @@ export const lettersQuery = (org_id: string, webhook_id: string) =>
     getNextPageParam: nextOffset,
   });
 
-/** Reads everything about webhooks again after a change. */
-export async function rereadWebhooks(cache: QueryClient, org_id: string): Promise<void> {
+/** Reads everything about webhooks again after a change. @param deleted endpoint that exists no more */
+export async function rereadWebhooks(cache: QueryClient, org_id: string, deleted: string | null = null): Promise<void> {
   await cache.invalidateQueries({
-    predicate: ({ queryKey: [org, path] }) => org === org_id && typeof path === 'string' && path.startsWith(LIST),
+    predicate: ({ queryKey }) => {
+      const [org, path] = queryKey;
+      return org === org_id && typeof path === 'string' && path.startsWith(LIST) && !namesThing(queryKey, deleted);
+    },
   });
 }
 

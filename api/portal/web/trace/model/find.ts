@@ -8,19 +8,38 @@ export interface Matches {
   isMatch: Uint8Array;
 }
 
+interface Lowered {
+  names: readonly string[];
+  models: readonly string[];
+  spanId: readonly string[];
+}
+
+/** Each key of a search compares the same texts, so they are made lower case once for each tree. */
+const loweredOf = new WeakMap<Tree, Lowered>();
+
+function lowered(tree: Tree): Lowered {
+  const known = loweredOf.get(tree);
+  if (known !== undefined) return known;
+  const lower = (text: string): string => text.toLowerCase();
+  const made = { names: tree.names.map(lower), models: tree.models.map(lower), spanId: tree.spanId.map(lower) };
+  loweredOf.set(tree, made);
+  return made;
+}
+
 /** Returns the spans that contain a text, whatever its case; none for a blank text. */
 export function findSpans(tree: Tree, text: string): Matches {
   const wanted = text.trim().toLowerCase();
   const isMatch = new Uint8Array(tree.size);
   if (wanted === '') return { spans: new Int32Array(0), isMatch };
-  const inNames = Uint8Array.from(tree.names, (name) => Number(name.toLowerCase().includes(wanted)));
-  const inModels = Uint8Array.from(tree.models, (model) => Number(model.toLowerCase().includes(wanted)));
+  const { names, models, spanId } = lowered(tree);
+  const inNames = Uint8Array.from(names, (name) => Number(name.includes(wanted)));
+  const inModels = Uint8Array.from(models, (model) => Number(model.includes(wanted)));
   const spans: number[] = [];
   for (let i = 0; i < tree.size; i += 1) {
     const isFound =
       inNames[tree.name[i] ?? -1] === 1 ||
       inModels[tree.model[i] ?? -1] === 1 ||
-      (tree.spanId[i] ?? '').toLowerCase().includes(wanted) ||
+      (spanId[i] ?? '').includes(wanted) ||
       (tree.errors.get(i)?.toLowerCase().includes(wanted) ?? false);
     if (!isFound) continue;
     isMatch[i] = 1;
