@@ -14,6 +14,7 @@ import {
   textsSql,
   tracesSql,
   usageSql,
+  type FilledRange,
   type FillPlan,
 } from './fill_sql.ts';
 import type { TextRange } from './fill_texts.ts';
@@ -87,10 +88,10 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
 }
 
 /** Writes spans, their traces and their use, a part of a chunk at a time. */
-async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
+async function fillSpans(runSql: RunSql, plan: FillPlan, { from, count, texts }: FilledRange): Promise<void> {
   for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
     const rows = Math.min(SPANS_AT_ONCE, from + count - first);
-    await runSql(spansSql(plan, first, rows), SPAN_SETTINGS);
+    await runSql(spansSql(plan, { from: first, count: rows, texts }), SPAN_SETTINGS);
     await runSql(tracesSql(first, rows), SPAN_SETTINGS);
     await runSql(usageSql(first, rows), SPAN_SETTINGS);
     await runSql(activitySql(first, rows), SPAN_SETTINGS);
@@ -147,8 +148,11 @@ export class GrowingStore {
     const seconds = (): number => (performance.now() - began) / 1000;
     for (let first = from; first < to; first += this.#chunk) {
       const count = Math.min(this.#chunk, to - first);
-      const texts = hasTexts(plan, first) ? runSql(textsSql(plan, first, count), TEXT_SETTINGS) : null;
-      await Promise.all([texts, fillSpans(runSql, plan, first, count)]);
+      const texts = hasTexts(plan, first);
+      await Promise.all([
+        texts ? runSql(textsSql(plan, first, count), TEXT_SETTINGS) : null,
+        fillSpans(runSql, plan, { from: first, count, texts }),
+      ]);
       this.#progress(`  ${thousands(first + count)} of ${thousands(to)} spans after ${seconds().toFixed(0)} s`);
     }
     if (from === 0) {

@@ -6,6 +6,8 @@
 // Texts come from bench_texts, one after the other; in a quarter of the spans a word of its own
 // makes the text unique.
 
+import { SPAN_FLAGS } from '../../pipeline/domain/traces/span_flags.ts';
+
 export const DAYS = 90;
 const ORGS = 20;
 /** With 20 organizations this exponent gives the largest 38.4 %. */
@@ -14,8 +16,12 @@ const ORG_EXPONENT = 1.245;
 export const BLOCK_SPANS = 36;
 const BLOCK_TRACES = 3;
 export const LARGE_TRACE_SPANS = 1000;
-/** A partition that no log has: rows made here never meet those of the pipeline. */
+/**
+ * A partition that no log has, and a position before that of every logged message: the rows are
+ * older than whatever the pipeline lands, which looks for newer ones alone.
+ */
 const PARTITION = 60_000;
+const LOG_SEQ = 0;
 /** Large traces are numbered from here. */
 const LARGE_FROM = 4_000_000_000;
 export const AGENTS = 30;
@@ -41,6 +47,13 @@ export interface FillPlan {
   from: number;
   /** Spans of this filling, without the large traces. */
   spans: number;
+}
+
+/** The spans n = from to from + count; `texts` is true if they have texts. */
+export interface FilledRange {
+  from: number;
+  count: number;
+  texts: boolean;
 }
 
 /** Returns n, t (trace), pos, size and org of each row of a source with the column n. */
@@ -101,16 +114,20 @@ const SPAN_COLUMNS = [
   ],
   ['sampled', 'true'],
   ['partition', String(PARTITION)],
-  ['log_seq', 'intDiv(n, 100)'],
-  ['log_index', 'n % 100'],
+  ['log_seq', String(LOG_SEQ)],
+  ['log_index', 'n'],
 ] as const;
 
 const insert = (table: string, columns: readonly (readonly [string, string])[], source: string): string =>
   `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT ${columns.map(([, expression]) => expression).join(', ')} FROM (${source})`;
 
+/** Returns the columns of spans that landed with or without texts. */
+const spanColumns = (texts: boolean) =>
+  [...SPAN_COLUMNS, ['flags', String(SPAN_FLAGS.recorded | (texts ? SPAN_FLAGS.has_texts : 0))]] as const;
+
 /** Returns the statement for the spans n = from to from + count of the plan. */
-export const spansSql = (plan: FillPlan, from: number, count: number): string =>
-  insert('spans', SPAN_COLUMNS, placed(plan, numbers(from, count), false));
+export const spansSql = (plan: FillPlan, { from, count, texts }: FilledRange): string =>
+  insert('spans', spanColumns(texts), placed(plan, numbers(from, count), false));
 
 const TEXT_COLUMNS = [
   ...SPAN_COLUMNS.filter(([name]) =>
@@ -147,13 +164,13 @@ export const textsSql = (plan: FillPlan, from: number, count: number): string =>
 export function largeSql(plan: FillPlan, traces: number): string[] {
   const count = traces * LARGE_TRACE_SPANS;
   return [
-    insert('spans', SPAN_COLUMNS, placed(plan, numbers(LARGE_FROM, count), true)),
+    insert('spans', spanColumns(true), placed(plan, numbers(LARGE_FROM, count), true)),
     insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(LARGE_FROM, count), true)),
   ];
 }
 
 const landedBetween = (from: number, count: number): string =>
-  `s.partition = ${PARTITION} AND s.log_seq >= ${Math.floor(from / 100)} AND s.log_seq <= ${Math.floor((from + count - 1) / 100)} AND s.log_seq * 100 + s.log_index >= ${from} AND s.log_seq * 100 + s.log_index < ${from + count}`;
+  `s.partition = ${PARTITION} AND s.log_index >= ${from} AND s.log_index < ${from + count}`;
 
 /** Returns the statement for the trace rows of the spans n = from to from + count. */
 export function tracesSql(from: number, count: number): string {
@@ -161,24 +178,24 @@ export function tracesSql(from: number, count: number): string {
   SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
     multiIf(countIf(s.outcome = 'error') > 0, 'error', countIf(s.outcome = 'timeout') > 0, 'timeout', 'success'), any(s.session_id), any(s.user_id), any(s.tags), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.cost_usd), true,
     true, groupUniqArrayIf(s.model, s.model != ''), groupUniqArray(s.source_format), groupUniqArray(s.department), groupUniqArray(s.realm),
-    ${PARTITION}, max(s.log_seq), 1, max(s.log_seq)
+    ${PARTITION}, ${LOG_SEQ}, 1, max(s.log_index)
   FROM spans AS s WHERE ${landedBetween(from, count)}
   GROUP BY s.org_id, s.trace_id`;
 }
 
-/** Messages of one landing of the usage rows. */
-const LANDING_MESSAGES = 10;
+/** Events of one landing of the usage rows. */
+const LANDING_EVENTS = 1000;
 
 /**
- * Returns the usage rows of the spans n = from to from + count, as landings of 1,000 events would
+ * Returns the usage rows of the spans n = from to from + count, as landings of some events would
  * have written them.
  */
 export function usageSql(from: number, count: number): string {
   return `INSERT INTO usage_events (org_id, hour, day, agent_id, model, department, realm, last_received_at, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
   SELECT s.org_id, toStartOfHour(s.received_at) AS hour, toDate(s.started_at) AS day, s.agent_id, s.model, s.department, s.realm, max(s.received_at), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.storage_bytes), sum(s.sandbox_seconds), sum(s.cost_usd),
-    ${PARTITION}, max(s.log_seq)
+    ${PARTITION}, ${LOG_SEQ}
   FROM spans AS s WHERE ${landedBetween(from, count)}
-  GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${LANDING_MESSAGES})`;
+  GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_index, ${LANDING_EVENTS})`;
 }
 
 /** Returns the last activity of these rows' agents, as a worker would have written it. */

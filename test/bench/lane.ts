@@ -17,6 +17,9 @@ interface Waiting {
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
+const CHUNKED = /\r\ntransfer-encoding: *chunked/i;
+/** The end of a body in chunks. */
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /** Returns a request head for a path; all bodies of a template have the same length. */
 export function requestHead(target: LaneTarget, method: string, path: string, length: number): Buffer {
@@ -29,8 +32,13 @@ export class Lane {
   readonly #socket: Socket;
   #waiting: Waiting | null = null;
   #head: Buffer = Buffer.alloc(0);
-  /** Remaining bytes of the answer's body; null while its head is incomplete. */
+  /**
+   * Remaining bytes of the answer's body; Infinity until the last chunk of a body in chunks, null
+   * while the head is incomplete.
+   */
   #left: number | null = null;
+  /** The newest bytes of a body in chunks, as many as its end has. */
+  #tail: Buffer = Buffer.alloc(0);
   #status = 0;
 
   constructor({ host, port }: LaneTarget) {
@@ -72,7 +80,7 @@ export class Lane {
   }
 
   #read(chunk: Buffer): void {
-    let body = chunk.length;
+    let body: Buffer = chunk;
     if (this.#left === null) {
       this.#head = this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk]);
       const end = this.#head.indexOf(HEAD_END);
@@ -80,15 +88,21 @@ export class Lane {
       const text = this.#head.toString('latin1', 0, end);
       this.#status = Number(text.slice(9, 12));
       const length = LENGTH.exec(text)?.[1];
-      if (length === undefined) {
-        this.#socket.destroy(new Error('an answer without Content-Length'));
+      if (length === undefined && !CHUNKED.test(text)) {
+        this.#socket.destroy(new Error('an answer without Content-Length that is not chunked'));
         return;
       }
-      this.#left = Number(length);
-      body = this.#head.length - end - HEAD_END.length;
+      this.#left = length === undefined ? Infinity : Number(length);
+      this.#tail = Buffer.alloc(0);
+      body = this.#head.subarray(end + HEAD_END.length);
     }
-    this.#left -= body;
-    if (this.#left > 0) return;
+    if (this.#left === Infinity) {
+      this.#tail = Buffer.concat([this.#tail, body]).subarray(-LAST_CHUNK.length);
+      if (!this.#tail.equals(LAST_CHUNK)) return;
+    } else {
+      this.#left -= body.length;
+      if (this.#left > 0) return;
+    }
     const waiting = this.#waiting;
     this.#waiting = null;
     waiting?.resolve(this.#status);

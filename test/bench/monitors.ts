@@ -1,6 +1,7 @@
 // Monitors: the time in which the worker evaluates as many as an organization can have, while events
-// arrive. No two of them share a statement, which is the most work that they can be. Scheduled runs
-// evaluate them; what is measured is how old the state of each monitor gets.
+// arrive. No two of them measure the same, which is the most work that they can be: they share
+// statements, and no value. Scheduled runs evaluate them; the age that the state of each monitor
+// reaches is measured.
 import { setTimeout as pause } from 'node:timers/promises';
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { runLoad } from './ingest.ts';
@@ -121,7 +122,7 @@ export async function benchMonitors(options: MonitorsBenchOptions): Promise<Sect
   const { acknowledged } = await beside;
   const [spread, late] = [lastRun(await evaluations(target)), percentile(ages, 1)];
   return {
-    title: `${thousands(MONITORS)} monitors, each a statement of its own over ${thousands(filled.acknowledged + acknowledged)} spans of the last ${WINDOW_MINUTES} minutes, ${BESIDE_RATE} events a second beside`,
+    title: `${thousands(MONITORS)} monitors, each with a measurement of its own over ${thousands(filled.acknowledged + acknowledged)} spans of the last ${WINDOW_MINUTES} minutes, ${BESIDE_RATE} events a second beside`,
     rows: [
       {
         what: 'age of the oldest state',

@@ -155,7 +155,23 @@ async function readFilled(target: Target, clickhouseUrl: string, options: Option
   const filled = await benchFilled(target, clickhouseUrl, progress);
   if (options.beside === 0) return [filled];
   const [spans, rate, vocabulary] = [filled.spans ?? 0, options.beside, run.vocabulary()];
-  return [filled, await benchLoadedReads({ target, vocabulary, spans, rate, progress })];
+  try {
+    return [filled, await benchLoadedReads({ target, vocabulary, spans, rate, progress })];
+  } catch (error) {
+    return [filled, notMeasured('reads beside a load', error)];
+  }
+}
+
+/** A part that fails is a result too, and what was measured before it stays. */
+function notMeasured(part: string, error: unknown): Section {
+  console.error(error);
+  process.exitCode = 1;
+  const note = error instanceof Error ? error.message : String(error);
+  return {
+    title: `${part}: not measured`,
+    rows: [{ what: part, value: 'not run', note: `failed: ${note}` }],
+    data: null,
+  };
 }
 
 /** State shared by the parts of a run. */
@@ -191,18 +207,13 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
   }
 }
 
-/** A part that fails is a result too, and the following parts still run. */
+/** Returns the sections of a part. If it fails, the following parts still run. */
 async function sectionsOf(part: Part, options: Options, run: Run, found: Measured): Promise<Section[]> {
   try {
     return await measurePart(part, options, run, found);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    console.error(error);
-    process.exitCode = 1;
-    const note = error instanceof Error ? error.message : String(error);
-    return [
-      { title: `${part}: not measured`, rows: [{ what: part, value: 'not run', note: `failed: ${note}` }], data: null },
-    ];
+    return [notMeasured(part, error)];
   }
 }
 

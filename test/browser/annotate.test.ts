@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core';
 import { expect, inject, it } from 'vitest';
 import { eventually } from '../support/wait.ts';
-import { api, expectNoFaults, openPage, orgPath, settled } from './support/browser.ts';
+import { api, axeViolations, expectNoFaults, faultsOf, openPage, orgPath, settled } from './support/browser.ts';
 import { aPerson } from './support/person.ts';
 
 let sent = 0;
@@ -244,4 +244,34 @@ it('a selection of the list goes into a new queue by keys, and the queue shows i
   await settled(page);
   expect(await page.getByRole('region', { name: 'Items' }).getByRole('listitem').count()).toBe(2);
   expectNoFaults(page);
+});
+
+it('a queue is edited by keys: its name, its instructions and the people per item', async () => {
+  const queue_id = await makeQueue({ scores: [CORRECT], instructions: 'Old words' }, await send(unique('edit'), 1));
+  const page = await openPage({ at: `~/annotate/${queue_id}` });
+  await page.getByText('Old words').waitFor();
+  await page.keyboard.press('e');
+  const dialog = page.getByRole('dialog', { name: /^Edit / });
+  const name = unique('Edited');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill(name);
+  await dialog.getByRole('textbox', { name: 'Instructions' }).fill('New words');
+  await dialog.getByRole('spinbutton', { name: 'People per item' }).fill('9');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.keyboard.press('Control+Enter');
+  // A refused number stays in its field with the reason.
+  const people = dialog.getByRole('spinbutton', { name: 'People per item' });
+  await people.and(page.locator('[aria-invalid], :invalid')).waitFor();
+  await people.fill('2');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await page.getByText('New words').waitFor();
+  const { data } = (await (await api(`/v1/annotation-queues/${queue_id}`)).json()) as { data: unknown };
+  expect(data).toMatchObject({ name, instructions: 'New words', people_per_item: 2 });
+  await settled(page);
+  await page.getByRole('button', { name: 'Delete queue' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete queue' }).click();
+  await page.waitForURL((url) => url.pathname === orgPath('/annotate'));
+  await settled(page);
+  // The browser reports the answer to the number that was refused.
+  expect(faultsOf(page).filter((line) => !line.includes('422'))).toEqual([]);
 });

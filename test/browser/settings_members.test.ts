@@ -33,7 +33,7 @@ const memberOf = async (role: Role): Promise<Member> => {
 };
 
 describe('members', () => {
-  it('are invited with two clicks from Home, and the token of the invite is shown once', async () => {
+  it('are invited with two clicks from Home, and the link of the invite is shown once', async () => {
     const page = await open('owner', '');
     await page.getByRole('link', { name: 'Settings', exact: true }).click();
     await page.getByRole('button', { name: 'Invite member' }).click();
@@ -41,7 +41,7 @@ describe('members', () => {
     await dialog(page).getByRole('combobox', { name: 'Role' }).selectOption('viewer');
     expect(await axeViolations(page)).toEqual([]);
     await page.getByRole('textbox', { name: 'E-mail' }).press('Enter');
-    const stored = dialog(page).getByRole('checkbox', { name: 'I have stored the token' });
+    const stored = dialog(page).getByRole('checkbox', { name: 'I have stored the link' });
     await stored.waitFor();
     const close = dialog(page).getByRole('button', { name: 'Close' });
     expect(await close.isDisabled()).toBe(true);

@@ -43,13 +43,15 @@ describe('retention', () => {
       metadata_only_days: 365,
       delete_after_days: 730,
     });
+    const pending = page.getByText('The policy was changed since the last nightly run.');
+    await pending.waitFor();
     await page.reload();
-    await page.getByText('The policy was changed since the last nightly run.').waitFor();
     await page.getByRole('button', { name: 'Take changes back' }).click();
     await eventually(async () => JSON.stringify(await read<Retention>('/retention')) === JSON.stringify(before), {
       what: 'the policy from before',
     });
     await page.getByText('From the first day to day 30').waitFor();
+    await pending.waitFor({ state: 'hidden' });
     expectNoFaults(page);
   });
 

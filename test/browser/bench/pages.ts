@@ -48,7 +48,7 @@ export async function registries(measuring: Measuring, target: Target): Promise<
   return [
     await page(measuring, 'Prompts', '/prompts', rows),
     await page(measuring, 'a prompt of 20 versions', `/prompts/${prompt}`, {
-      present: ['nav li', 'main [data-editor]'],
+      present: ['nav li', 'main textarea'],
     }),
     await page(measuring, 'Evals', '/evals', rows),
     await page(measuring, 'an eval of 60 items', `/evals/${eval_id}`, rows),

@@ -7,6 +7,7 @@ import { inject } from 'vitest';
 import { loadSecrets } from '../../../ops/launch/secrets.ts';
 import { confirmed } from '../../support/wait.ts';
 import { openPage, type PageOptions } from './browser.ts';
+import type { Cookie } from './person.ts';
 
 const COOKIE = 'svc_session';
 const SESSION = '2h';
@@ -81,6 +82,13 @@ export class OwnOrg {
     const storageState: BrowserContextOptions['storageState'] = { cookies: [cookie], origins: [] };
     return openPage({ at: `/o/${this.org_id}${path}`, loggedIn: false, context: { ...options.context, storageState } });
   }
+}
+
+/** Returns somebody who belongs to no organization: the mail address, and the cookie of a session. */
+export async function aStranger(): Promise<{ email: string; cookie: Cookie }> {
+  const user_id = `stranger_${randomUUID()}`;
+  const email = `${user_id}@example.com`;
+  return { email, cookie: { name: COOKIE, value: await tokenOf(user_id, email) } };
 }
 
 function tokenOf(user_id: string, email: string): Promise<string> {

@@ -92,6 +92,7 @@ test('use that one process could not publish is released in the other; use that 
     return new ReservationSharing({
       nc,
       ledger,
+      logEnd: nothingLogged,
       onProblem: (problem) => {
         throw new Error(problem);
       },
@@ -123,6 +124,58 @@ test('use that one process could not publish is released in the other; use that 
   for (const nc of connections) await nc.close();
 });
 
+const nothingLogged = () => Promise.resolve(new Map<number, number>());
+
+/** Opens the account of an organization in a ledger that hears of landings in partition 0. */
+function openRead(ledger: UsageLedger): void {
+  const scope = { from: 0, until: 10, agents: new Set<string>() };
+  ledger.landed({ partition: 0, epoch: 1, landed_through: 0, after: 0, log_seq: 0, rows: [] });
+  ledger.open('org', scope);
+  ledger.beginRead('org');
+  ledger.endRead('org', scope, [], 0);
+}
+
+/** Announces reservations as a process of its own, and closes its connection without ending them. */
+async function reserveAndDie(begun: [id: number, tokens: number][], text = ''): Promise<void> {
+  const nc = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
+  if (text !== '') nc.publish('usage.let_in.dies', text);
+  const rows = begun.map(([id, tokens]) => [id, 'org', [['', 0, 5, tokens, 0, 0, '0']]]);
+  nc.publish('usage.let_in.dies', JSON.stringify({ begun: rows, confirmed: [], cancelled: [] }));
+  await nc.flush();
+  await nc.close();
+}
+
+test('use that a killed process reserved counts until what the log holds has landed, and once at any moment', async () => {
+  const ledger = new UsageLedger();
+  openRead(ledger);
+  const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
+  const problems: string[] = [];
+  let reads = 0;
+  const sharing = new ReservationSharing({
+    nc,
+    ledger,
+    // The first read fails, as while JetStream has no leader.
+    logEnd: () => (++reads === 1 ? Promise.reject(new Error('no leader')) : Promise.resolve(new Map([[0, 7]]))),
+    onProblem: (problem) => problems.push(problem),
+  });
+  await nc.flush();
+  await reserveAndDie([
+    [1, 9],
+    [2, 4],
+  ]);
+  await eventually(() => ledger.used('org').tokens === 13, { what: 'both count' });
+  await eventually(() => reads === 2, { what: 'the end of the log is read' });
+  expect(problems).toHaveLength(1);
+  const row = { ...nothingUsed(), org_id: 'org', agent_id: '', hour: 5, tokens: 9 };
+  ledger.landed({ partition: 0, epoch: 1, landed_through: 6, after: 0, log_seq: 0, rows: [] });
+  expect(ledger.used('org').tokens).toBe(13);
+  // One of them was stored before its process died; the other never was.
+  ledger.landed({ partition: 0, epoch: 1, landed_through: 7, after: 0, log_seq: 7, rows: [row] });
+  expect(ledger.used('org').tokens).toBe(9);
+  sharing.close();
+  await nc.close();
+});
+
 test('use that a process reserved before it died is released; a long request of a live process stays reserved', async () => {
   const [ledger, lasting] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set<string>() };
@@ -132,6 +185,7 @@ test('use that a process reserved before it died is released; a long request of 
   const sharing = new ReservationSharing({
     nc,
     ledger,
+    logEnd: nothingLogged,
     onProblem: (problem) => problems.push(problem),
   });
   await nc.flush();
@@ -140,19 +194,13 @@ test('use that a process reserved before it died is released; a long request of 
   const alive = new ReservationSharing({
     nc: living,
     ledger: lasting,
+    logEnd: nothingLogged,
     onProblem: () => undefined,
   });
   const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
   const call = alive.announce('org', lasting.reserve('org', [use]));
   await eventually(() => ledger.used('org').tokens === 7, { what: 'the call is known' });
-  const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
-  other.publish('usage.let_in.dies', 'no JSON');
-  other.publish(
-    'usage.let_in.dies',
-    JSON.stringify({ begun: [[1, 'org', [['', 0, 5, 9, 0, 0, '0']]]], confirmed: [], cancelled: [] }),
-  );
-  await other.flush();
-  await other.close();
+  await reserveAndDie([[1, 9]], 'no JSON');
   await eventually(() => ledger.used('org').tokens === 16, { what: 'it counts' });
   expect(problems).toHaveLength(1);
   await eventually(() => ledger.used('org').tokens === 7, { what: 'it is forgotten, and that alone' });

@@ -9,6 +9,8 @@ import { connect, type ToolClient } from './a_client.ts';
 const SPANS = 10_000;
 const BATCH = 1000;
 const TEXT_CHARS = 1_000_000;
+/** Model calls of the trace that is replayed. */
+const CALLS = 40;
 const DEFINITIONS_TOKENS_MAX = 6000;
 const TRACE = 'trc_of_ten_thousand';
 
@@ -24,6 +26,21 @@ const TEXTS: Record<string, string> = {
   noise: 'q7Zx+/Lk9aPw0Vb3Yt==Rr8"\\\n#é',
   emoji: '🧀🍷🫕👩‍🍳',
 };
+
+/** Returns a model call of a trace that asks and answers with a text. */
+const callOf = (content: string, trace_id: string): Record<string, unknown> => ({
+  request: { model: 'gpt-4o-mini', messages: [{ role: 'user', content }] },
+  response: {
+    id: 'r',
+    model: 'gpt-4o-mini',
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
+  },
+  trace_id,
+  ...(trace_id === TRACE ? { parent_span_id: 'span_0' } : {}),
+  duration_ms: 10,
+  outcome: 'success',
+});
 
 beforeAll(async () => {
   service = await TestService.start({ api: { bodyBytesMax: 8_000_000 } });
@@ -47,19 +64,7 @@ beforeAll(async () => {
       .repeat(Math.ceil(TEXT_CHARS / piece.length))
       .slice(0, TEXT_CHARS)
       .toWellFormed();
-    const { json } = await tenant.ingest('chatcompletion', {
-      request: { model: 'gpt-4o-mini', messages: [{ role: 'user', content: text }] },
-      response: {
-        id: 'r',
-        model: 'gpt-4o-mini',
-        choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
-        usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
-      },
-      trace_id: TRACE,
-      parent_span_id: 'span_0',
-      duration_ms: 10,
-      outcome: 'success',
-    });
+    const { json } = await tenant.ingest('chatcompletion', callOf(text, TRACE));
     llm.push((json?.['data'] as { span_id: string }).span_id);
   }
   await tenant.landed(SPANS + llm.length);
@@ -119,6 +124,17 @@ it('every tool of prompts and every tool that writes stays within its budget', a
   const items = Array.from({ length: 100 }, () => ({ input: { q: 'b'.repeat(10_000) } }));
   await within(1000, 'add_dataset_items', { dataset_id, items });
   await within(2000, 'get_evaluations', { trace_id: TRACE, limit: 100, max_chars: 100_000 });
+});
+
+it('replay_trace stays within its budget on a trace of many long calls', async () => {
+  const trace_id = 'trc_of_long_calls';
+  const pieces = Object.values(TEXTS);
+  for (let serial = 0; serial < CALLS; serial += 1)
+    await tenant.ingest('chatcompletion', callOf(`${serial} ${pieces[serial % pieces.length]?.repeat(400)}`, trace_id));
+  await tenant.landed(SPANS + llm.length + CALLS);
+  await within(4000, 'replay_trace', { trace_id, max_chars: 100_000 });
+  const { structured } = await client.tool('replay_trace', { trace_id });
+  expect(structured.info).toMatchObject({ commit: false, calls: CALLS });
 });
 
 it('reads a whole outline and a whole text by following the hints', async () => {

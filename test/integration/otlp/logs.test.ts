@@ -14,7 +14,17 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { anyValue, decodeAnswer, keyValues, logsAsJson, logsAsProtobuf, type OtlpObject } from '../../support/otlp.ts';
+import {
+  anyValue,
+  asProtobuf,
+  decodeAnswer,
+  exportOf,
+  keyValues,
+  logsAsJson,
+  logsAsProtobuf,
+  type OtlpObject,
+  otlpSpan,
+} from '../../support/otlp.ts';
 import { eventually } from '../../support/wait.ts';
 import { AGENTS } from '../../unit/otlp/log_records.ts';
 import { call, KEY, type TestApi } from '../api/an_api.ts';
@@ -70,6 +80,37 @@ function record(index: number, over: OtlpObject = {}): OtlpObject {
     ...over,
   };
 }
+
+test('evaluation results of spans and of log records are scores of their trace, once, with the source otel', async () => {
+  const trace_id = 'e7'.repeat(16);
+  const [ofSpan, ofRecord] = ['Relevance', 'Tone'].map((name) =>
+    keyValues({ 'gen_ai.evaluation.name': name, 'gen_ai.evaluation.score.value': 0.5 }),
+  );
+  const result = 'gen_ai.evaluation.result';
+  const at = (BigInt(Date.now()) * 1_000_000n).toString();
+  const span = otlpSpan(7, {}, { traceId: trace_id, events: [{ timeUnixNano: at, name: result, attributes: ofSpan }] });
+  const log = record(7, { traceId: trace_id, spanId: span['spanId'], eventName: result, attributes: ofRecord });
+  for (let times = 0; times < 2; times++) {
+    expect((await post('/v1/logs', logsAsProtobuf([log]), PROTOBUF)).status).toBe(200);
+    expect((await post('/v1/traces', asProtobuf(exportOf([span])), PROTOBUF)).status).toBe(200);
+  }
+  let scores: Data[] = [];
+  const read = async (query: string): Promise<Data[]> =>
+    ((await call(api, 'GET', `/v1/scores?trace_id=${trace_id}${query}`)).json?.['data'] ?? []) as Data[];
+  await eventually(
+    async () => {
+      scores = await read('&source=otel');
+      return scores.length >= 2;
+    },
+    { what: 'the scores' },
+  );
+  const score = { span_id: span['spanId'], value: 0.5, source: 'otel', author: { type: 'otel' } };
+  expect(scores.toSorted((a, b) => String(a['name']).localeCompare(String(b['name'])))).toMatchObject([
+    { name: 'Relevance', ...score },
+    { name: 'Tone', ...score },
+  ]);
+  expect([await read('&source=user'), await read('&source=judge')]).toEqual([[], []]);
+});
 
 test('records sent again, in another encoding or compressed, are one child of their span', async () => {
   const records = [record(1), record(2)];

@@ -55,6 +55,14 @@ export async function runApp(name: string, text: string, env = environment(), ar
   return stdout;
 }
 
+interface Outline {
+  spans: { span_id: string[]; kind: string[] };
+}
+
+/** Returns the kind of each span, which the outline of a trace has. */
+const kindsOf = (outline: Outline | undefined): Map<unknown, string | undefined> =>
+  new Map(outline?.spans.span_id.map((span_id, index) => [span_id, outline.spans.kind[index]]));
+
 /** Returns the spans of the tenant's only trace once it has this many, each with its trace id. */
 export async function spansOf(count: number): Promise<Data[]> {
   let spans: Data[] = [];
@@ -63,9 +71,13 @@ export async function spansOf(count: number): Promise<Data[]> {
       const { json } = await tenant.get('/v1/traces');
       const [trace] = json?.['data'] as Data[];
       if (trace === undefined) return false;
-      const { json: tree } = await tenant.get(`/v1/traces/${String(trace['trace_id'])}/tree`);
+      const path = `/v1/traces/${String(trace['trace_id'])}`;
+      const { json: tree } = await tenant.get(`${path}/tree`);
+      const { json: outline } = await tenant.get(`${path}/outline`);
+      const kinds = kindsOf(outline?.['data'] as Outline | undefined);
       spans = ((tree?.['data'] as Data | undefined)?.['spans'] as Data[]).map((span) => ({
         ...span,
+        kind: kinds.get(span['span_id']),
         trace_id: trace['trace_id'],
       }));
       return spans.length === count;

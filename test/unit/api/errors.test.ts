@@ -60,6 +60,7 @@ describe('what is thrown becomes', () => {
       'upstream_unavailable',
     ],
     ['a store out of memory 502', storeError('241'), 'upstream_unavailable'],
+    ['a store that shuts down 502', storeError('236'), 'upstream_unavailable'],
     ['a store without its tables yet 502', storeError('60'), 'upstream_unavailable'],
     ['a statement that the store refuses 500', storeError('62'), 'internal_error'],
   ])('%s', (_what, error, expected) => {

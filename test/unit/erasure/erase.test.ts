@@ -55,7 +55,9 @@ function stand({
     isOver: (id) => id === 'job_over',
     log: {
       position: () => Promise.resolve(7),
+      folded: noted('folded'),
       landed: noted('landed'),
+      erasePendingScores: () => noted('pending scores')().then(() => 1),
       purge: (through) => noted(`purge ${through}`)().then(() => inLog),
       eraseDeadLetters: () => Promise.resolve(0),
     },
@@ -79,12 +81,20 @@ function stand({
 
 it('an erasure runs in the order that leaves nothing: land, record, delete, forget, delete again, remove from the log, verify', async () => {
   const { calls, run } = stand({ left: [new Map([['traces', 1]])] });
-  expect(await run()).toMatchObject({ matched_traces: 2, spans: 4, log_purged_through: 7, remaining: 0 });
+  expect(await run()).toMatchObject({
+    matched_traces: 2,
+    spans: 4,
+    log_purged_through: 7,
+    pending_scores: 2,
+    remaining: 0,
+  });
   expect(calls).toEqual([
     ...[
       'forget job_over',
+      'folded',
       'landed',
       'collect',
+      'pending scores',
       'open samples',
       'samples',
       'annotation items',
@@ -94,7 +104,7 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
       'erase 107',
     ],
     // Forgotten once more: from here on an event that is sent again is new data.
-    ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'release'],
+    ...['sync', 'pending scores', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'release'],
   ]);
 });
 

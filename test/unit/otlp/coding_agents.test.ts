@@ -1,7 +1,11 @@
 // Log records of real coding agents: which trace and span they become, with usage, cost, texts and
 // owners.
 import { describe, expect, test } from 'vitest';
-import { logSpan, spansOfAgent } from './log_records.ts';
+import { decoded, used } from './decoding.ts';
+import { AGENTS, logSpan, spansOfAgent } from './log_records.ts';
+
+/** A time before that at which spans are decoded. */
+const AT = { start_time_unix_nano: '1767225600000000000', end_time_unix_nano: '1767225600840999999' };
 
 const rows = (name: string) =>
   spansOfAgent(name).map(({ kind, name: own, model, input_tokens, output_tokens }) => [
@@ -82,6 +86,22 @@ describe('Claude Code', () => {
         span.attributes['otel.trace_id'],
         span.attributes['otel.span_id'],
       ]);
+  });
+
+  test('spans of its own tracing have the tokens and the price of their calls, and the prompt', () => {
+    const { spans = [], span_scope = '' } = AGENTS['claude_code_traced'] ?? {};
+    const made = spans.map((span) => decoded({ ...span, ...AT }, {}, span_scope));
+    expect(made.filter(({ kind }) => kind === 'llm').map(used)).toEqual([
+      ['llm', 'claude-sonnet-4-5', 1225, 40, 1000],
+      ['llm', 'claude-sonnet-4-5', 1225, 7, 1000],
+    ]);
+    // 25 at 3 USD for a million, 1000 cached at 0.30, 200 written at 3.75, 47 in two answers out at 15.
+    const cost = made.reduce((sum, { cost_pico_usd }) => sum + cost_pico_usd, 0n);
+    expect(cost).toBe(2n * 1_125_000_000n + 47n * 15_000_000n);
+    expect(made.find(({ name }) => name === 'claude_code.interaction')).toMatchObject({
+      kind: 'event',
+      prompt: 'What is the capital of France?',
+    });
   });
 
   test('a failed request is a call without tokens and with an outcome', () => {

@@ -71,6 +71,34 @@ it('of the spans that the Vercel AI SDK recorded only the model calls have token
   expect(used(recorded('ai_legacy', 1))).toEqual(['llm', 'gpt-4o-mini', 100, 20, 40]);
 });
 
+it('of the spans that Mastra recorded only the model calls have tokens, and all have session, user and texts', () => {
+  const spans = RECORDED['mastra']?.map((_, index) => recorded('mastra', index)) ?? [];
+  expect(spans.map(({ kind, input_tokens }) => `${kind} ${input_tokens}`)).toEqual([
+    'event 0',
+    'tool 0',
+    'event 0',
+    'llm 100',
+    'event 0',
+    'event 0',
+    'llm 100',
+    'event 0',
+    'event 0',
+    'event 0',
+  ]);
+  for (const { session_id, user_id } of spans) expect([session_id, user_id]).toEqual(['session-1', 'user-1']);
+  const [run, tool, step] = [9, 1, 4].map((index) => spans[index]);
+  const asked = [SYSTEM, { role: 'user', content: 'How is the weather in Paris?' }];
+  expect([run?.agent_id, JSON.parse(run?.prompt ?? ''), JSON.parse(run?.response ?? '')]).toEqual([
+    'helper',
+    asked,
+    { text: 'Sunny.', files: [] },
+  ]);
+  expect(tool).toMatchObject({ prompt: '{"city":"Paris"}', response: '{"city":"Paris","temp":21}' });
+  expect(JSON.parse(step?.prompt ?? '')).toEqual(asked);
+  expect(used(recorded('mastra', 6))).toEqual(['llm', 'gpt-4o-mini', 100, 20, 40]);
+  expect(spans[6]?.response).toBe('Sunny.');
+});
+
 it('older names of usage and vendor and messages in numbered attributes are read', () => {
   const span = ofAttributes({
     'gen_ai.system': 'OpenAI',

@@ -139,7 +139,7 @@ describe('both encodings', () => {
       read('protobuf', Buffer.alloc(0)),
       ...both([]),
     ])
-      expect(out).toEqual({ signal: 'traces', events: [], rejected: 0, reasons: [] });
+      expect(out).toEqual({ signal: 'traces', events: [], rejected: 0, reasons: [], evaluations: [] });
   });
 });
 

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { daysOf } from '../../../api/portal/web/screens/agents/agent_days.ts';
 import { driftWords, isDrifting } from '../../../api/portal/web/screens/agents/drift_words.ts';
 import { registerCommand } from '../../../api/portal/web/screens/agents/register_command.ts';
+import { AUDIT_TARGETS } from '../../../schemas/records/audit.ts';
+import { agrees } from '../../../api/portal/web/screens/incidents/open_incidents.ts';
 import { changesOf, targetPath, valueWords } from '../../../api/portal/web/screens/audit/audit_words.ts';
 
 const DAY = 86_400_000;
@@ -75,7 +77,42 @@ describe('a record of the audit log', () => {
     ['job', 'agent-drift', null],
     ['judge', '', null],
     ['session', 's', null],
+    ['view', 'view_1', '/traces?view=view_1'],
+    ['score', 'scr_1', '/traces/trc%2F1'],
   ] as const)('leads from the target %s %j to %j', (type, id, path) => {
-    expect(targetPath({ target: { type, id } })).toBe(path);
+    expect(targetPath({ target: { type, id }, changes: { trace_id: 'trc/1' } })).toBe(path);
+  });
+
+  it('leads to a page for every kind of thing but sessions and those of the operator', () => {
+    const id = 'job_0123456789abcdef';
+    const without = AUDIT_TARGETS.filter(
+      (type) => targetPath({ target: { type, id }, changes: { trace_id: 't' } }) === null,
+    );
+    expect(without).toEqual(['session', 'dead_letter', 'analyst']);
+  });
+});
+
+describe('the open incidents of the list', () => {
+  const incident = (name: string, day: number, status: 'open' | 'resolved' = 'open') => ({
+    incident_id: name,
+    status,
+    opened_at: at(day),
+  });
+  const list = { data: [incident('new', 3), incident('old', 2)], meta: { total: 2 } };
+
+  it.each([
+    ['shows it', incident('new', 3), list, true],
+    ['has it although it is resolved', incident('old', 2, 'resolved'), list, false],
+    ['lacks it, as it is resolved', incident('gone', 1, 'resolved'), list, true],
+    ['lacks it although it is open', incident('newest', 4), list, false],
+    [
+      'lacks it, as it is older than those that are shown',
+      incident('oldest', 1),
+      { ...list, meta: { total: 3 } },
+      true,
+    ],
+    ['lacks it although it is the newest of many', incident('newest', 4), { ...list, meta: { total: 3 } }, false],
+  ])('agree with the stream about an incident when the list %s: %#', (_, changed, open, expected) => {
+    expect(agrees(open, changed)).toBe(expected);
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SseParser } from '../../../api/portal/web/live/sse.ts';
+import { CONNECTIONS_MAX, connectionsOf } from '../../../api/portal/web/live/connections.ts';
 import { LEASE_MS, STREAMS_MAX, Wants } from '../../../api/portal/web/live/wants.ts';
 
 describe('the parser of the live stream', () => {
@@ -45,7 +46,41 @@ describe('the streams that tabs want', () => {
 
   it(`are at most ${STREAMS_MAX}, those of the latest tabs`, () => {
     const wants = new Wants();
-    for (const tab of ['a', 'b', 'c']) wants.set(tab, [`stream-${tab}`], 0);
-    expect(wants.streams(0)).toEqual(['stream-c', 'stream-b']);
+    for (let tab = 0; tab <= STREAMS_MAX; tab += 1) wants.set(String(tab), [`stream-${tab}`], 0);
+    const streams = wants.streams(0);
+    expect(streams).toHaveLength(STREAMS_MAX);
+    expect(streams[0]).toBe(`stream-${STREAMS_MAX}`);
+    expect(streams).not.toContain('stream-0');
+  });
+});
+
+describe('the connections of streams', () => {
+  const stream = (query: string, org_id = 'org_1'): string => JSON.stringify({ org_id, query });
+  const queriesOf = (streams: readonly string[]): string[] =>
+    [...connectionsOf(streams).keys()].map((one) => (JSON.parse(one) as { query: string }).query);
+
+  it('are one for all topics of an organization, in whatever order they are wanted', () => {
+    const streams = [stream('topics=jobs'), stream('topics=traces&agent_id=a'), stream('topics=incidents')];
+    const expected = ['topics=incidents%2Cjobs%2Ctraces&agent_id=a'];
+    expect(queriesOf(streams)).toEqual(expected);
+    expect(queriesOf(streams.toReversed())).toEqual(expected);
+    expect([...connectionsOf(streams).values()]).toEqual([streams]);
+  });
+
+  it('are two where two lists follow traces by different filters', () => {
+    expect(queriesOf([stream('topics=traces'), stream('topics=incidents'), stream('topics=traces&tags=x')])).toEqual([
+      'topics=incidents%2Ctraces',
+      'topics=traces&tags=x',
+    ]);
+  });
+
+  it(`are at most ${CONNECTIONS_MAX}, and those of the first streams`, () => {
+    const streams = ['a', 'b', 'c'].map((org) => stream('topics=incidents', org));
+    expect([...connectionsOf(streams).values()].flat()).toEqual(streams.slice(0, CONNECTIONS_MAX));
+  });
+
+  it('have at most 16 topics each, as the API takes', () => {
+    const streams = Array.from({ length: 20 }, (_, at) => stream(`topics=trace:t${at}`));
+    expect([...connectionsOf(streams).values()].map(({ length }) => length)).toEqual([16, 4]);
   });
 });

@@ -8,8 +8,8 @@ import {
   EMPTY_DRAFT,
   missingIn,
   type Monitor,
-  newMonitorHref,
 } from '../../../api/portal/web/screens/monitors/draft.ts';
+import { newMonitorHref } from '../../../api/portal/web/screens/monitors/new_monitor_href.ts';
 import { monitorFromList } from '../../../api/portal/web/screens/monitors/from_list.ts';
 import { formatOf, measureWords, thresholdWords } from '../../../api/portal/web/screens/monitors/monitor_words.ts';
 

@@ -18,7 +18,6 @@ const BY_DESIGN: Readonly<Record<string, string>> = {
   'POST /api/public/v2/prompts': 'for Langfuse clients; the portal calls POST /v1/prompts',
   'POST /langsmith/feedback': 'for LangSmith clients; the portal calls POST /v1/scores',
   'DELETE /v1/judges/{judge_id}': 'the same as PATCH with enabled false, which the portal calls, as it can be undone',
-  'PATCH /v1/annotation-queues/{queue_id}': 'the portal makes a new queue instead: answers keep their questions',
   'POST /orgs/{org_id}/agents/register': 'an agent registers itself; the portal makes its register token',
   'POST /v1/budgets/{org_id}/alerts': 'a second path of POST /orgs/{org_id}/budget/alerts, which the portal calls',
   'POST /v1/budgets/{org_id}/alerts/test':

@@ -9,6 +9,13 @@ import {
   scopeWords,
 } from '../../../api/portal/web/screens/settings/key_scopes.ts';
 import { patternError } from '../../../api/portal/web/screens/settings/pii_draft.ts';
+import {
+  before,
+  policyOf,
+  draftOf,
+  runsAround,
+  stagesOf,
+} from '../../../api/portal/web/screens/settings/retention_draft.ts';
 import { type Permission, PERMISSIONS, ROLES, roleMay } from '../../../api/http/permissions.ts';
 import { SCOPES } from '../../../schemas/records/api_key.ts';
 
@@ -67,5 +74,51 @@ describe('a refused pattern', () => {
     expect(patternError('custom.0.label: must be 1 to 32 letters')).toMatchObject({ index: 0, field: 'label' });
     expect(patternError('text: must have at least one character')).toBeNull();
     expect(patternError(null)).toBeNull();
+  });
+});
+
+describe('retention', () => {
+  const policy = {
+    telemetry_events: { full_prompt_response_days: 30, metadata_only_days: 365, delete_after_days: null },
+    judge_scores: { delete_after_days: null },
+    usage_events: { delete_after_days: 2555 },
+    audit_log: { delete_after_days: 2555 },
+  };
+  const shorter = { ...policy.telemetry_events, full_prompt_response_days: 14 };
+
+  it('stays as it is when nothing is typed, and takes whole days only', () => {
+    expect(policyOf(draftOf(policy))).toEqual(policy);
+    expect(policyOf({ ...draftOf(policy), full: '' })).toEqual({ wrong: 'full' });
+    expect(policyOf({ ...draftOf(policy), telemetry: '0' })).toEqual({ wrong: 'telemetry' });
+    expect(policyOf({ ...draftOf(policy), audit: 'soon' })).toEqual({ wrong: 'audit' });
+    expect(policyOf({ ...draftOf(policy), usage: '' })).toMatchObject({ usage_events: { delete_after_days: null } });
+  });
+
+  it('has a stage for each change of what is kept, without empty ones', () => {
+    expect(stagesOf(policy).map(({ kept, from, until }) => [kept, from, until])).toEqual([
+      ['texts', 0, 30],
+      ['attributes', 30, 365],
+      ['numbers', 365, null],
+    ]);
+    const short = { full_prompt_response_days: 7, metadata_only_days: 7, delete_after_days: 7 };
+    expect(stagesOf({ ...policy, telemetry_events: short }).map(({ kept }) => kept)).toEqual(['texts', 'nothing']);
+  });
+
+  it('takes effect at the next 03:30 UTC', () => {
+    const at = (time: string): string => new Date(runsAround(Date.parse(time)).next).toISOString();
+    expect(at('2026-11-24T03:29:59Z')).toBe('2026-11-24T03:30:00.000Z');
+    expect(at('2026-11-24T03:30:00Z')).toBe('2026-11-25T03:30:00.000Z');
+  });
+
+  it('is taken back to the policy of the last run, however often it was changed since', () => {
+    const changes = [
+      { changes: { telemetry_events: { from: { ...shorter, metadata_only_days: 90 }, to: shorter } } },
+      { changes: { telemetry_events: { from: policy.telemetry_events, to: shorter } } },
+    ];
+    expect(before(changes, { ...policy, telemetry_events: shorter })).toEqual({
+      telemetry_events: policy.telemetry_events,
+    });
+    expect(before(changes, policy)).toBeNull();
+    expect(before([], policy)).toBeNull();
   });
 });

@@ -45,7 +45,7 @@ describe('the bundle of the portal', () => {
   });
 
   it.each([
-    ['traces/traces_screen', 160],
+    ['traces/traces_screen', 155],
     ['trace/trace_screen', 170],
     ['search/search_screen', 155],
     ['home/home_screen', 155],
@@ -57,13 +57,13 @@ describe('the bundle of the portal', () => {
     expect(loadedFor(screen)).toBeLessThanOrEqual(kb * KB);
   });
 
-  it('has at most 560 kB of compressed scripts, 20 kB of styles and 90 kB of fonts in all', () => {
+  it('has at most 480 kB of compressed scripts, 20 kB of styles and 90 kB of fonts in all', () => {
     const files = readdirSync(path.join(folder, 'assets'));
     const sum = (end: string): number =>
       files
         .filter((file) => file.endsWith(end))
         .reduce((total, file) => total + statSync(path.join(folder, 'assets', file)).size, 0);
-    expect(sum('.js.gz')).toBeLessThanOrEqual(560 * KB);
+    expect(sum('.js.gz')).toBeLessThanOrEqual(480 * KB);
     expect(sum('.css.gz')).toBeLessThanOrEqual(20 * KB);
     expect(sum('.woff2')).toBeLessThanOrEqual(90 * KB);
   });
