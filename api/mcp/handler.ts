@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { authenticateOrg } from '../http/auth.ts';
+import { authenticateOrg, hasCredentialHeader } from '../http/auth.ts';
 import { MalformedBody, readBody } from '../http/body.ts';
 import { callRoute, type RouteInput } from '../http/call_route.ts';
 import type { OrgCredential } from '../http/credential.ts';
@@ -14,13 +14,11 @@ import { ApiError, toApiError } from '../http/errors.ts';
 import { answerError, attend, type EdgeDeps, mark } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
 import type { Route } from '../http/route.ts';
-import { baseUrlOf } from './base_url.ts';
+import { MCP_PATH, METADATA_PATH, originOf } from './address.ts';
 import type { RouteAnswers } from './route_answers.ts';
 import { createServer } from './server.ts';
 import type { SqlAnswer, ToolCall } from './tool.ts';
 
-const PATH = '/mcp';
-export const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
 /** Maximum bytes of a message: items of a dataset are the largest. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** Streams of change notifications that one process keeps open. */
@@ -45,6 +43,8 @@ export interface McpDeps {
   origins: readonly string[];
   /** True where people sign in with an OIDC provider, so that clients can. */
   hasProvider: boolean;
+  /** The configured origin of the service. Tokens for its MCP server are accepted there. */
+  publicUrl: string | undefined;
   runSql: (question: {
     org_id: string;
     user: string;
@@ -60,7 +60,8 @@ export interface McpHandler {
   close: () => Promise<void>;
 }
 
-export const isForMcp = (url: string): boolean => url === PATH || url.startsWith(`${PATH}?`) || url === `${PATH}/`;
+export const isForMcp = (url: string): boolean =>
+  url === MCP_PATH || url.startsWith(`${MCP_PATH}?`) || url === `${MCP_PATH}/`;
 
 /** Caller of a request, on its way through the package. */
 interface Extra extends Record<string, unknown> {
@@ -93,7 +94,7 @@ export function createMcp(deps: McpDeps): McpHandler {
     serve: (req, res) => {
       const request_id = newRequestId();
       attend(req, res, request_id, edge);
-      mark(res, PATH);
+      mark(res, MCP_PATH);
       const gone = new AbortController();
       res.once('close', () => {
         if (!res.writableFinished) gone.abort();
@@ -120,12 +121,9 @@ interface Serving {
 async function answer(req: IncomingMessage, res: ServerResponse, serving: Serving): Promise<void> {
   const { deps, signal } = serving;
   const { edge } = deps;
-  const url = new URL(req.url ?? PATH, baseUrlOf(req));
+  const url = new URL(req.url ?? MCP_PATH, originOf(req, deps.publicUrl));
   checkOrigin(req.headers.origin, deps);
-  const credential = await authenticateOrg(
-    { method: req.method ?? '', headers: req.headers, pathOrg: url.searchParams.get('org_id') ?? undefined },
-    edge.auth,
-  );
+  const credential = await callerOf(req, url, deps);
   const named = req.headers['x-org-id'] ?? url.searchParams.get('org_id');
   if (named !== null && named !== credential.org_id)
     throw new ApiError('cross_org_access', "X-Org-Id is not the credential's organization.");
@@ -140,6 +138,20 @@ async function answer(req: IncomingMessage, res: ServerResponse, serving: Servin
   const extra: Extra = { credential, call: callOf(req, res, credential, serving) };
   const response = await serving.fetch(request, { authInfo: { token: '', clientId: '', scopes: [], extra } });
   await write(res, response, signal);
+}
+
+/** Returns the caller. Clients of people often take no header, so the address may name the organization. */
+async function callerOf(req: IncomingMessage, url: URL, { edge, publicUrl }: McpDeps): Promise<OrgCredential> {
+  const { method = '', headers } = req;
+  const pathOrg = url.searchParams.get('org_id') ?? undefined;
+  const audience = publicUrl === undefined ? undefined : `${publicUrl}${MCP_PATH}`;
+  try {
+    return await authenticateOrg({ method, headers, pathOrg, audience }, edge.auth);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error;
+    const detail = 'X-Org-Id: is needed with a token, or ?org_id= in the address';
+    throw new ApiError('invalid_request', detail, { cause: error });
+  }
 }
 
 async function bodyOf(req: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
@@ -205,8 +217,9 @@ async function write(res: ServerResponse, response: Response, signal: AbortSigna
 }
 
 /** Adds to a 401 where a client finds the provider to sign in with. */
-function withMetadata(thrown: unknown, req: IncomingMessage, { hasProvider }: McpDeps): unknown {
+function withMetadata(thrown: unknown, req: IncomingMessage, { hasProvider, publicUrl }: McpDeps): unknown {
   if (!hasProvider || !(thrown instanceof ApiError) || thrown.code !== 'unauthenticated') return thrown;
-  const challenge = `Bearer resource_metadata="${baseUrlOf(req)}${METADATA_PATH}"`;
+  const invalid = hasCredentialHeader(req.headers) ? 'error="invalid_token", ' : '';
+  const challenge = `Bearer ${invalid}resource_metadata="${originOf(req, publicUrl)}${METADATA_PATH}"`;
   return new ApiError('unauthenticated', thrown.detail, { headers: { 'WWW-Authenticate': challenge }, cause: thrown });
 }

@@ -2,18 +2,21 @@
 import { z } from 'zod';
 import { ApiError } from '../http/errors.ts';
 import { definePublicRoute, type Route } from '../http/route.ts';
-import { baseUrlOf } from './base_url.ts';
-import { METADATA_PATH } from './handler.ts';
+import { MCP_PATH, METADATA_PATH, originOf } from './address.ts';
 
 const metadata = z.object({
   resource: z.string().describe('Address of the MCP server'),
   authorization_servers: z.array(z.string()).describe('The OIDC provider'),
+  scopes_supported: z.array(z.string()).describe('Scopes that a client asks the provider for'),
   bearer_methods_supported: z.array(z.literal('header')),
   resource_name: z.string(),
 });
 
-/** @param issuer the OIDC provider; undefined where none is configured */
-export function mcpRoutes(issuer: string | undefined): Route[] {
+/**
+ * @param issuer the OIDC provider; undefined where none is configured
+ * @param publicUrl the configured origin of the service
+ */
+export function mcpRoutes(issuer: string | undefined, publicUrl: string | undefined): Route[] {
   return [
     definePublicRoute({
       method: 'get',
@@ -31,8 +34,10 @@ export function mcpRoutes(issuer: string | undefined): Route[] {
         if (issuer === undefined) throw new ApiError('not_found', 'No OIDC provider is configured.');
         return {
           bare: {
-            resource: `${baseUrlOf(req)}/mcp`,
+            resource: `${originOf(req, publicUrl)}${MCP_PATH}`,
             authorization_servers: [issuer],
+            // The portal asks for the same two: the person's id, and the address that invites name.
+            scopes_supported: ['openid', 'email'],
             bearer_methods_supported: ['header' as const],
             resource_name: 'Millrace',
           },

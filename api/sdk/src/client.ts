@@ -1,5 +1,6 @@
 // A client of the service's HTTP API: scores, prompts, datasets, analytics, and any other read.
 import { randomUUID } from 'node:crypto';
+import type { components, operations } from './contract.ts';
 import { MillraceError } from './errors.ts';
 import { PromptCache, type Prompt, type PromptBy } from './prompts.ts';
 import { isTransient, waitFor, waitMs } from './retry.ts';
@@ -8,6 +9,9 @@ const DEFAULT_URL = 'http://127.0.0.1:8080';
 const RETRIES = 3;
 const TIMEOUT_MS = 30_000;
 const PAGE = 200;
+
+type Schemas = components['schemas'];
+type BodyOf<O extends 'runDataset' | 'queryAnalytics'> = operations[O]['requestBody']['content']['application/json'];
 
 export interface ScoreInput {
   name: string;
@@ -18,76 +22,20 @@ export interface ScoreInput {
   spanId?: string;
 }
 
-export interface Score {
-  score_id: string;
-  trace_id: string;
-  name: string;
-  value: number | boolean | string;
-  /** True while the trace has not arrived. */
-  pending?: boolean;
-}
+/** A score as the service has stored it; `pending` is true while its trace has not arrived. */
+export type Score = Schemas['GivenScore'];
 
-export interface DatasetItem {
-  /** Position in the dataset, from 0. */
-  item_index: number;
-  input: Record<string, unknown>;
-  expected?: Record<string, unknown> | null;
-  metadata?: Record<string, unknown> | null;
-}
+export type DatasetItem = Schemas['DatasetItem'];
 
 /** Fields of POST /v1/datasets/{dataset_id}/run. */
-export interface DatasetRun {
-  judge_id: string;
-  /** name@version, name@label, or the name of a prompt for its newest version. */
-  prompt_version?: string;
-  /** Default: the model of the prompt. */
-  model?: string;
-  /** false waits up to 60 seconds for the end of the run. */
-  async?: boolean;
-}
+export type DatasetRun = BodyOf<'runDataset'>;
 
-export interface Eval {
-  eval_id: string;
-  judge_id: string;
-  status: 'running' | 'complete' | 'failed' | 'cancelled';
-  progress: { done: number; total: number };
-  stats: {
-    total: number;
-    passed: number;
-    warned: number;
-    failed: number;
-    errors: number;
-    mean_score: number | null;
-    p50_score: number | null;
-  } | null;
-  error: string | null;
-  [field: string]: unknown;
-}
+export type Eval = Schemas['Eval'];
 
 /** A query of POST /v1/analytics/query; GET /v1/analytics/schema lists its fields. */
-export interface AnalyticsQuery {
-  view: 'spans' | 'traces' | 'scores' | 'usage';
-  measures: readonly { measure: string; agg: string; as?: string }[];
-  group_by?: readonly string[];
-  filters?: readonly { field: string; op: string; value?: unknown }[];
-  granularity?: 'auto' | 'minute' | 'hour' | 'day' | 'week' | 'month';
-  timezone?: string;
-  /** ISO 8601. */
-  since: string;
-  until?: string;
-  top?: number;
-  fill?: 'zero' | 'none';
-  compare?: 'previous_period';
-}
+export type AnalyticsQuery = BodyOf<'queryAnalytics'>;
 
-export interface AnalyticsResult {
-  data: {
-    columns: { name: string; type: string; unit: string | null; role: 'time' | 'dimension' | 'measure' }[];
-    rows: unknown[][];
-    totals?: unknown[];
-  };
-  meta: Record<string, unknown>;
-}
+export type AnalyticsResult = operations['queryAnalytics']['responses'][200]['content']['application/json'];
 
 export interface ClientOptions {
   /** Default: MILLRACE_URL, else http://127.0.0.1:8080. */

@@ -1,19 +1,11 @@
 // Prompts of the registry, kept in memory.
+import type { operations } from './contract.ts';
 
-export interface PromptMessage {
-  role: string;
-  content: string;
-}
+type PromptAnswer = operations['getPrompt']['responses'][200]['content']['application/json'];
 
-export interface Prompt {
-  name: string;
-  version: string;
-  type: 'text' | 'chat';
-  template: string | PromptMessage[];
-  model: string | null;
-  config: Record<string, unknown> | null;
-  labels: string[];
-}
+export type Prompt = PromptAnswer['data'];
+
+export type PromptMessage = Exclude<Prompt['template'], string>[number];
 
 /** At most one of the two. */
 export interface PromptBy {

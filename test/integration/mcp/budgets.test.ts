@@ -67,7 +67,7 @@ beforeAll(async () => {
     const { json } = await tenant.ingest('chatcompletion', callOf(text, TRACE));
     llm.push((json?.['data'] as { span_id: string }).span_id);
   }
-  await tenant.landed(SPANS + llm.length);
+  await tenant.searchable(SPANS + llm.length);
   client = await connect(api, tenant.key);
 }, 180_000);
 afterAll(async () => {
@@ -131,7 +131,7 @@ it('replay_trace stays within its budget on a trace of many long calls', async (
   const pieces = Object.values(TEXTS);
   for (let serial = 0; serial < CALLS; serial += 1)
     await tenant.ingest('chatcompletion', callOf(`${serial} ${pieces[serial % pieces.length]?.repeat(400)}`, trace_id));
-  await tenant.landed(SPANS + llm.length + CALLS);
+  await tenant.searchable(SPANS + llm.length + CALLS);
   await within(4000, 'replay_trace', { trace_id, max_chars: 100_000 });
   const { structured } = await client.tool('replay_trace', { trace_id });
   expect(structured.info).toMatchObject({ commit: false, calls: CALLS });

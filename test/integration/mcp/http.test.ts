@@ -64,6 +64,11 @@ describe('credentials', () => {
       body: JSON.stringify(INITIALIZE),
     });
     expect(byAddress.status).toBe(200);
+    const nowhere = await post({ Authorization });
+    expect([nowhere.status, ((await nowhere.json()) as { detail: string }).detail]).toEqual([
+      422,
+      'X-Org-Id: is needed with a token, or ?org_id= in the address',
+    ]);
     const client = await connect(api, tenant.owner);
     expect((await client.tools()).map(({ name }) => name)).toContain('search_traces');
     await client.close();
@@ -79,6 +84,7 @@ describe('credentials', () => {
     expect(await (await fetch(`${provided.url}/.well-known/oauth-protected-resource/mcp`)).json()).toEqual({
       resource: `${provided.url}/mcp`,
       authorization_servers: [ISSUER],
+      scopes_supported: ['openid', 'email'],
       bearer_methods_supported: ['header'],
       resource_name: 'Millrace',
     });

@@ -6,7 +6,7 @@ import { TestService } from '../a_service.ts';
 import { aTenant, type Tenant } from '../a_tenant.ts';
 import type { TestApi } from '../api/an_api.ts';
 import { eventually } from '../../support/wait.ts';
-import { connect, KINDS, type ToolClient } from './a_client.ts';
+import { type Answered, connect, KINDS, type ToolClient } from './a_client.ts';
 
 let service: TestService;
 let api: TestApi;
@@ -46,7 +46,7 @@ beforeAll(async () => {
       }),
     ),
   ];
-  await tenant.landed(2);
+  await tenant.searchable(2);
   client = await connect(api, tenant.key);
 });
 afterAll(async () => {
@@ -196,8 +196,14 @@ describe('permissions', () => {
     await limited.close();
   });
 
-  it('no tool shows a trace, a prompt or a row of another organization', async () => {
+  it('no tool shows or changes anything of another organization', async () => {
     const stranger = await connect(api, other.key);
+    // SQL has a test of its own, with an engine that confines analysts.
+    const asked = new Set(['run_sql']);
+    const ask = (name: string, args: Record<string, unknown> = {}): Promise<Answered> => {
+      asked.add(name);
+      return stranger.tool(name, args);
+    };
     const [trace_id = ''] = traces;
     const span_id = await spanOf(trace_id);
     for (const [name, args] of [
@@ -209,7 +215,7 @@ describe('permissions', () => {
       ['get_prompt', { name: 'concierge' }],
       ['add_dataset_items', { dataset_id: 'ds_x', items: [{ input: {} }] }],
     ] as const) {
-      const refused = await stranger.tool(name, args);
+      const refused = await ask(name, args);
       expect([name, refused.isError, refused.text]).toEqual([
         name,
         true,
@@ -217,9 +223,19 @@ describe('permissions', () => {
       ]);
     }
     for (const name of ['search_traces', 'find_failures'])
-      expect([name, (await stranger.tool(name)).structured.items]).toEqual([name, []]);
-    expect((await stranger.tool('search_spans', { q: 'raclette' })).structured.items).toEqual([]);
-    expect((await stranger.tool('get_evaluations', { trace_id })).text).not.toContain('helpful');
+      expect([name, (await ask(name)).structured.items]).toEqual([name, []]);
+    expect((await ask('search_spans', { q: 'raclette' })).structured.items).toEqual([]);
+    expect((await ask('get_evaluations', { trace_id })).text).not.toContain('helpful');
+    expect((await ask('get_costs')).structured.info).toMatchObject({ total_cost_usd: 0 });
+    const counted = await ask('query_analytics', { measures: [{ measure: 'count' }], group_by: ['outcome'] });
+    expect(counted.structured.items.map(({ row }) => row)).toEqual([['outcome', 'count_sum']]);
+    await ask('create_prompt_version', { name: 'concierge', template: 'Ask a stranger.' });
+    expect((await client.tool('get_prompt', { name: 'concierge' })).text).not.toContain('stranger');
+    await ask('add_score', { trace_id, name: 'of_a_stranger', value: 1 });
+    await client.tool('add_score', { trace_id, name: 'of_the_tenant', value: 1 });
+    await eventually(async () => (await client.tool('get_evaluations', { trace_id })).text.includes('of_the_tenant'));
+    expect((await client.tool('get_evaluations', { trace_id })).text).not.toContain('of_a_stranger');
+    expect([...asked].sort()).toEqual(TOOLS.map(({ name }) => name).sort());
     await stranger.close();
   });
 });

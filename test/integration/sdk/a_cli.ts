@@ -3,6 +3,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { installedCli } from '../../support/sdk_package.ts';
 import { removeDir } from '../../support/temp.ts';
@@ -70,6 +71,14 @@ export function millrace(args: readonly string[], more: Record<string, string> =
       resolve({ code: child.exitCode, out, err, records });
     });
   });
+}
+
+/** Runs the command on a terminal of 80 columns, made by the command `script`. Resolves with what the terminal showed. */
+export async function onTerminal(args: readonly string[]): Promise<string> {
+  const line = [`stty cols 80 rows 40; exec ${binary}`, ...args].join(' ');
+  const env = environment({ TERM: 'xterm' });
+  const { stdout } = await promisify(execFile)('script', ['-qec', line, '/dev/null'], { env, cwd: folder });
+  return stdout.replaceAll('\r', '');
 }
 
 /** Starts the command; it runs until it is ended. */

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
 import { makeKey } from '../a_tenant.ts';
-import { api, type Data, millrace, modelCall, newFolder, startMillrace, tenant } from './a_cli.ts';
+import { api, type Data, millrace, modelCall, newFolder, onTerminal, startMillrace, tenant } from './a_cli.ts';
 
 describe('exit codes', () => {
   test.each([
@@ -77,7 +77,7 @@ describe('traces', () => {
     await tenant.ingest('custom', {
       events: [step, { ...step, name: 'inner', span_id: 'in', parent_span_id: 'outer' }],
     });
-    await tenant.landed(3);
+    await tenant.searchable(3);
   };
 
   test('are listed with every filter of the API, as tables and as lines', async () => {
@@ -107,11 +107,21 @@ describe('traces', () => {
     expect(bare[0]).not.toHaveProperty('response');
   });
 
+  test.skipIf(process.platform !== 'linux')(
+    'are shown on a terminal as a table in colour, with whole ids and as many columns as fit',
+    async () => {
+      await sendTwo();
+      const [titles, failed] = (await onTerminal(['traces', 'list', '--outcome', 'error'])).split('\n');
+      expect(titles?.replaceAll(/\u001b\[\d*m/g, '')).toMatch(/^STARTED +TRACE +ROOT +AGENT +OUTCOME +DURATION +/);
+      expect(failed).toMatch(/^\d\d-\d\d \d\d:\d\d:\d\d {2}run-2 {2}step .*\u001b\[31merror/);
+      expect((await onTerminal(['traces', 'get', 'run-1'])).split('\n')[1]).toContain('run-1');
+    },
+  );
+
   test('are found by their texts', async () => {
     await sendTwo();
-    const found = async () => (await millrace(['traces', 'search', 'capital', 'paris'])).records;
-    await eventually(async () => (await found()).length > 0, { what: 'the texts in the index' });
-    expect(await found()).toMatchObject([{ trace_id: 'run-1', outcome: 'success' }]);
+    const { records } = await millrace(['traces', 'search', 'capital', 'paris']);
+    expect(records).toMatchObject([{ trace_id: 'run-1', outcome: 'success' }]);
     expect((await millrace(['traces', 'search', 'nowhere', '-o', 'table'])).err).toBe('No span matches.\n');
   });
 

@@ -1,10 +1,13 @@
 // The recipes of the README for model packages and agent frameworks, with the libraries themselves
 // and the SDK from its tarball: one trace, each call counted once, session and user on every span.
-import { readFileSync } from 'node:fs';
+// The packages of Mastra are too large to be installed here: MILLRACE_MASTRA names a folder in which
+// npm has installed them, and without it the test of their recipe is skipped.
+import { readFileSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ModelBehaviour, type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { jsBlocks } from '../../support/sdk_package.ts';
-import { type Data, environment, runApp, spansOf } from './an_app.ts';
+import { app, type Data, environment, runApp, spansOf, tenant } from './an_app.ts';
 
 const README = readFileSync(new URL('../../../api/sdk/README.md', import.meta.url), 'utf8');
 const recipe = (heading: string): string => jsBlocks(README, heading)[0] ?? '';
@@ -120,6 +123,34 @@ describe('a recipe of the README counts each call once and has session and user 
     expect(treeOf(spans).get('question')).toBeNull();
   });
 });
+
+const MASTRA = process.env['MILLRACE_MASTRA'];
+
+test.skipIf(MASTRA === undefined)(
+  `Mastra's own exporter sends the run of an agent with its calls and tools${MASTRA === undefined ? ' (skipped: MILLRACE_MASTRA is not set)' : ''}`,
+  async () => {
+    symlinkSync(path.join(MASTRA ?? '', 'node_modules/@mastra'), path.join(app, 'node_modules/@mastra'));
+    const agent = `import { Agent } from '@mastra/core/agent';
+      import { createTool } from '@mastra/core/tools';
+      import { createOpenAI } from '@ai-sdk/openai';
+      import { z } from 'zod';
+      const openai = createOpenAI({ baseURL: process.env.OPENAI_BASE_URL, apiKey: process.env.OPENAI_API_KEY });
+      const weather = createTool({ id: 'weather', description: 'Weather', inputSchema: z.object({ city: z.string() }), execute: async () => 'sun' });
+      const helper = new Agent({ id: 'helper', name: 'helper', instructions: 'Be brief.', model: openai.chat('gpt-4o-mini'), tools: { weather } });`;
+    const call = `const metadata = { sessionId: 'session-1', userId: 'user-1' };
+      await mastra.getAgent('helper').generate('How is the weather in Paris?', { tracingOptions: { metadata } });
+      await observability.shutdown();`;
+    const spans = await traced('mastra', [agent, recipe('With Mastra'), call].join('\n'), 10);
+    expect([total(spans, 'input_tokens'), total(spans, 'output_tokens')]).toEqual([200, 40]);
+    expect(spans.filter(({ kind }) => kind === 'llm')).toHaveLength(2);
+    expect(spans.filter(({ kind }) => kind === 'tool')).toMatchObject([{ name: 'execute_tool weather' }]);
+    const metadata = { 'mastra.metadata.sessionId': 'session-1', 'mastra.metadata.userId': 'user-1' };
+    for (const span of spans) expect(span).toMatchObject({ attributes: metadata });
+    expect(treeOf(spans).get('invoke_agent helper')).toBeNull();
+    const { json } = await tenant.get('/v1/traces?session_id=session-1&user_id=user-1');
+    expect(json?.['data']).toMatchObject([{ span_count: 10, input_tokens: 200 }]);
+  },
+);
 
 describe('node --import @millrace/sdk/auto traces without a change of the application', () => {
   const auto = ['--import', '@millrace/sdk/auto'];

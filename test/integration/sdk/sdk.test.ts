@@ -41,6 +41,14 @@ describe('the recipes of the README', () => {
     expect(spans.reduce((sum, span) => sum + Number(span['input_tokens']), 0)).toBe(100);
     expect(spans.filter(({ model }) => model === 'gpt-4o-mini')).toHaveLength(1);
     for (const span of spans) expect(span).toMatchObject({ attributes: WHOSE });
+    // One below the other: of the AI SDK the run, its step, and the call.
+    const parents = new Map(spans.map(({ span_id, parent_span_id }) => [span_id, parent_span_id]));
+    const call = spans.find(({ model }) => model === 'gpt-4o-mini');
+    expect(call).toMatchObject({ kind: 'llm', response: 'Paris.', output_tokens: 20 });
+    const line: unknown[] = [];
+    for (let at = call?.['span_id']; at !== null && at !== undefined && line.length <= count; at = parents.get(at))
+      line.push(at);
+    expect(line).toHaveLength(count);
   });
 
   test('scores, prompts and analytics answer', async () => {
@@ -75,12 +83,21 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Forwards connections of a port to the API. */
-async function forward(port: number): Promise<Server> {
+/**
+ * Forwards connections of a port to the API.
+ * @param loses called with the number of each connection; if true, its answer is lost on the way
+ */
+async function forward(port: number, loses: (connection: number) => boolean = () => false): Promise<Server> {
   const to = Number(new URL(api.url).port);
+  let connections = 0;
   const server = createServer((socket) => {
+    connections += 1;
+    const isLost = loses(connections);
     const onward = connect(to, '127.0.0.1');
-    socket.pipe(onward).pipe(socket);
+    socket.pipe(onward);
+    // The service has answered, so it has stored the body; the client sees a broken connection.
+    if (isLost) onward.once('data', () => socket.destroy());
+    else onward.pipe(socket);
     for (const end of [socket, onward]) end.on('error', () => end.destroy());
   }).listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -119,6 +136,55 @@ test('spans wait on the disk while the service is away; another process sends ea
       },
       { what: 'three spans of each process' },
     );
+  } finally {
+    gate.close();
+  }
+});
+
+/** Ends spans, and kills itself as soon as the SDK reports that they wait on the disk. */
+const KILLED = `import { init, observe } from '@millrace/sdk';
+  const onError = ({ message }) => {
+    if (message.includes('kept on the disk')) process.kill(process.pid, 'SIGKILL');
+  };
+  init({ onError });
+  for (let at = 0; at < 50; at += 1) observe(() => at, { name: 'work ' + at })();
+  setInterval(() => {}, 1000);`;
+const NEXT = `import { init } from '@millrace/sdk';
+  await init().flush(20000);`;
+
+const rootsOf = async (): Promise<string[]> => {
+  const { json } = await tenant.get('/v1/traces?limit=200');
+  return (json?.['data'] as Data[]).map(({ root_span_name }) => String(root_span_name)).sort();
+};
+const WORK = Array.from({ length: 50 }, (_, at) => `work ${at}`).sort();
+
+test.each([
+  ['the service is away', false],
+  ['the answer of the service is lost after it has stored the spans', true],
+])('an application that is killed without a flush while %s loses and doubles nothing', async (_, isAnswerLost) => {
+  const port = await freePort();
+  const env = environment(`http://127.0.0.1:${port}`);
+  const lossy = isAnswerLost ? await forward(port, () => true) : null;
+  await expect(runApp('killed', KILLED, env)).rejects.toMatchObject({ signal: 'SIGKILL' });
+  lossy?.close();
+  if (isAnswerLost) await eventually(async () => (await rootsOf()).length === WORK.length, { what: 'the first copy' });
+  else expect(await rootsOf()).toEqual([]);
+  const gate = await forward(port);
+  try {
+    await runApp('next', NEXT, env);
+    await eventually(async () => (await rootsOf()).length >= WORK.length, { what: 'every span' });
+    // Another span is stored after the repeats, which were dropped by then.
+    await runApp(
+      'last',
+      KILLED.replace('at < 50', 'at < 1')
+        .replace('work ', 'last ')
+        .replace(/setInterval.*$/s, ''),
+      env,
+    );
+    await eventually(async () => (await rootsOf()).includes('last 0'), { what: 'the last span' });
+    expect(await rootsOf()).toEqual(['last 0', ...WORK]);
+    const { json } = await tenant.get('/v1/traces?limit=200');
+    expect((json?.['data'] as Data[]).every(({ span_count }) => span_count === 1)).toBe(true);
   } finally {
     gate.close();
   }

@@ -46,6 +46,9 @@ const COMMANDS: readonly Command[] = [
 
 /** Exit code of a command that an interrupt ended, as shells count it. */
 const INTERRUPTED = 130;
+const WITHOUT_KEY = 'millrace: no API key was given: set MILLRACE_API_KEY, or use --api-key\n';
+/** True once a command has an API key for its requests. */
+let hasKey = false;
 /** Aborts at the first interrupt; a second one ends the process. */
 const stop = new AbortController();
 /** Tries of a request of a command that runs long. */
@@ -60,6 +63,8 @@ function commandOf(words: readonly string[]): { command: Command; rest: readonly
   }
   return null;
 }
+
+const wordsAfter = (group: readonly Command[]): string => group.map(({ name }) => name.split(' ')[1]).join(', ');
 
 const version = (): string =>
   (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version;
@@ -76,8 +81,8 @@ async function main(words: readonly string[]): Promise<ExitCode> {
     process.stdout.write(overview(named.length === 0 ? COMMANDS : named));
   } else {
     const group = COMMANDS.filter(({ name }) => name.startsWith(`${first ?? ''} `));
-    if (first !== undefined)
-      process.stderr.write(`millrace: ${words.slice(0, group.length > 0 ? 2 : 1).join(' ')} is not a command\n`);
+    if (group.length > 0) process.stderr.write(`millrace: ${first ?? ''} takes one of ${wordsAfter(group)}\n`);
+    else if (first !== undefined) process.stderr.write(`millrace: ${first} is not a command\n`);
     process.stderr.write(overview(group.length === 0 ? COMMANDS : group));
     return EXIT.usage;
   }
@@ -99,6 +104,7 @@ async function run(command: Command, rest: readonly string[]): Promise<ExitCode>
 
 function clientOf(command: Command, given: Given): MillraceClient {
   const [url, apiKey] = [given.text('url'), given.text('api-key')];
+  hasKey = (apiKey ?? process.env['MILLRACE_API_KEY'] ?? '') !== '';
   return new MillraceClient({
     ...(url === undefined ? {} : { url }),
     ...(apiKey === undefined ? {} : { apiKey }),
@@ -110,7 +116,8 @@ function clientOf(command: Command, given: Given): MillraceClient {
 function failed(error: unknown): number {
   if (stop.signal.aborted) return INTERRUPTED;
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`millrace: ${message}\n`);
+  const isWithoutKey = error instanceof MillraceError && error.status === 401 && !hasKey;
+  process.stderr.write(isWithoutKey ? WITHOUT_KEY : `millrace: ${message}\n`);
   if (error instanceof UsageError) return EXIT.usage;
   if (error instanceof Unreachable) return EXIT.unreachable;
   if (error instanceof Refused) return EXIT.refused;

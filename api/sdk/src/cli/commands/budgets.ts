@@ -1,6 +1,7 @@
 // Shows what is used of the organization's budgets.
 import { type Command, EXIT } from '../command.ts';
-import { type Column, count, usd } from '../output.ts';
+import { count, usd } from '../output.ts';
+import type { Column } from '../table.ts';
 
 interface Resource {
   used: number;
@@ -20,13 +21,16 @@ const RESOURCES = ['tokens', 'cost_usd', 'storage_mb', 'sandbox_seconds'] as con
 const amount = (resource: string, value: number | null): string | null =>
   value === null ? null : resource === 'cost_usd' ? usd(value) : count(value);
 
+const shareOf = ({ soft_limit, hard_limit, percentage }: Line): string | null =>
+  soft_limit === null && hard_limit === null ? null : `${percentage.toFixed(1)} %`;
+
 const COLUMNS: readonly Column<Line>[] = [
   { title: 'RESOURCE', value: ({ resource }) => resource },
   { title: 'USED', value: ({ resource, used }) => amount(resource, used), isRight: true },
   { title: 'SOFT LIMIT', value: ({ resource, soft_limit }) => amount(resource, soft_limit), isRight: true },
   { title: 'HARD LIMIT', value: ({ resource, hard_limit }) => amount(resource, hard_limit), isRight: true },
-  { title: 'USED', value: ({ percentage }) => `${percentage.toFixed(1)} %`, isRight: true },
-  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'SHARE', value: shareOf, isRight: true },
+  { title: 'STATUS', value: ({ status }) => status, tone: ({ status }) => (status === 'ok' ? null : 'bad') },
 ];
 
 export const budgets: Command = {

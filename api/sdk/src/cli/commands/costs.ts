@@ -1,6 +1,7 @@
 // Shows what the organization spent.
 import { type Command, EXIT } from '../command.ts';
-import { type Column, count, usd } from '../output.ts';
+import { barOf, count, usd } from '../output.ts';
+import type { Column } from '../table.ts';
 
 const GROUPS = ['model', 'agent_id', 'department', 'realm'] as const;
 
@@ -15,10 +16,17 @@ interface Day {
   tokens: number;
 }
 
-const DAY_COLUMNS: readonly Column<Day>[] = [
-  { title: 'DAY', value: ({ date }) => date },
+/** Returns a column that shows how costs compare. */
+function barColumn<T extends { cost_usd: number }>(records: readonly T[]): Column<T> {
+  const largest = Math.max(0, ...records.map(({ cost_usd }) => cost_usd));
+  return { title: '', value: ({ cost_usd }) => barOf(cost_usd, largest), isOptional: true };
+}
+
+const dayColumns = (days: readonly Day[]): readonly Column<Day>[] => [
+  { title: 'DAY', value: ({ date }) => date, isWhole: true },
   { title: 'COST', value: ({ cost_usd }) => usd(cost_usd), isRight: true },
   { title: 'TOKENS', value: ({ tokens }) => count(tokens), isRight: true },
+  barColumn(days),
 ];
 
 export const costs: Command = {
@@ -38,13 +46,15 @@ export const costs: Command = {
       group_by: by === 'day' ? undefined : by,
     });
     const total = data['total_cost_usd'] as number;
-    if (by === 'day') await out.records(data['by_day'] as Day[], DAY_COLUMNS);
+    const byDay = (data['by_day'] ?? []) as Day[];
+    if (by === 'day') await out.records(byDay, dayColumns(byDay));
     else {
       const groups = data[`by_${by}`] as (Record<string, string | null> & Omit<Group, 'group'>)[];
       const columns: readonly Column<(typeof groups)[number]>[] = [
         { title: by.toUpperCase(), value: (group) => group[by] },
         { title: 'COST', value: ({ cost_usd }) => usd(cost_usd), isRight: true },
         { title: 'SHARE', value: ({ share }) => `${(share * 100).toFixed(1)} %`, isRight: true },
+        barColumn(groups),
       ];
       await out.records(groups, columns, `Nothing was spent in ${days} days.`);
     }

@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { MillraceClient } from '../../client.ts';
 import { MillraceError } from '../../errors.ts';
 import { type Call, type Command, EXIT, type ExitCode, Unreachable } from '../command.ts';
-import { type Column, milliseconds } from '../output.ts';
+import { milliseconds } from '../output.ts';
+import type { Column, Tone } from '../table.ts';
 
 /** The service refuses events that began further in the future. */
 const CLOCK_MS_MAX = 300_000;
@@ -20,9 +21,16 @@ interface Check {
   detail: string;
 }
 
+const TONES: Readonly<Record<Check['status'], Tone | null>> = {
+  ok: null,
+  warning: 'warning',
+  failed: 'bad',
+  skipped: 'faint',
+};
+
 const COLUMNS: readonly Column<Check>[] = [
   { title: 'CHECK', value: ({ check }) => check },
-  { title: 'STATUS', value: ({ status }) => status },
+  { title: 'STATUS', value: ({ status }) => status, tone: ({ status }) => TONES[status] },
   { title: 'TIME', value: ({ ms }) => (ms === null ? null : milliseconds(ms)), isRight: true },
   { title: 'DETAIL', value: ({ detail }) => detail },
 ];

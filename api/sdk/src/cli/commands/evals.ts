@@ -2,8 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Eval, MillraceClient } from '../../client.ts';
 import { type Call, type Command, EXIT, type ExitCode, type Given, Unreachable, UsageError } from '../command.ts';
-import { type Column, count } from '../output.ts';
+import { count } from '../output.ts';
 import { Progress } from '../progress.ts';
+import type { Column } from '../table.ts';
 
 const ASK_EVERY_MS = 1000;
 const METRICS = ['pass_rate', 'mean_score', 'p50_score'] as const;
@@ -11,13 +12,23 @@ type Metric = (typeof METRICS)[number];
 type Stats = NonNullable<Eval['stats']>;
 
 const COLUMNS: readonly Column<Eval>[] = [
-  { title: 'EVAL', value: ({ eval_id }) => eval_id },
+  { title: 'EVAL', value: ({ eval_id }) => eval_id, isWhole: true },
   { title: 'STATUS', value: ({ status }) => status },
   { title: 'RESULTS', value: ({ stats }) => stats?.total, isRight: true },
   { title: 'PASSED', value: ({ stats }) => stats?.passed, isRight: true },
   { title: 'WARNED', value: ({ stats }) => stats?.warned, isRight: true },
-  { title: 'FAILED', value: ({ stats }) => stats?.failed, isRight: true },
-  { title: 'ERRORS', value: ({ stats }) => stats?.errors, isRight: true },
+  {
+    title: 'FAILED',
+    value: ({ stats }) => stats?.failed,
+    isRight: true,
+    tone: ({ stats }) => ((stats?.failed ?? 0) > 0 ? 'bad' : null),
+  },
+  {
+    title: 'ERRORS',
+    value: ({ stats }) => stats?.errors,
+    isRight: true,
+    tone: ({ stats }) => ((stats?.errors ?? 0) > 0 ? 'bad' : null),
+  },
   { title: 'MEAN', value: ({ stats }) => stats?.mean_score?.toFixed(3), isRight: true },
 ];
 

@@ -3,17 +3,19 @@ import { readFile } from 'node:fs/promises';
 import type { MillraceClient } from '../../client.ts';
 import type { Prompt, PromptMessage } from '../../prompts.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
-import { type Column } from '../output.ts';
+import { localTime } from '../output.ts';
+import type { Column } from '../table.ts';
 
-type Listed = Prompt & { created_at: string };
+/** A prompt as lists and reads return it. */
+type Listed = Omit<Prompt, 'versions'>;
 
 const COLUMNS: readonly Column<Listed>[] = [
-  { title: 'NAME', value: ({ name }) => name },
+  { title: 'NAME', value: ({ name }) => name, isWhole: true },
   { title: 'VERSION', value: ({ version }) => version },
-  { title: 'TYPE', value: ({ type }) => type },
+  { title: 'TYPE', value: ({ type }) => type, isOptional: true },
   { title: 'MODEL', value: ({ model }) => model },
   { title: 'LABELS', value: ({ labels }) => labels.join(', ') },
-  { title: 'CREATED', value: ({ created_at }) => created_at.slice(0, 10) },
+  { title: 'CREATED', value: ({ created_at }) => localTime(created_at), isWhole: true, isOptional: true },
 ];
 
 const pathOf = (name: string): string => `/v1/prompts/${encodeURIComponent(name)}`;

@@ -102,9 +102,10 @@ async function runByKey(client: MillraceClient, query: string, out: Output): Pro
   });
   const { result, error } = messageOf(await answer.text());
   if (error !== undefined || result?.isError === true || result?.structuredContent === undefined)
-    throw new MillraceError(`sql: ${error?.message ?? result?.content[0]?.text ?? 'the service gave no answer'}`, {
-      status: 422,
-    });
+    throw new MillraceError(
+      `sql: ${error?.message ?? reasonOf(result?.content[0]?.text) ?? 'the service gave no answer'}`,
+      { status: 422 },
+    );
   const { items, next } = result.structuredContent;
   const [columns = [], ...rows] = items.map(({ row }) => row);
   await printRows(out, columns.map(String), rows);
@@ -114,6 +115,9 @@ async function runByKey(client: MillraceClient, query: string, out: Output): Pro
     );
   return EXIT.ok;
 }
+
+/** Returns the text of a refusal without its code and field, which the command names itself. */
+const reasonOf = (text: string | undefined): string | undefined => text?.replace(/^[a-z_]+: (?:sql: )?/, '');
 
 /** Returns the message of an answer that is JSON, or one event of a stream. */
 function messageOf(text: string): ToolAnswer {

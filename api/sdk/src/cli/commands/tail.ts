@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { MillraceClient, Query } from '../../client.ts';
 import { MillraceError } from '../../errors.ts';
 import { type Call, type Command, EXIT, Unreachable } from '../command.ts';
-import { count, milliseconds, plain, usd } from '../output.ts';
+import { count, localTime, milliseconds, toneOfOutcome, usd } from '../output.ts';
+import { plain } from '../table.ts';
 import { filterOptions, filtersOf, type Trace } from './traces.ts';
 
 type LiveTrace = Trace & { complete: boolean };
@@ -35,7 +36,7 @@ export const tracesTail: Command = {
     for await (const trace of tail.traces((text) => {
       out.note(text);
     })) {
-      await (out.isTable ? out.line(lineOf(trace)) : out.json(trace));
+      await (out.isTable ? out.line(lineOf(trace, out)) : out.json(trace));
       printed += 1;
       if (printed >= limit) break;
     }
@@ -43,21 +44,19 @@ export const tracesTail: Command = {
   },
 };
 
-function lineOf(trace: Trace): string {
+function lineOf(trace: Trace, out: Call['out']): string {
   const { started_at, outcome, duration_ms, cost_usd, root_span_name, agent_id, trace_id } = trace;
   const tokens = `${count(trace.input_tokens + trace.output_tokens)} tokens`;
   const name = [root_span_name, agent_id].filter((one) => one !== null).join(' · ');
-  return plain(
-    [
-      started_at.slice(11, 19),
-      outcome.padEnd(7),
-      milliseconds(duration_ms).padStart(9),
-      tokens.padStart(14),
-      usd(cost_usd).padStart(10),
-      trace_id,
-      name,
-    ].join('  '),
-  );
+  return [
+    localTime(started_at).slice(-8),
+    out.toned(outcome.padEnd(7), toneOfOutcome(outcome)),
+    milliseconds(duration_ms).padStart(9),
+    tokens.padStart(14),
+    usd(cost_usd).padStart(10),
+    plain(trace_id),
+    plain(name),
+  ].join('  ');
 }
 
 class Tail {

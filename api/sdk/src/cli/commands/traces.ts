@@ -1,7 +1,8 @@
 // Lists, shows and searches traces.
 import type { MillraceClient, Query } from '../../client.ts';
 import { type Call, type Command, EXIT, type Given, type Options, UsageError } from '../command.ts';
-import { type Column, count, milliseconds, plain, usd } from '../output.ts';
+import { count, localTime, milliseconds, toneOfOutcome, usd } from '../output.ts';
+import { type Column, plain } from '../table.ts';
 
 /** A trace as the API lists it. */
 export interface Trace {
@@ -28,7 +29,7 @@ interface Span {
   output_tokens: number;
   cost_usd: number;
   started_at: string;
-  attributes: { span_kind?: string };
+  attributes: { span_kind?: string; error_message?: unknown };
 }
 
 interface Hit {
@@ -44,25 +45,38 @@ interface Hit {
 
 const PAGE = 200;
 const LIMIT_MAX = 1_000_000;
+/** Failures whose reasons are printed below a tree. */
+const ERRORS_MAX = 5;
+const ERROR_CHARS_MAX = 500;
 
 export const TRACE_COLUMNS: readonly Column<Trace>[] = [
-  { title: 'STARTED', value: ({ started_at }) => started_at.slice(0, 19).replace('T', ' ') },
-  { title: 'TRACE', value: ({ trace_id }) => trace_id },
+  { title: 'STARTED', value: ({ started_at }) => localTime(started_at), isWhole: true },
+  { title: 'TRACE', value: ({ trace_id }) => trace_id, isWhole: true },
   { title: 'ROOT', value: ({ root_span_name }) => root_span_name },
-  { title: 'AGENT', value: ({ agent_id }) => agent_id },
-  { title: 'OUTCOME', value: ({ outcome }) => outcome },
-  { title: 'DURATION', value: ({ duration_ms }) => milliseconds(duration_ms), isRight: true },
-  { title: 'TOKENS', value: (trace) => count(trace.input_tokens + trace.output_tokens), isRight: true },
-  { title: 'COST', value: ({ cost_usd }) => usd(cost_usd), isRight: true },
-  { title: 'SPANS', value: ({ span_count }) => count(span_count), isRight: true },
+  { title: 'AGENT', value: ({ agent_id }) => agent_id, isOptional: true },
+  { title: 'OUTCOME', value: ({ outcome }) => outcome, tone: ({ outcome }) => toneOfOutcome(outcome) },
+  { title: 'DURATION', value: ({ duration_ms }) => milliseconds(duration_ms), isRight: true, isOptional: true },
+  {
+    title: 'TOKENS',
+    value: (trace) => count(trace.input_tokens + trace.output_tokens),
+    isRight: true,
+    isOptional: true,
+  },
+  { title: 'COST', value: ({ cost_usd }) => usd(cost_usd), isRight: true, isOptional: true },
+  { title: 'SPANS', value: ({ span_count }) => count(span_count), isRight: true, isOptional: true },
 ];
 
 const HIT_COLUMNS: readonly Column<Hit>[] = [
   { title: 'SCORE', value: ({ score }) => score.toFixed(2), isRight: true },
-  { title: 'TRACE', value: ({ trace_id }) => trace_id },
-  { title: 'SPAN', value: ({ name }) => name },
-  { title: 'MODEL', value: ({ model }) => model },
-  { title: 'OUTCOME', value: ({ outcome }) => outcome },
+  { title: 'TRACE', value: ({ trace_id }) => trace_id, isWhole: true },
+  { title: 'SPAN', value: ({ name }) => name, isOptional: true },
+  { title: 'MODEL', value: ({ model }) => model, isOptional: true },
+  {
+    title: 'OUTCOME',
+    value: ({ outcome }) => outcome,
+    tone: ({ outcome }) => toneOfOutcome(outcome),
+    isOptional: true,
+  },
   { title: 'TEXT', value: ({ snippet }) => snippet },
 ];
 
@@ -180,11 +194,27 @@ export const tracesGet: Command = {
     await out.records([trace], TRACE_COLUMNS);
     await out.line('');
     await out.records(treeOf(data.spans), SPAN_COLUMNS);
+    await printErrors(data.spans, out);
     if (meta.total > data.spans.length)
       out.note(`The first ${count(data.spans.length)} of ${count(meta.total)} spans. --output ndjson prints all.`);
     return EXIT.ok;
   },
 };
+
+/** Prints why spans failed: the first of them, in the order in which they began. */
+async function printErrors(spans: readonly Span[], out: Call['out']): Promise<void> {
+  const failed = spans
+    .filter(({ outcome }) => outcome !== 'success')
+    .toSorted((a, b) => a.started_at.localeCompare(b.started_at))
+    .flatMap(({ name, attributes: { error_message } }) =>
+      typeof error_message === 'string' && error_message !== '' ? [`${name}: ${error_message}`] : [],
+    );
+  if (failed.length === 0) return;
+  await out.line('');
+  for (const reason of failed.slice(0, ERRORS_MAX))
+    await out.line(out.toned(plain(reason).slice(0, ERROR_CHARS_MAX), 'bad'));
+  if (failed.length > ERRORS_MAX) out.note(`${count(failed.length - ERRORS_MAX)} further spans failed.`);
+}
 
 /** Prints an answer as it arrives. */
 export async function printStream(answer: Response, out: Call['out']): Promise<void> {
@@ -199,13 +229,18 @@ interface Placed {
 
 const SPAN_COLUMNS: readonly Column<Placed>[] = [
   { title: 'SPAN', value: ({ span, depth }) => '  '.repeat(Math.min(depth, 20)) + plain(span.name) },
-  { title: 'KIND', value: ({ span }) => span.attributes.span_kind },
-  { title: 'MODEL', value: ({ span }) => span.model },
-  { title: 'OUTCOME', value: ({ span }) => span.outcome },
+  { title: 'KIND', value: ({ span }) => span.attributes.span_kind, isOptional: true },
+  { title: 'MODEL', value: ({ span }) => span.model, isOptional: true },
+  { title: 'OUTCOME', value: ({ span }) => span.outcome, tone: ({ span }) => toneOfOutcome(span.outcome) },
   { title: 'DURATION', value: ({ span }) => milliseconds(span.duration_ms), isRight: true },
-  { title: 'TOKENS', value: ({ span }) => count(span.input_tokens + span.output_tokens), isRight: true },
-  { title: 'COST', value: ({ span }) => usd(span.cost_usd), isRight: true },
-  { title: 'ID', value: ({ span }) => span.span_id },
+  {
+    title: 'TOKENS',
+    value: ({ span }) => count(span.input_tokens + span.output_tokens),
+    isRight: true,
+    isOptional: true,
+  },
+  { title: 'COST', value: ({ span }) => usd(span.cost_usd), isRight: true, isOptional: true },
+  { title: 'ID', value: ({ span }) => span.span_id, isWhole: true },
 ];
 
 /** Returns the spans depth first. Every span is there once, also where parents form a circle. */
