@@ -4,7 +4,7 @@
 // order and once.
 import type { ApiError } from '../http/errors.ts';
 import type { ApiKeyCredential, OrgCredential } from '../http/credential.ts';
-import type { EnteringEvent } from './budget/uses.ts';
+import type { EnteringEvent, EventUse, MeteredEvent } from './budget/uses.ts';
 import {
   type Check,
   type InstantCheck,
@@ -60,7 +60,8 @@ export class AdmissionRequest implements RequestFacts {
   backfill = false;
   bytes = 0;
   event_count = 0;
-  eventsOf: () => readonly EnteringEvent[] = () => [];
+  eventsOf: () => readonly MeteredEvent[] = () => [];
+  uses: readonly EventUse[] | null = null;
   in_flight: InFlightReservation | null = null;
   event_rate_charged = false;
   readonly #parts: AdmissionRequestParts;
@@ -134,8 +135,9 @@ export class AdmissionRequest implements RequestFacts {
    * @throws ApiError (or rejects with it) rate_limited, payment_required, unauthenticated;
    * upstream_unavailable where no process knows yet what the organization has used
    */
-  committing(eventsOf: () => readonly EnteringEvent[]): Promise<void> | null {
+  committing(eventsOf: () => readonly MeteredEvent[]): Promise<void> | null {
     this.eventsOf = eventsOf;
+    this.uses = null;
     return this.#requireWaiting('committing');
   }
 

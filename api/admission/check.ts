@@ -2,7 +2,7 @@
 // request. Types only, but for the order of the phases.
 import type { ApiKeyCredential } from '../http/credential.ts';
 import type { Decision, Settled } from './decision.ts';
-import type { EnteringEvent } from './budget/uses.ts';
+import type { EventUse, MeteredEvent } from './budget/uses.ts';
 import type { InFlightReservation } from './in_flight.ts';
 
 /**
@@ -51,7 +51,9 @@ export interface RequestFacts {
    * Returns the events as the budget meters them; called only for an organization with a hard
    * limit.
    */
-  readonly eventsOf: () => readonly EnteringEvent[];
+  readonly eventsOf: () => readonly MeteredEvent[];
+  /** Use and model of each event; null until a check of a budget needs them. Set by budget/check.ts. */
+  uses: readonly EventUse[] | null;
   /** Bytes and events in flight that the request has reserved; set by in_flight.ts. */
   in_flight: InFlightReservation | null;
   /**

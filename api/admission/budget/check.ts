@@ -29,7 +29,7 @@ export interface BudgetCheckDeps {
   isKnown: (account: string) => boolean;
 }
 
-type Asked = Pick<RequestFacts, 'org_id' | 'eventsOf'> & Partial<Pick<RequestFacts, 'key' | 'backfill'>>;
+type Asked = Pick<RequestFacts, 'org_id' | 'eventsOf'> & Partial<Pick<RequestFacts, 'key' | 'backfill' | 'uses'>>;
 
 /** Ids of an API key. */
 interface KeyIds {
@@ -39,8 +39,6 @@ interface KeyIds {
 
 export class BudgetCheck {
   readonly #deps: BudgetCheckDeps;
-  /** Uses of the events of a request, which several checks need. */
-  readonly #uses = new WeakMap<Asked, readonly EventUse[]>();
 
   constructor(deps: BudgetCheckDeps) {
     this.#deps = deps;
@@ -73,9 +71,7 @@ export class BudgetCheck {
 
   /** Returns the use and the model of each event of a request. */
   usesOf(asked: Asked): readonly EventUse[] {
-    let uses = this.#uses.get(asked);
-    if (uses === undefined) this.#uses.set(asked, (uses = eventUsesOf(this.#deps.prices, asked.eventsOf())));
-    return uses;
+    return (asked.uses ??= eventUsesOf(this.#deps.prices, asked.eventsOf()));
   }
 
   /**

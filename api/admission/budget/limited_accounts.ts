@@ -27,8 +27,13 @@ export interface LimitedAccountsDeps {
   now: () => number;
 }
 
+/** Names of accounts that are remembered as read; beyond it all are read again. */
+const NAMES_MAX = 10_000;
+
 export class LimitedAccounts {
   readonly #deps: LimitedAccountsDeps;
+  /** The key behind each account name, null for an organization or agent: every request looks names up. */
+  readonly #keys = new Map<string, KeyAccount | null>();
   /** Records of each key by the kind of the account, as the gate knows records by identity. */
   readonly #records = new WeakMap<KeyLimits, Record<KeyAccount['kind'], BudgetRecord | null>>();
 
@@ -38,7 +43,7 @@ export class LimitedAccounts {
 
   /** Returns the limits of an account; null for none. */
   get(account: string): BudgetRecord | null {
-    const key = keyOfAccount(account);
+    const key = this.#keyOf(account);
     if (key === null) return this.#deps.budgets.get(account);
     const limits = this.#deps.keys.limitsById(key.org_id, key.key_id);
     if (limits === null) return null;
@@ -47,15 +52,24 @@ export class LimitedAccounts {
     return records[key.kind];
   }
 
+  #keyOf(account: string): KeyAccount | null {
+    let key = this.#keys.get(account);
+    if (key !== undefined) return key;
+    key = keyOfAccount(account);
+    if (this.#keys.size >= NAMES_MAX) this.#keys.clear();
+    this.#keys.set(account, key);
+    return key;
+  }
+
   state(account: string, period_start: number): PeriodState | null {
-    return keyOfAccount(account) === null ? this.#deps.budgets.state(account, period_start) : null;
+    return this.#keyOf(account) === null ? this.#deps.budgets.state(account, period_start) : null;
   }
 
   /** Returns the current period of an account; that of a rate ends when use is below the limit again. */
   periodOf(account: string): { start: number; end: number } {
     const { keys, ruleOf, windows } = this.#deps;
     const now = this.#deps.now();
-    const key = keyOfAccount(account);
+    const key = this.#keyOf(account);
     if (key === null) return periodAt(ruleOf(account), now);
     if (isRateAccount(account))
       return { start: 0, end: now + windows.freeIn(account, this.get(account)?.tokens.hard_limit ?? Infinity) };
@@ -64,7 +78,7 @@ export class LimitedAccounts {
 
   /** Returns what an error says about a limit of a key; null for a limit of an organization or agent. */
   refusalOf(account: string): string | null {
-    const key = keyOfAccount(account);
+    const key = this.#keyOf(account);
     const limits = key === null ? null : this.#deps.keys.limitsById(key.org_id, key.key_id);
     if (key === null || limits === null) return null;
     if (key.kind === 'requests')

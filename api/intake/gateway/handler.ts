@@ -5,10 +5,12 @@
 // the call and settle its use after it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GatewayRoutes, GatewayTarget } from '../../../ops/platform/llm/routes.ts';
+import type { Bag } from '../../../ops/platform/bag.ts';
 import type { CaptureMode } from '../../../schemas/records/api_key.ts';
 import type { JudgeRecord } from '../../../schemas/records/judge.ts';
 import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
+import type { EstimatedCall } from '../../admission/budget/uses.ts';
 import { authenticateOrg, permit } from '../../http/auth.ts';
 import { checkJsonType, MalformedBody, readBody } from '../../http/body.ts';
 import type { OrgCredential } from '../../http/credential.ts';
@@ -20,7 +22,7 @@ import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
 import { cacheKeyOf, type ResponseCache } from './cache.ts';
 import { bodyFor, checkModelPath, type Operation, readCall } from './call.ts';
 import { sendGatewayError } from './errors.ts';
-import { ask, type Asked, relay } from './exchange.ts';
+import { relay } from './exchange.ts';
 import { anthropicAuth, answerHeaders, checkQuery, headersFor, heliconeAuth, usableTargets } from './headers.ts';
 import { answerFromCache } from './cached.ts';
 import { guardPrompt, refuseBlocked } from './guarded.ts';
@@ -28,21 +30,26 @@ import { guardsOf } from './guards.ts';
 import { type Invocation, invoke, type InvokeDeps } from './invoke.ts';
 import { labelsOf, labelsOfMessages } from './labels.ts';
 import type { GatewayPath } from './paths.ts';
-import type { RecordedEvent } from './record.ts';
 import { Estimates } from './reserve.ts';
+import { ask, type Asked } from './upstream.ts';
 
 const CALLS_END_MS_MAX = 1000;
 /** Status in the metrics of a request whose caller has disconnected; nothing is sent. */
 const CLIENT_GONE = 499;
 
+/** A request in progress. */
+export interface OpenCall {
+  /** Destroying it ends the call, which is recorded as far as it got. */
+  res: ServerResponse;
+  /** Null until the caller is known. */
+  org_id: string | null;
+}
+
 export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates' | 'cache'> {
   edge: EdgeDeps;
   admission: Pick<Admission, 'begin'>;
   routes: GatewayRoutes;
-  /** Responses in progress. Destroying one ends its call, which is recorded as far as it got. */
-  open: Set<ServerResponse>;
-  /** Organization of each response in progress, once it is known. */
-  orgOf: WeakMap<ServerResponse, string>;
+  open: Bag<OpenCall>;
   cache: ResponseCache;
   /** Returns the judges of an organization. */
   judgesOf: (org_id: string) => readonly JudgeRecord[];
@@ -58,7 +65,7 @@ interface Serving extends GatewayDeps {
  * Resolves once no call is in progress, or after CALLS_END_MS_MAX. A response ends a moment before
  * its call is settled.
  */
-export async function callsEnded(open: ReadonlySet<unknown>): Promise<void> {
+export async function callsEnded(open: { readonly size: number }): Promise<void> {
   for (const end = performance.now() + CALLS_END_MS_MAX; open.size > 0 && performance.now() < end;)
     await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -71,22 +78,24 @@ export function createGatewayHandler(
   const serving: Serving = { ...deps, invoking: { ...deps, estimates, now: deps.edge.now } };
   return (req, res, path) => {
     const began = performance.now();
-    deps.open.add(res);
-    void serve(req, res, path, serving).then((status) => {
-      deps.open.delete(res);
+    const call: OpenCall = { res, org_id: null };
+    const place = deps.open.add(call);
+    void serve(req, call, path, serving).then((status) => {
+      deps.open.remove(place);
       deps.edge.observe(path.pattern, req.method ?? '', status, (performance.now() - began) / 1000);
     });
   };
 }
 
 /** Serves a request. Resolves with the status that was sent. */
-async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPath, deps: Serving): Promise<number> {
+async function serve(req: IncomingMessage, open: OpenCall, path: GatewayPath, deps: Serving): Promise<number> {
+  const { res } = open;
   const request_id = newRequestId();
   const headers: string[] = [];
   const admission = deps.admission.begin('gateway', (name, value) => headers.push(name, value));
   try {
     admission.arrived();
-    await pass(req, res, path, { request_id, headers, admission }, deps).finally(() => {
+    await pass(req, res, path, { open, request_id, headers, admission }, deps).finally(() => {
       admission.release();
     });
     return res.headersSent ? res.statusCode : CLIENT_GONE;
@@ -105,6 +114,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPat
 }
 
 interface Answering {
+  open: OpenCall;
   request_id: string;
   /** Headers of every answer to the request, names and values in turn, as they become known. */
   headers: string[];
@@ -131,7 +141,7 @@ async function pass(
   const credential = found instanceof Promise ? await found : found;
   admission.identified(credential.org_id, credential);
   permit('gateway:invoke', credential, asked, edge.auth);
-  deps.orgOf.set(res, credential.org_id);
+  answering.open.org_id = credential.org_id;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (routes.standardOf(path.api).length === 0) throw notConfigured(path);
   checkQuery(path.path, req.headers);
@@ -192,7 +202,7 @@ async function passCall(
   else {
     // What limits the key limits answers of the cache as well.
     const { estimates, now } = deps.invoking;
-    await askKey(credential, answering, () => estimates.of(org_id, call, now(), deps.partitions).event);
+    await askKey(credential, answering, () => estimates.of(org_id, call, now(), deps.partitions).call);
     answerFromCache(invocation, hit, deps.invoking);
   }
 }
@@ -202,13 +212,9 @@ async function passCall(
  * counted.
  * @throws ApiError forbidden, rate_limited, payment_required
  */
-async function askKey(
-  credential: OrgCredential,
-  { admission }: Answering,
-  eventOf: () => RecordedEvent,
-): Promise<void> {
+async function askKey(credential: OrgCredential, { admission }: Answering, callOf: () => EstimatedCall): Promise<void> {
   if (credential.kind !== 'api_key' || credential.limits === undefined) return;
-  const waits = admission.committing(() => [eventOf()]);
+  const waits = admission.committing(() => [callOf()]);
   if (waits !== null) await waits;
   admission.release('committing');
 }
@@ -293,14 +299,14 @@ async function passUnrecorded(
   if (begun.failed === 'gone') return;
   if (begun.answer === null)
     throw new ApiError('upstream_unavailable', 'The upstream cannot be reached.', { cause: begun.cause });
-  const { answer, request } = begun;
-  const { ending, begun: sent } = await relay(answer, request, res, {
+  const { answer } = begun;
+  const { ending, begun: sent } = await relay(answer, res, {
     timeout_ms: target.timeout_ms,
     streamed: false,
     begin: (length) => {
       const passed = answerHeaders(answer.rawHeaders, length !== null);
       if (length !== null) passed.push('Content-Length', String(length));
-      res.writeHead(answer.statusCode ?? 200, [...passed, ...headers, REQUEST_ID_HEADER, request_id]);
+      res.writeHead(answer.status, [...passed, ...headers, REQUEST_ID_HEADER, request_id]);
     },
     take: (chunk) => chunk,
     rest: () => Buffer.alloc(0),

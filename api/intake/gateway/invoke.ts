@@ -12,7 +12,7 @@ import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
 import { type AnswerHead, AnswerReader, type ReadAnswer } from './answer.ts';
 import { bodyFor, type GatewayCall } from './call.ts';
 import { AnswerKeeper, type CachedAnswer, type CacheKey, type ResponseCache } from './cache.ts';
-import { ask, type Begun, relay, type RelayEnding } from './exchange.ts';
+import { relay, type RelayEnding } from './exchange.ts';
 import { type GuardNote } from './guards.ts';
 import { GuardedAnswer } from './guarded_answer.ts';
 import { answerHeaders, headersFor } from './headers.ts';
@@ -20,6 +20,7 @@ import { type EndedCall, type RecordedEvent, recordOf } from './record.ts';
 import { usageRecordOf } from './usage_record.ts';
 import type { RecordReservation } from './recorder.ts';
 import type { Estimate, Estimates } from './reserve.ts';
+import { ask, type UpstreamAnswer } from './upstream.ts';
 
 /** Returns true for statuses after which the next upstream is asked. */
 const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
@@ -117,7 +118,7 @@ export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<
   const reserved: { estimate: Estimate | null } = { estimate: null };
   const waits = invocation.answering.admission.committing(() => {
     reserved.estimate = deps.estimates.of(org_id, call, started_at, deps.partitions);
-    return [reserved.estimate.event];
+    return [reserved.estimate.call];
   });
   if (waits !== null) await waits;
   let ended: Ended = {
@@ -175,15 +176,16 @@ async function converse(invocation: Invocation, { cache }: Pick<InvokeDeps, 'cac
       tried.push(`${target.base_url.origin}: ${begun.failed}`);
       continue;
     }
-    const status = begun.answer.statusCode ?? 0;
+    const { answer } = begun;
+    const { status } = answer;
     if (isFailure(status, target)) target.circuit.failed();
     else target.circuit.succeeded();
     if (isBusy(status) && !isLast) {
-      begun.request.destroy();
+      answer.abort();
       tried.push(`${target.base_url.origin}: ${status}`);
       continue;
     }
-    const { ending, toCaller, fromUpstream, reader, kept, guarded } = await passOn(invocation, target, begun);
+    const { ending, toCaller, fromUpstream, reader, kept, guarded } = await passOn(invocation, target, answer);
     if (ending === 'lost' || ending === 'timeout') target.circuit.failed();
     const unanswered = (ending === 'lost' || ending === 'timeout') && !toCaller;
     if (unanswered && !fromUpstream && !isLast) {
@@ -193,7 +195,7 @@ async function converse(invocation: Invocation, { cache }: Pick<InvokeDeps, 'cac
     const read = guarded?.read() ?? reader.read(ending === 'withheld' ? 'complete' : ending);
     const ended = endOf(target, read, {
       firstTokenAt: reader.firstTokenAt,
-      upstream_request_id: requestIdOf(begun.answer),
+      upstream_request_id: requestIdOf(answer),
     });
     if (unanswered) throw new Unanswered(ended, null);
     if (guarded?.error != null) throw new Withheld(ended, guarded.error);
@@ -222,9 +224,9 @@ function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'):
 const REQUEST_ID_LENGTH_MAX = 256;
 
 /** Returns the id that the upstream gave the request: clients log it, so it joins their logs to the call. */
-function requestIdOf({ headers }: IncomingMessage): string | null {
-  const given = headers['request-id'] ?? headers['x-request-id'];
-  return typeof given === 'string' && given !== '' && given.length <= REQUEST_ID_LENGTH_MAX ? given : null;
+function requestIdOf(answer: UpstreamAnswer): string | null {
+  const given = answer.header('request-id') ?? answer.header('x-request-id');
+  return given !== undefined && given !== '' && given.length <= REQUEST_ID_LENGTH_MAX ? given : null;
 }
 
 interface Passed {
@@ -243,7 +245,7 @@ interface Passed {
 async function passOn(
   { org_id, call, res, answering, cacheKey, guards }: Invocation,
   { timeout_ms }: GatewayTarget,
-  { answer, request }: Begun & { failed: null },
+  answer: UpstreamAnswer,
 ): Promise<Passed> {
   const head = headOf(answer);
   const reader = new AnswerReader(call, head, () => performance.now(), org_id);
@@ -254,7 +256,7 @@ async function passOn(
     return bytes;
   };
   let fromUpstream = false;
-  const { ending, begun: toCaller } = await relay(answer, request, res, {
+  const { ending, begun: toCaller } = await relay(answer, res, {
     timeout_ms,
     streamed: head.isStream,
     begin: (length) => {
@@ -269,16 +271,16 @@ async function passOn(
     rest: () => keep(reader.rest()),
     decide: guarded === null ? null : (whole) => guarded.decide(whole),
   });
-  const kept = keeper?.answer(answer.headers['content-type'] ?? '') ?? null;
+  const kept = keeper?.answer(answer.header('content-type') ?? '') ?? null;
   return { ending, toCaller, fromUpstream, reader, kept, guarded };
 }
 
-function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
-  const encoding = headers['content-encoding'] ?? 'identity';
+function headOf(answer: UpstreamAnswer): AnswerHead {
+  const encoding = answer.header('content-encoding') ?? 'identity';
   const isPlain = encoding === '' || encoding === 'identity';
-  const type = (headers['content-type'] ?? '').toLowerCase();
+  const type = (answer.header('content-type') ?? '').toLowerCase();
   return {
-    status: statusCode ?? 0,
+    status: answer.status,
     isPlain,
     isStream: isPlain && type.startsWith('text/event-stream'),
     isHtml: type.startsWith('text/html'),

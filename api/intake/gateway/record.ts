@@ -18,9 +18,10 @@ const ENVELOPE_BYTES_MAX = 4096;
  * stored as it is.
  */
 const KEPT_CHARS_MAX = 100_000;
-const NAME_LENGTH_MAX = 1024;
+/** Maximum characters of a model's name in a record. */
+export const NAME_LENGTH_MAX = 1024;
 /** Model of a call that names none. */
-const NO_MODEL = 'unknown';
+export const NO_MODEL = 'unknown';
 
 type RecordFormat = 'chatcompletion' | 'messages' | 'gateway';
 
@@ -59,6 +60,8 @@ export interface RecordedEvent {
   event: IngestEvent;
   partition: number;
   bytes: number;
+  /** The body of the event before it became text. */
+  parsed?: Fields;
 }
 
 /**
@@ -67,18 +70,28 @@ export interface RecordedEvent {
  */
 export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
   const format = FORMATS[call.operation];
-  const body = firstStorable(format, call) ?? JSON.stringify(bodyOf(call, bareRequest(call), bareResponse(call)));
+  const { text: body, parsed } =
+    firstStorable(format, call) ?? asText(bodyOf(call, bareRequest(call), bareResponse(call)));
   const hex = eventHex(body);
   const { org_id, labels, ended_at } = call;
   return {
     event: { org_id, format, event_hex: hex, trace_id: labels.trace_id, received_at: ended_at, body },
     partition: partitionOf(org_id, labels.trace_id, partitions),
     bytes: body.length,
+    parsed,
   };
 }
 
+/** A body as compact JSON, and what it was made of. */
+interface Body {
+  text: string;
+  parsed: Fields;
+}
+
+const asText = (body: Fields): Body => ({ text: JSON.stringify(body), parsed: body });
+
 /** Returns the body that keeps the most of a call. */
-function firstStorable(format: RecordFormat, call: EndedCall): string | null {
+function firstStorable(format: RecordFormat, call: EndedCall): Body | null {
   const { request, response } = call;
   const asIs = storable(format, bodyOf(call, request, response));
   if (asIs !== null) return asIs;
@@ -91,11 +104,11 @@ function firstStorable(format: RecordFormat, call: EndedCall): string | null {
 }
 
 /** Returns the body as compact JSON; null where the pipeline or the log would not take it. */
-function storable(format: RecordFormat, body: Fields): string | null {
+function storable(format: RecordFormat, body: Fields): Body | null {
   const fits = format === 'gateway' ? gatewayEvent.safeParse(body).success : checkEvent(format, body).ok;
   if (!fits || deeperThan(body, DEPTH_MAX)) return null;
-  const text = JSON.stringify(body);
-  return Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX ? null : text;
+  const made = asText(body);
+  return Buffer.byteLength(made.text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX ? null : made;
 }
 
 function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<string, unknown> {

@@ -3,6 +3,7 @@
 // for each call would cost the log, the pipeline and the store more than the call. At most
 // RECORDS_MAX records and BYTES_MAX bytes wait. While the log is away or full, a record is retried
 // with growing waits for GIVE_UP_MS.
+import { Bag } from '../../../ops/platform/bag.ts';
 import type { RecordedEvent } from './record.ts';
 
 const RECORDS_MAX = 10_000;
@@ -43,11 +44,13 @@ interface Waiting {
   reservation: RecordReservation | null;
   since: number;
   tries: number;
+  /** Place among the open records; -1 once it is published or given up. */
+  place: number;
 }
 
 export class Recorder {
   readonly #deps: RecorderDeps;
-  readonly #open = new Set<Waiting>();
+  readonly #open = new Bag<Waiting>();
   /** Records that are published next, together. */
   #gathered: Waiting[] = [];
   #gatheredBytes = 0;
@@ -75,8 +78,9 @@ export class Recorder {
       this.#deps.onLost('no_room', null);
       return;
     }
-    const record = { event, reservation, since: this.#deps.now(), tries: 0 };
-    this.#open.add(record);
+    const { parsed: _, ...kept } = event;
+    const record: Waiting = { event: kept, reservation, since: this.#deps.now(), tries: 0, place: -1 };
+    record.place = this.#open.add(record);
     this.#bytes += event.bytes;
     this.#gathered.push(record);
     this.#gatheredBytes += event.bytes;
@@ -112,12 +116,15 @@ export class Recorder {
       return;
     }
     for (const record of records) {
+      // flush() has given the record up and cancelled its reservation.
+      if (record.place < 0) continue;
       record.reservation?.confirm(positions);
       this.#end(record);
     }
   }
 
   #failed(record: Waiting, cause: unknown): void {
+    if (record.place < 0) return;
     if (this.#deps.now() - record.since > GIVE_UP_MS) {
       record.reservation?.cancel();
       this.#end(record);
@@ -134,7 +141,8 @@ export class Recorder {
   }
 
   #end(record: Waiting): void {
-    this.#open.delete(record);
+    this.#open.remove(record.place);
+    record.place = -1;
     this.#bytes -= record.event.bytes;
   }
 
@@ -163,8 +171,7 @@ export class Recorder {
     for (const record of this.#open) {
       record.reservation?.cancel();
       this.#deps.onLost('given_up', null);
+      this.#end(record);
     }
-    this.#open.clear();
-    this.#bytes = 0;
   }
 }

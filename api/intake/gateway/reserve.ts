@@ -1,10 +1,11 @@
 // Estimates what a call may use before it is made: its prompt as far as it can be counted, and the
-// longest answer it may have. Takes the call; returns an event that the budget meters like the
-// later record, so that one rule counts both. The event is never stored.
-import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
-import { estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
+// longest answer it may have. Takes the call; returns its figures, which the budget prices like the
+// later record.
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
+import type { EstimatedCall } from '../../admission/budget/uses.ts';
 import type { GatewayCall } from './call.ts';
-import type { RecordedEvent } from './record.ts';
+import { promptTokens } from './prompt_tokens.ts';
+import { NAME_LENGTH_MAX, NO_MODEL } from './record.ts';
 import { type Fields, isFields } from './values.ts';
 
 /** Tokens of an answer whose caller sets no bound: more than nearly all answers have. */
@@ -15,10 +16,6 @@ export const ANSWER_TOKENS = 4096;
  */
 const ANSWER_TOKENS_MAX = 131_072;
 const CHOICES_MAX = 128;
-/** Tokens that the chat format adds to each message. */
-const TOKENS_PER_MESSAGE = 4;
-/** Depth of nesting to which texts are searched for. */
-const DEPTH_MAX = 6;
 
 /**
  * Maximum number of organizations and models with a learnt factor; beyond it the oldest is
@@ -33,7 +30,7 @@ const MEMORY = 0.9;
 
 /** The use that a call may have. */
 export interface Estimate {
-  event: RecordedEvent;
+  call: EstimatedCall;
   /** Tokens of the prompt's text alone. */
   prompt: number;
 }
@@ -51,12 +48,12 @@ export class Estimates {
     const prompt = promptTokens(call);
     const factor = this.#factors.get(keyOf(org_id, call)) ?? 1;
     const used = { input: Math.ceil(prompt * factor), output: answerTokens(call) };
-    return { event: eventUsing(used, { org_id, call, now, partitions }), prompt };
+    return { call: callUsing(used, { org_id, call, now, partitions }), prompt };
   }
 
-  /** Returns an event that names the model of a request and uses nothing, as counting tokens does. */
-  ofNothing(org_id: string, call: GatewayCall, now: number, partitions: number): RecordedEvent {
-    return eventUsing({ input: 0, output: 0 }, { org_id, call, now, partitions });
+  /** Returns a call that names the model of a request and uses nothing, as counting tokens does. */
+  ofNothing(org_id: string, call: GatewayCall, now: number, partitions: number): EstimatedCall {
+    return callUsing({ input: 0, output: 0 }, { org_id, call, now, partitions });
   }
 
   /**
@@ -87,58 +84,26 @@ interface Asked {
   partitions: number;
 }
 
-function eventUsing(
+function callUsing(
   { input, output }: { input: number; output: number },
   { org_id, call, now, partitions }: Asked,
-): RecordedEvent {
-  const { labels, model } = call;
-  const isMessages = call.operation === 'messages';
-  const body = JSON.stringify({
-    request: { model: model === '' ? 'unknown' : model.slice(0, 1024), messages: [] },
-    response: isMessages
-      ? { content: [], usage: { input_tokens: input, output_tokens: output } }
-      : { choices: [], usage: { prompt_tokens: input, completion_tokens: output } },
-    duration_ms: 0,
-    outcome: 'success',
-    ...(labels.agent_id === null ? {} : { attributes: { agent_id: labels.agent_id } }),
-  });
-  const { trace_id } = labels;
-  const event = {
+): EstimatedCall {
+  const { labels, model, operation, raw } = call;
+  return {
     org_id,
-    format: isMessages ? ('messages' as const) : ('chatcompletion' as const),
-    event_hex: eventHex(body),
-    trace_id,
-    received_at: now,
-    body,
+    model: model === '' ? NO_MODEL : model.slice(0, NAME_LENGTH_MAX),
+    provider: operation === 'messages' ? 'anthropic' : 'openai',
+    agent_id: labels.agent_id ?? '',
+    partition: partitionOf(org_id, labels.trace_id, partitions),
+    at: now,
+    input_tokens: input,
+    output_tokens: output,
+    storage_bytes: raw.length,
   };
-  return { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length };
 }
 
 const keyOf = (org_id: string, { operation, model }: GatewayCall): string =>
   `${org_id} ${operation} ${model.slice(0, 256)}`;
-
-function promptTokens({ operation, request }: GatewayCall): number {
-  const texts: string[] = [];
-  const messages = operation === 'chat' || operation === 'messages' ? request['messages'] : request['input'];
-  collect(messages, texts, DEPTH_MAX);
-  if (operation === 'messages') collect(request['system'], texts, DEPTH_MAX);
-  collect(request['instructions'], texts, 1);
-  const frames = Array.isArray(messages) ? TOKENS_PER_MESSAGE * messages.length : 0;
-  // Models also read the definitions of tools.
-  const tools = Array.isArray(request['tools']) ? JSON.stringify(request['tools']) : '';
-  return estimateTokens(texts.join('\n')) + frames + estimateTokens(tools);
-}
-
-/** Collects the texts of a message: those under text and content. Images and files are skipped. */
-function collect(value: unknown, texts: string[], depth: number): void {
-  if (typeof value === 'string') texts.push(value);
-  else if (depth > 0 && Array.isArray(value)) for (const item of value as unknown[]) collect(item, texts, depth - 1);
-  else if (depth > 0 && isFields(value)) {
-    for (const key of ['content', 'text', 'thinking', 'arguments', 'output']) collect(value[key], texts, depth - 1);
-    // A tool call of an earlier answer.
-    if (isFields(value['input'])) texts.push(JSON.stringify(value['input']));
-  }
-}
 
 function answerTokens({ operation, request }: GatewayCall): number {
   if (operation === 'embeddings') return 0;

@@ -138,18 +138,23 @@ async function pricedOrg(): Promise<TestOrg> {
   return org;
 }
 
-/** Checks that the calls cost at most one call, or a thousandth, more than the limit. */
-function expectWithin(admitted: number, limitUsd: number): void {
+/**
+ * Checks that the calls cost at most one call, or a thousandth, more than the limit.
+ * @returns the overshoot in words
+ */
+function expectWithin(admitted: number, limitUsd: number): string {
   expect(admitted * COST).toBeGreaterThanOrEqual(limitUsd - COST / 2);
   expect(admitted * COST).toBeLessThanOrEqual(limitUsd + Math.max(COST, limitUsd / 1000) + COST / 2);
+  const over = Math.round(admitted - limitUsd / COST);
+  return `${STREAMS} streams over two processes: ${admitted} calls of ${COST} USD against a limit of ${limitUsd.toFixed(3)} USD, ${over} calls over`;
 }
 
-test('128 streams exceed a hard limit of an organization in USD by at most one call', async () => {
+test('128 streams exceed a hard limit of an organization in USD by at most one call', async ({ annotate }) => {
   const org = await pricedOrg();
   const limit = CALLS * COST;
   await org.limit(apis(), { cost_usd: { hard_limit: limit } });
   const admitted = await flood(keyOf(org));
-  expectWithin(admitted, limit);
+  await annotate(expectWithin(admitted, limit));
   for (const api of apis())
     await eventually(async () => Math.abs((await org.budget(api)).cost_usd.used - admitted * COST) < 1e-9, {
       what: 'the use in every process',
@@ -157,7 +162,7 @@ test('128 streams exceed a hard limit of an organization in USD by at most one c
     });
 });
 
-test('128 streams exceed the budget of a key in USD by at most one call', async () => {
+test('128 streams exceed the budget of a key in USD by at most one call', async ({ annotate }) => {
   const org = await pricedOrg();
   const limit = CALLS * COST;
   const key = await LimitedKey.make(
@@ -165,7 +170,7 @@ test('128 streams exceed the budget of a key in USD by at most one call', async 
     { models: ['claude-*'], budget: { resource: 'cost_usd', hard_limit: limit, period: 'day' } },
     { org },
   );
-  expectWithin(await flood(key.raw), limit);
+  await annotate(expectWithin(await flood(key.raw), limit));
 });
 
 test('a process killed in mid-stream keeps nothing reserved, and what had landed stays counted', async () => {

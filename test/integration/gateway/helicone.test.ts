@@ -81,8 +81,10 @@ test('Helicone-Auth authenticates beside the own key of the caller, and the othe
     session_name: 'Trip',
     properties: { feature: 'search', plan: 'pro' },
   });
-  const found = await call(api, 'GET', '/v1/traces?attributes.properties.feature=search');
-  expect(found.json?.['data']).toMatchObject([{ session_id: 'session-1', user_id: 'ann' }]);
+  const found = async () =>
+    (await call(api, 'GET', '/v1/traces?attributes.properties.feature=search')).json?.['data'] as unknown[];
+  await eventually(async () => (await found()).length > 0, { what: 'the trace in the list' });
+  expect(await found()).toMatchObject([{ session_id: 'session-1', user_id: 'ann' }]);
 });
 
 test('the headers of this service win over those of Helicone', async () => {

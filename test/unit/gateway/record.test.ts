@@ -2,6 +2,7 @@
 // reservation before the call.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { usesOf } from '../../../api/admission/budget/uses.ts';
 import { AnswerReader } from '../../../api/intake/gateway/answer.ts';
 import { type Operation, readCall } from '../../../api/intake/gateway/call.ts';
 import { labelsOf } from '../../../api/intake/gateway/labels.ts';
@@ -37,6 +38,37 @@ function spanOf(call: EndedCall) {
   if (spans[0] === undefined) throw new Error('no span');
   return spans[0];
 }
+
+test('the parsed body of a record uses what its text uses, whatever was sent and answered', () => {
+  const count = fc.option(fc.integer({ min: -1, max: 1e6 }), { nil: undefined });
+  const usage = fc.record({
+    prompt_tokens: count,
+    completion_tokens: count,
+    input_tokens: count,
+    output_tokens: count,
+    cache_read_input_tokens: count,
+    prompt_tokens_details: fc.option(fc.record({ cached_tokens: count }), { nil: undefined }),
+  });
+  const request = fc.record({
+    model: fc.option(fc.constantFrom('gpt-4o-mini', 'claude-sonnet-4-5', ''), { nil: undefined }),
+    messages: fc.option(fc.array(fc.record({ role: fc.string(), content: fc.jsonValue() })), { nil: undefined }),
+    extra: fc.jsonValue(),
+  });
+  const response = fc.record({
+    model: fc.option(fc.string(), { nil: undefined }),
+    choices: fc.option(fc.array(fc.record({ message: fc.record({ content: fc.string() }) })), { nil: undefined }),
+    content: fc.option(fc.array(fc.record({ type: fc.constant('text'), text: fc.string() })), { nil: undefined }),
+    usage: fc.option(usage, { nil: undefined }),
+  });
+  const operations = fc.constantFrom<Operation>('chat', 'messages', 'responses', 'embeddings');
+  fc.assert(
+    fc.property(operations, request, fc.option(response), (operation, sent, answered) => {
+      const { parsed, ...plain } = recordOf(ended({ operation, request: sent, response: answered }), 4);
+      expect(parsed).toBeDefined();
+      expect(usesOf(deps.prices, [{ ...plain, parsed }])).toEqual(usesOf(deps.prices, [plain]));
+    }),
+  );
+});
 
 test('every request and answer becomes a span of its trace with its usage', () => {
   const operation = fc.constantFrom<Operation>('chat', 'responses', 'embeddings');
@@ -222,10 +254,8 @@ describe('what a call reserves', () => {
   const usageOf = (body: Record<string, unknown>, estimates = new Estimates(), operation: Operation = 'chat') => {
     const call = readCall(operation, labels, Buffer.from(JSON.stringify({ model: 'm', ...body })));
     const estimate = estimates.of('org_a', call, AT, 4);
-    const { response } = JSON.parse(estimate.event.event.body) as {
-      response: { usage: { prompt_tokens: number; completion_tokens: number } };
-    };
-    return { call, estimate, ...response.usage };
+    const { input_tokens: prompt_tokens, output_tokens: completion_tokens } = estimate.call;
+    return { call, estimate, prompt_tokens, completion_tokens };
   };
 
   test('a call reserves its prompt and the most that its answer may have', () => {
@@ -330,5 +360,29 @@ describe('records behind the callers’ backs', () => {
     recorder.add(record, null);
     await recorder.flush();
     expect([lost, recorder.waiting]).toEqual([['given_up'], 0]);
+  });
+
+  test.each([
+    ['stored', () => Promise.resolve(positions)],
+    ['rejected', () => Promise.reject(new Error('away'))],
+  ])('a record that is %s after it was given up at shutdown stays given up', async (_, outcome) => {
+    const told: string[] = [];
+    let now = 0;
+    let tries = 0;
+    const answer = Promise.withResolvers<null>();
+    const recorder = new Recorder({
+      publish: () => {
+        tries++;
+        return answer.promise.then(outcome);
+      },
+      disk: { low: false },
+      now: () => (now += 500),
+      onLost: (reason) => told.push(reason),
+    });
+    recorder.add(record, { confirm: () => told.push('confirmed'), cancel: () => told.push('cancelled') });
+    await recorder.flush();
+    answer.resolve(null);
+    await new Promise(setImmediate);
+    expect([told, recorder.waiting, tries]).toEqual([['cancelled', 'given_up'], 0, 1]);
   });
 });
