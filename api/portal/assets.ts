@@ -23,6 +23,8 @@ const ENDINGS: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz' };
 /** Names that are written into the page, which needs no escapes therefore. */
 const FILE_NAME = /^assets\/[A-Za-z0-9_.-]+$/;
 const ENTRY = 'main.tsx';
+/** Entry that starts the first requests before the other scripts are there. */
+const EARLY = 'early.ts';
 /** Key of the one style sheet of all pages. */
 const STYLES = 'style.css';
 /** End of the key of the font of the interface, which the page fetches before the style sheet names it. */
@@ -95,11 +97,13 @@ export class PortalFiles {
  * @throws Error when the build has no entry
  */
 export function pageOf({ manifest }: Build, page: PortalPage | null): string {
-  const entry = manifest[ENTRY];
-  if (entry === undefined) throw new Error(`the build of the portal has no entry ${ENTRY}`);
+  const [entry, early] = [manifest[ENTRY], manifest[EARLY]];
+  if (entry === undefined || early === undefined)
+    throw new Error(`the build of the portal has no entry ${entry === undefined ? ENTRY : EARLY}`);
   const screen = page === null ? undefined : `screens/${page.screen}.tsx`;
   const chunks = withImports(manifest, [ENTRY, ...(screen === undefined ? [] : [screen])]);
   return portalHtml({
+    early: early.file,
     entry: entry.file,
     styles: manifest[STYLES]?.file ?? null,
     font: Object.entries(manifest).find(([key]) => key.endsWith(FONT))?.[1].file ?? null,

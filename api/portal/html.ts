@@ -3,31 +3,35 @@ import { inlinePagePolicy } from '../../ops/platform/security_headers.ts';
 
 /** Addresses of the files. */
 const FILES = '/portal/';
-/** Modules that are fetched early, so that the page stays below 2 kB. */
-const MODULES_MAX = 12;
+/** Maximum size of the page: it names as many modules for an early fetch as fit. */
+const PAGE_BYTES_MAX = 2000;
 /** Icon of the page. The waiting page has none: its policy allows no image. */
 const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%232f6fde' d='M1 2h9v3H1zm3 4.5h8v3H4zM7 11h8v3H7z'/%3E%3C/svg%3E";
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path fill='%232f6fde' d='M1 2h9v3H1zm3 4.5h8v3H4zM7 11h8v3H7z'/></svg>";
 const HEAD = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Millrace</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">`;
+<html lang=en><head><meta charset=utf-8><title>Millrace</title><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">`;
 
 /** Returns the page that loads the portal. Names are files of the build, which need no escapes. */
 export function portalHtml(files: {
+  early: string;
   entry: string;
   styles: string | null;
   font: string | null;
   modules: readonly string[];
 }): string {
-  const styles = files.styles === null ? '' : `<link rel="stylesheet" href="${FILES}${files.styles}">`;
+  const styles = files.styles === null ? '' : `<link rel=stylesheet href="${FILES}${files.styles}">`;
   const font =
-    files.font === null
-      ? ''
-      : `<link rel="preload" as="font" type="font/woff2" crossorigin href="${FILES}${files.font}">`;
-  const modules = files.modules
-    .slice(0, MODULES_MAX)
-    .map((file) => `<link rel="modulepreload" href="${FILES}${file}">`);
-  return `${HEAD}<link rel="icon" href="${ICON}"><script type="module" src="${FILES}${files.entry}"></script>${styles}${font}${modules.join('')}</head><body><div id="root"></div><noscript>The portal needs JavaScript. The <a href="/docs">API reference</a> works without it.</noscript></body></html>
+    files.font === null ? '' : `<link rel=preload as=font type=font/woff2 crossorigin href=${FILES}${files.font}>`;
+  const page = (modules: string): string =>
+    `${HEAD}<link rel=icon href="${ICON}"><script type="module" async src="${FILES}${files.early}"></script><script type="module" src="${FILES}${files.entry}"></script>${styles}${font}${modules}</head><body><div id="root"></div><noscript>The portal needs JavaScript; the <a href="/docs">API reference</a> does not.</noscript></body></html>
 `;
+  let modules = '';
+  for (const file of files.modules) {
+    const more = `${modules}<link rel=modulepreload href=${FILES}${file}>`;
+    if (page(more).length > PAGE_BYTES_MAX) break;
+    modules = more;
+  }
+  return page(modules);
 }
 
 const WAIT_STYLE =

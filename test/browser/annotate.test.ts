@@ -105,6 +105,25 @@ it('10 traces are labelled with two keys each, and saving shows the next one wit
   expectNoFaults(page);
 });
 
+it('somebody who is faster than the answers of the API waits for the next trace, and is not told that none is left', async () => {
+  const queue_id = await makeQueue({ scores: [CORRECT] }, await send(unique('fast'), 8));
+  const page = await openLabel(queue_id);
+  const answers = Promise.withResolvers<undefined>();
+  await page.route('**/v1/annotation-queues/**', async (route) => {
+    await answers.promise;
+    await route.continue();
+  });
+  const trace = page.getByRole('link', { name: 'Open the full trace' });
+  while ((await trace.count()) > 0) {
+    await page.keyboard.press('1');
+    await page.keyboard.press('Enter');
+  }
+  expect(await page.getByText('Nothing is left for you').count()).toBe(0);
+  answers.resolve(undefined);
+  await trace.waitFor();
+  expectNoFaults(page);
+});
+
 it('u takes the last answer back, Backspace goes back to correct it, s skips, w writes a comment', async () => {
   const queue_id = await makeQueue({ scores: [CORRECT] }, await send(unique('undo'), 3));
   const page = await openLabel(queue_id);
@@ -239,7 +258,8 @@ it('a selection of the list goes into a new queue by keys, and the queue shows i
   await page.getByRole('combobox', { name: 'Queue' }).selectOption(queue_id);
   await page.getByRole('button', { name: 'Add traces' }).click();
   await page.getByText('Added 2 items.').waitFor();
-  await page.goto(orgPath(`/annotate/${queue_id}?state=open`));
+  // The open items show by themselves until one is done.
+  await page.goto(orgPath(`/annotate/${queue_id}`));
   await page.getByText('0 of 2').waitFor();
   await settled(page);
   expect(await page.getByRole('region', { name: 'Items' }).getByRole('listitem').count()).toBe(2);

@@ -127,6 +127,8 @@ describe('a limit', () => {
     await landed(used + 100);
     await page.reload();
     await page.getByRole('alert').getByText('The hard limit on tokens is reached').waitFor();
+    const other = await open('member', '/prompts');
+    await other.getByRole('status').getByText('The hard limit on tokens is reached: ingest is refused').waitFor();
     await page.getByRole('button', { name: 'Set limits of tokens' }).click();
     await page.getByRole('textbox', { name: 'Hard limit' }).fill('');
     await page.getByRole('button', { name: 'Remove limits' }).click();

@@ -15,8 +15,13 @@ interface Step {
   attributes?: Record<string, unknown>;
 }
 
-/** Sends one run of the agent and resolves when its outline has all spans. */
-async function send(traceId: string, outcome: 'success' | 'error', steps: readonly Step[]): Promise<void> {
+/** Sends one run of an agent and resolves when its outline has all spans. */
+async function send(
+  traceId: string,
+  outcome: 'success' | 'error',
+  steps: readonly Step[],
+  agent_id = AGENT,
+): Promise<void> {
   const root = `${traceId}-root`;
   const events = [
     { name: 'answer', span_id: root, outcome, duration_ms: 900 },
@@ -30,7 +35,7 @@ async function send(traceId: string, outcome: 'success' | 'error', steps: readon
     })),
   ];
   await api(`/orgs/${inject('portal').org_id}/ingest/custom`, {
-    events: events.map((event) => ({ agent_id: AGENT, ...event, trace_id: traceId })),
+    events: events.map((event) => ({ agent_id, ...event, trace_id: traceId })),
   });
   await eventually(
     async () => {
@@ -80,6 +85,21 @@ describe('a failed trace', () => {
       .getByText(/beyond the threshold of the policy/)
       .first()
       .waitFor({ state: 'attached' });
+    expectNoFaults(page);
+  });
+});
+
+describe('a trace without a run to compare it with', () => {
+  it('leads to the choice of another trace, and says why', async () => {
+    const traceId = `compare-alone-${Date.now()}`;
+    const events = [{ name: traceId, outcome: 'error', duration_ms: 5, trace_id: traceId, agent_id: traceId }];
+    await api(`/orgs/${inject('portal').org_id}/ingest/custom`, { events });
+    await eventually(async () => (await api(`/v1/traces/${traceId}`)).status === 200, { what: 'the trace' });
+    const page = await openPage({ at: `~/traces/${traceId}` });
+    await settled(page);
+    await page.keyboard.press('c');
+    await page.getByRole('dialog', { name: 'Choose a baseline' }).waitFor();
+    await page.getByText('No other trace of this agent and name succeeded. Choose another trace.').waitFor();
     expectNoFaults(page);
   });
 });
@@ -142,10 +162,12 @@ describe('the list of traces', () => {
 
 describe('a replay', () => {
   it('shows what it would send, calls the models after a second step, and leads to the comparison', async () => {
-    const { data } = (await (await api('/v1/traces?limit=1&agent_id=kitchenware-support')).json()) as {
-      data: { trace_id: string }[];
-    };
-    const page = await openPage({ at: `~/traces/${data[0]?.trace_id ?? ''}` });
+    // A replay is a trace of the same agent: other tests take the newest trace of theirs.
+    const replayed = 'compare-replayed';
+    const input = JSON.stringify([{ role: 'user', content: 'May I return a sofa?' }]);
+    const call = { model: 'gpt-4o-mini', input, output: 'Yes, within 30 days.' };
+    await send(replayed, 'success', [{ name: 'call', span_kind: 'llm', attributes: call }], 'replayed-agent');
+    const page = await openPage({ at: `~/traces/${replayed}` });
     await settled(page);
     await page.keyboard.press('r');
     const dialog = page.getByRole('dialog', { name: 'Replay trace' });
@@ -155,7 +177,7 @@ describe('a replay', () => {
     await link.waitFor();
     await dialog.getByRole('heading', { name: 'Answer' }).first().waitFor();
     await link.click();
-    await page.waitForURL((url) => url.pathname.startsWith(orgPath(`/compare/${data[0]?.trace_id ?? ''}/`)));
+    await page.waitForURL((url) => url.pathname.startsWith(orgPath(`/compare/${replayed}/`)));
     await settled(page);
     await rows(page).first().waitFor();
     expectNoFaults(page);

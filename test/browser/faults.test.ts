@@ -1,4 +1,4 @@
-// The pages while something is wrong: the store or NATS is away, the rate is used up, the session ended, the live
+// The portal while something is wrong: the store or NATS is away, the rate is used up, the session ended, the live
 // stream is cut, answers are slow, the tab slept. Each page says what is happening, keeps what was typed, and goes on
 // by itself. On a service of this file, whose processes are stopped by their ids.
 import { randomUUID } from 'node:crypto';

@@ -21,13 +21,18 @@ describe('the first trace', () => {
     const page = await org.open('owner', '', { context: { permissions: ['clipboard-read', 'clipboard-write'] } });
     const hands = new Hands(page);
     await page.getByRole('heading', { level: 1, name: 'Send data' }).waitFor();
-    await hands.click(page.getByRole('button', { name: 'Create key and copy sh' }));
-    await page.getByText('Copied the sh with a new key.').waitFor();
+    await hands.click(page.getByRole('button', { name: 'Create key and copy command' }));
+    await page.getByText('Copied the command with a new key.').waitFor();
     const command = await page.evaluate(() => navigator.clipboard.readText());
     await promisify(execFile)('sh', ['-c', command]);
     await page.getByText(/arrived, 2 spans/).waitFor();
     await page.getByRole('link', { name: 'plan' }).waitFor();
     hands.expectAtMost({ clicks: 1, keys: 0 });
+    // Home led here while there was no trace, and now shows it.
+    await page.getByRole('link', { name: 'Home', exact: true }).click();
+    await page.getByRole('link', { name: /^Traces 1 / }).waitFor();
+    await settled(page);
+    expect(new URL(page.url()).pathname).toBe(`/o/${org.org_id}`);
     expectNoFaults(page);
   });
 });

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, inject, it } from 'vitest';
 import { eventually } from '../support/wait.ts';
 import { api, expectNoFaults, openPage, orgPath, settled } from './support/browser.ts';
-import { Hands } from './support/hands.ts';
+import { Hands, pressSequence } from './support/hands.ts';
 import { OwnOrg } from './support/own_org.ts';
 
 let made = 0;
@@ -86,8 +86,8 @@ describe('labelling', () => {
   const shown = async (page: Page): Promise<string> =>
     (await page.getByRole('link', { name: 'Open the full trace' }).first().getAttribute('href')) ?? '';
 
-  it('takes two keys a trace, and the next one is there when the answer is saved', async () => {
-    const traces = 12;
+  it('takes two keys for each of 50 traces, and the next one is there when the answer is saved', async () => {
+    const traces = 50;
     const scores = [{ name: 'correct', type: 'categorical', options: ['yes', 'no'] }];
     const made_queue = await api('/v1/annotation-queues', { name: unique('Job'), scores });
     const { queue_id } = ((await made_queue.json()) as { data: { queue_id: string } }).data;
@@ -217,8 +217,7 @@ it('everything above is reached from the first page by a link or a key', async (
     ['p', '/prompts'],
     ['n', '/annotate'],
   ] as const) {
-    await page.keyboard.press('g');
-    await page.keyboard.press(key);
+    await pressSequence(page, 'g', key);
     await page.waitForURL((url) => url.pathname === orgPath(path));
     await settled(page);
   }

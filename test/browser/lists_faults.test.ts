@@ -67,6 +67,17 @@ it('counts that fail are said in their place with Retry, while rows and histogra
   expect(faultsOf(page).filter((line) => !line.includes('502'))).toEqual([]);
 });
 
+it('a number of Home that cannot be read says why, and the others stay', async () => {
+  const page = await openPage({ at: '~/me' });
+  await settled(page);
+  const failure = { code: 'upstream_unavailable', detail: 'The store did not answer.', request_id: 'req_test' };
+  await page.route('**/v1/cost/forecast*', (route) => route.fulfill({ status: 502, json: failure }));
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('link', { name: /^Cost today.*–.*The store did not answer\./ }).waitFor();
+  await page.getByRole('link', { name: /^Traces \d/ }).waitFor();
+  expect(faultsOf(page).filter((line) => !line.includes('502'))).toEqual([]);
+});
+
 it('a live list whose API process is killed connects again and shows what landed meanwhile', async () => {
   const portal = await startPortalService();
   const send = (trace_id: string): Promise<Response> =>

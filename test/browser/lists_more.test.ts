@@ -150,7 +150,7 @@ it('selected traces are exported into one NDJSON file', async () => {
 });
 
 it('the handles of a facet are moved by keys and filter the list', async () => {
-  const page = await openList('?t=7d&tags=demo');
+  const page = await openList('?t=90d&tags=demo');
   const handle = page.getByRole('slider', { name: 'Duration from' });
   await handle.focus();
   await page.keyboard.press('ArrowRight');

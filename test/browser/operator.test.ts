@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { deadEvent, deadMail } from '../support/dead_letters.ts';
 import { eventually } from '../support/wait.ts';
 import { api, axeViolations, expectNoFaults, faultsOf, openPage, overflow, settled } from './support/browser.ts';
+import { pressSequence } from './support/hands.ts';
 import { operatorPage, withLog } from './support/operator.ts';
 
 const HOSTILE = `<img src=x onerror="document.title='run'"> \u202eabc ${'w'.repeat(2000)}`;
@@ -194,8 +195,7 @@ it('a session that ended in the middle of a form keeps what was typed and saves 
 it('g and a letter go to another page of the operator, and ? lists the keys', async () => {
   const page = await operatorPage('orgs');
   await settled(page);
-  await page.keyboard.press('g');
-  await page.keyboard.press('p');
+  await pressSequence(page, 'g', 'p');
   await page.getByRole('heading', { level: 1, name: 'Pipeline' }).waitFor();
   expect(pathOf(page)).toBe('/operator/pipeline');
   await page.keyboard.press('?');

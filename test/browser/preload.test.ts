@@ -1,6 +1,6 @@
 // Requests that a page needs start beside that for the session, so that no page waits for three answers
 // in a row. A held answer of the session shows it: the rest of the page is asked for nevertheless.
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import type { Page, Route } from 'playwright-core';
 import { api, expectNoFaults, openPage, orgPath, settled } from './support/browser.ts';
 
@@ -30,6 +30,32 @@ it('a link to a trace asks for its spans beside the session', async () => {
   await page.goto(orgPath(`/traces/${trace_id}`));
   await page.getByRole('treegrid').waitFor();
   await settled(page);
+  expectNoFaults(page);
+});
+
+it('a link to a trace asks for session and spans before the other scripts are there, and once', async () => {
+  const trace_id = await aTrace();
+  const page = await openPage({ at: '~/me' });
+  await settled(page);
+  const html = await (await fetch(inject('portal').url, { headers: { accept: 'text/html' } })).text();
+  const early = /<script type="module" async src="([^"]+)"/.exec(html)?.[1] ?? '';
+  const wanted = ['/v1/session', `/v1/traces/${trace_id}/outline`];
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (wanted.includes(pathname)) asked.push(pathname);
+  });
+  const all = Promise.all(
+    wanted.map((path) => page.waitForRequest((request) => new URL(request.url()).pathname === path)),
+  );
+  await page.route('**/portal/assets/*.js', async (route) => {
+    if (new URL(route.request().url()).pathname !== early) await all;
+    await route.continue();
+  });
+  await page.goto(orgPath(`/traces/${trace_id}`));
+  await page.getByRole('treegrid').waitFor();
+  await settled(page);
+  expect(asked.toSorted()).toEqual(wanted.toSorted());
   expectNoFaults(page);
 });
 

@@ -171,6 +171,7 @@ describe('settings', () => {
   it('are found in the palette', async () => {
     const page = await open('admin', '');
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Command, page or id' }).waitFor();
     await page.keyboard.type('settings: ro');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Settings: Roles' }).waitFor();

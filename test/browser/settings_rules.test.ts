@@ -102,20 +102,20 @@ describe('retention', () => {
 describe('the policy', () => {
   it('is changed by an owner, and an empty field resets to the default', async () => {
     const page = await open('owner', '/settings/policy');
-    await page.getByRole('textbox', { name: /Longest prompt/ }).fill('8k');
-    await page.getByRole('textbox', { name: /Difference/ }).fill('25');
+    await page.getByRole('textbox', { name: /Longest stored prompt/ }).fill('8k');
+    await page.getByRole('textbox', { name: /Reported difference/ }).fill('25');
     await page.getByRole('combobox', { name: 'What the gateway stores' }).selectOption('Usage alone');
-    await page.getByRole('textbox', { name: /Longest prompt/ }).press('Enter');
+    await page.getByRole('textbox', { name: /Longest stored prompt/ }).press('Enter');
     await page.getByText('Saved the policy.').waitFor();
     expect(await read('/policy')).toMatchObject({
       max_prompt_tokens: 8000,
       compare_threshold_percent: 25,
       capture: 'usage',
     });
-    await page.getByRole('textbox', { name: /Difference/ }).fill('');
-    await page.getByRole('textbox', { name: /Drop/ }).fill('lots');
+    await page.getByRole('textbox', { name: /Reported difference/ }).fill('');
+    await page.getByRole('textbox', { name: /Regression/ }).fill('lots');
     await page.getByText('Must be a number, or empty').waitFor();
-    await page.getByRole('textbox', { name: /Drop/ }).fill('0.25');
+    await page.getByRole('textbox', { name: /Regression/ }).fill('0.25');
     await page.getByRole('button', { name: 'Save policy' }).click();
     await eventually(
       async () => {
@@ -130,7 +130,7 @@ describe('the policy', () => {
 
   it('is read by a viewer in fields that cannot be changed', async () => {
     const page = await open('viewer', '/settings/policy');
-    expect(await page.getByRole('textbox', { name: /Longest prompt/ }).isDisabled()).toBe(true);
+    expect(await page.getByRole('textbox', { name: /Longest stored prompt/ }).isDisabled()).toBe(true);
     expect(await page.getByRole('button', { name: 'Save policy' }).count()).toBe(0);
     await page.getByText(/^Owners may change this/).waitFor();
     expect(await axeViolations(page)).toEqual([]);

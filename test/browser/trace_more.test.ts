@@ -101,6 +101,143 @@ describe('the list that a trace was opened from', () => {
   });
 });
 
+describe('a trace that is opened from the list', () => {
+  it('shows its head from the row of the list while its spans load', async () => {
+    const page = await openPage({ at: '~/traces?t=7d&agent_id=checkout-agent' });
+    await settled(page);
+    const answers = Promise.withResolvers<undefined>();
+    await page.route('**/v1/traces/*/outline', async (route) => {
+      await answers.promise;
+      await route.continue();
+    });
+    const row = page.getByRole('grid').getByRole('row').nth(1);
+    const name = await row.getByRole('link').first().innerText();
+    await row.getByRole('link').first().click();
+    await page.waitForURL((url) => url.pathname.startsWith(orgPath('/traces/')));
+    const trace_id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    await page.getByText(trace_id, { exact: true }).waitFor();
+    await page.getByText('checkout-agent', { exact: true }).waitFor();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    expect(await spans(page).count()).toBe(0);
+    answers.resolve(undefined);
+    await selected(page).waitFor();
+    expectNoFaults(page);
+  });
+});
+
+describe('texts that are not stored', () => {
+  /** Opens a trace as an owner, with another place for the texts of its selected span. */
+  async function openWith(trace_id: string, text_state: string): Promise<Page> {
+    const page = await openPage({ portal: inject('portal'), at: '~/me' });
+    await page.route('**/v1/traces/*/spans/*', async (route) => {
+      const answer = await route.fetch();
+      const { data } = (await answer.json()) as { data: object };
+      await route.fulfill({
+        response: answer,
+        json: { data: { ...data, text_state, texts_left_on: '2026-10-01', prompt: null, response: null } },
+      });
+    });
+    await page.goto(orgPath(`/traces/${trace_id}?tab=io`));
+    await settled(page);
+    return page;
+  }
+
+  it('lead from cold storage to their restore, with the trace filled in', async () => {
+    const trace_id = await traceOf('checkout-agent');
+    const page = await openWith(trace_id, 'cold');
+    await panel(page).getByText('They moved there on 2026-10-01.').waitFor();
+    await panel(page).getByRole('link', { name: 'Restore the texts of this trace' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Restore texts from cold storage' });
+    expect(await dialog.getByRole('textbox', { name: 'Traces' }).inputValue()).toBe(trace_id);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(page.url()).not.toContain(trace_id);
+    expectNoFaults(page);
+  });
+
+  it('lead from sampling to its rules', async () => {
+    const page = await openWith(await traceOf('checkout-agent'), 'sampled_out');
+    await panel(page).getByText('Sampling kept only the numbers').waitFor();
+    await panel(page).getByRole('link', { name: 'Show which events are kept' }).click();
+    await page.getByRole('heading', { name: 'Always kept' }).waitFor();
+    expectNoFaults(page);
+  });
+});
+
+describe('access to one thing', () => {
+  it('is granted from the page of a trace, a judge and a dataset', async () => {
+    const { judge_id, dataset_id } = inject('judged');
+    const trace_id = await traceOf('checkout-agent');
+    const page = await openPage({ portal: inject('portal'), at: `~/traces/${trace_id}` });
+    await settled(page);
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Grant access' }).click();
+    const resource = page.getByRole('dialog', { name: 'Create a grant' }).getByRole('textbox', { name: /^Id of/ });
+    expect(await resource.inputValue()).toBe(trace_id);
+    for (const [path, id] of [
+      [`/judges/${judge_id}`, judge_id],
+      [`/datasets/${dataset_id}`, dataset_id],
+    ] as const) {
+      await page.goto(orgPath(path));
+      await page.getByRole('link', { name: 'Grant access' }).click();
+      expect(await resource.inputValue()).toBe(id);
+    }
+    expectNoFaults(page);
+  });
+
+  it('is offered to nobody but owners', async () => {
+    const page = await openPage({ at: `~/judges/${inject('judged').judge_id}` });
+    await page.getByRole('button', { name: 'Edit judge' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Grant access' }).count()).toBe(0);
+    expectNoFaults(page);
+  });
+});
+
+describe('a model call', () => {
+  it('is copied as a command that makes it again through the gateway', async () => {
+    const permissions = ['clipboard-read', 'clipboard-write'];
+    const traceId = await traceOf('kitchenware-support');
+    const page = await openPage({ at: `~/traces/${traceId}`, context: { permissions } });
+    await settled(page);
+    await spans(page)
+      .getByRole('row', { name: /gpt-4o-mini/ })
+      .first()
+      .click();
+    await panel(page).getByRole('button', { name: 'Copy as a call of the gateway' }).click();
+    await panel(page).getByRole('button', { name: 'Copied' }).waitFor();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    expect(command).toContain(`curl -s '${inject('portal').url}/v1/chat/completions'`);
+    expect(command).toContain('"model": "gpt-4o-mini"');
+    expect(command).toContain('my kettle came with a cracked lid');
+    expectNoFaults(page);
+  });
+});
+
+describe('the find of a trace', () => {
+  it('takes the first Ctrl+F and leaves the second one to the browser', async () => {
+    const page = await openTrace(await traceOf('checkout-agent'));
+    await page.evaluate(() => {
+      const note = (event: KeyboardEvent): void => {
+        // The page has seen the key by then.
+        if (event.key === 'f')
+          setTimeout(() => {
+            const { dataset } = document.documentElement;
+            dataset['taken'] = `${dataset['taken'] ?? ''}${event.defaultPrevented ? ' page' : ' browser'}`;
+          });
+      };
+      addEventListener('keydown', note, true);
+    });
+    const takenBy = (whom: string) =>
+      page.waitForFunction((wanted) => document.documentElement.dataset['taken'] === wanted, whom);
+    await page.keyboard.press('Control+f');
+    await page.waitForFunction(() => document.activeElement?.getAttribute('type') === 'search');
+    await takenBy(' page');
+    await page.keyboard.press('Control+f');
+    await takenBy(' page browser');
+    expectNoFaults(page);
+  });
+});
+
 describe('a score', () => {
   it('is added by keyboard and shows in the panel without a reload', async () => {
     const page = await openTrace(await traceOf('kitchenware-support'), '?tab=scores');

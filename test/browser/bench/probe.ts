@@ -20,7 +20,8 @@ export interface Wanted {
 
 export type Action =
   | { key: string }
-  | { click: string }
+  /** The pointer comes to the element, and clicks it after `rest` milliseconds; without `rest` it is a click alone. */
+  | { click: string; rest?: number }
   /** Appends text to a field. */
   | { type: string; into: string };
 
@@ -101,14 +102,22 @@ export function installProbe(): void {
     field.dispatchEvent(new InputEvent('input', { data: text, inputType: 'insertText', bubbles: true }));
   };
 
+  const clicked = (selector: string): HTMLElement => {
+    const element = document.querySelector(selector);
+    if (!(element instanceof HTMLElement)) throw new Error(`nothing to click: ${selector}`);
+    return element;
+  };
+
+  const arrive = async (action: Action): Promise<void> => {
+    if (!('click' in action) || action.rest === undefined) return;
+    clicked(action.click).dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' }));
+    await pause(action.rest);
+  };
+
   const perform = (action: Action): void => {
     if ('key' in action) press(action.key);
     else if ('type' in action) type(action.into, action.type);
-    else {
-      const element = document.querySelector(action.click);
-      if (!(element instanceof HTMLElement)) throw new Error(`nothing to click: ${action.click}`);
-      element.click();
-    }
+    else clicked(action.click).click();
   };
 
   const until = (wanted: Wanted, began = performance.now(), work_ms = 0): Promise<Seen> =>
@@ -167,6 +176,7 @@ export function installProbe(): void {
     async act(action, wanted) {
       // The action must not always come at the beginning of a frame.
       await pause(Math.random() * 16);
+      await arrive(action);
       const began = performance.now();
       perform(action);
       const seen = until(wanted, began);

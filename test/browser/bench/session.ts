@@ -1,10 +1,11 @@
 // A headless Chromium for the benchmark, with pages that have the probe and the session of a person.
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { makeLoginLink } from '../../../ops/launch/login_link.ts';
 import { localNatsUrl } from '../../../ops/launch/secrets.ts';
 import type { PortalRun } from '../../bench/portal_rows.ts';
 import type { Target } from '../../bench/target.ts';
 import { findChromium } from '../../support/chromium/install.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { exchangeTicket, portalBuilt, ticketOf } from '../support/portal_service.ts';
 import { type Action, installProbe, type Seen, type Wanted } from './probe.ts';
 
@@ -24,12 +25,7 @@ export interface Session {
 export async function openSession({ target, login, progress }: PortalRun): Promise<Session> {
   await portalBuilt(target.url);
   const cookie = await exchangeTicket(target.url, ticketOf(login ?? (await ownLink(target))));
-  const { executable, env } = await findChromium(progress);
-  const browser = await chromium.launch({
-    executablePath: executable,
-    env: { ...process.env, ...env },
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  });
+  const browser = await launchChromium(await findChromium(progress));
   const profile = async (): Promise<BrowserContext> => {
     const context = await browser.newContext({
       baseURL: target.url,

@@ -5,9 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { confirmed } from '../../support/wait.ts';
+import { launchChromium } from './chromium.ts';
 import { aPerson, type Cookie } from './person.ts';
 import type { PortalService } from './portal_service.ts';
 import { watchRequests } from './settled.ts';
@@ -24,13 +25,7 @@ const faults = new WeakMap<Page, string[]>();
 
 beforeAll(async () => {
   person = await aPerson(inject('portal'));
-  const { executable, env } = inject('chromium');
-  browser = await chromium.launch({
-    executablePath: executable,
-    env: { ...process.env, ...env },
-    // A container may have no user namespaces and a small /dev/shm. Pages are those of this service.
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  });
+  browser = await launchChromium(inject('chromium'));
 });
 
 afterEach(async () => {

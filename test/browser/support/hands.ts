@@ -37,3 +37,11 @@ export class Hands {
     expect(this.#keys, 'keys').toBeLessThanOrEqual(keys);
   }
 }
+
+/**
+ * Presses the keys of a sequence such as `g t`. Each is sent without waiting for what the page makes of the one before,
+ * because the time between two keys of a sequence is bounded.
+ */
+export async function pressSequence({ keyboard }: Page, ...keys: readonly string[]): Promise<void> {
+  await Promise.all(keys.map((key) => keyboard.press(key)));
+}

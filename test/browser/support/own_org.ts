@@ -7,11 +7,12 @@ import { inject } from 'vitest';
 import { loadSecrets } from '../../../ops/launch/secrets.ts';
 import { confirmed } from '../../support/wait.ts';
 import { openPage, type PageOptions } from './browser.ts';
-import type { Cookie } from './person.ts';
+import type { Cookie, Role } from './person.ts';
+import type { PortalService } from './portal_service.ts';
 
 const COOKIE = 'svc_session';
 const SESSION = '2h';
-export type Role = 'viewer' | 'member' | 'admin' | 'owner';
+export type { Role } from './person.ts';
 
 export interface Answer {
   status: number;
@@ -56,6 +57,12 @@ export class OwnOrg {
     return new OwnOrg(org_id, (made as { raw_key: string }).raw_key, people);
   }
 
+  /** The organization as the place of a helper that takes a service: its key, and the session of a person of it. */
+  portal(role: Role = 'owner'): PortalService {
+    const cookie = { name: COOKIE, value: this.#tokens.get(role) ?? '' };
+    return { ...inject('portal'), org_id: this.org_id, api_key: this.#key, cookie };
+  }
+
   /** Calls the API as a program with the key. */
   call(method: string, path: string, body?: unknown): Promise<Answer> {
     return ask(method, path, { 'x-org-api-key': this.#key, 'x-org-id': this.org_id }, body);
@@ -64,6 +71,12 @@ export class OwnOrg {
   /** Calls the API and returns the data. @throws Error if the answer is no success */
   async data<T>(method: string, path: string, body?: unknown): Promise<T> {
     return ok(await this.call(method, path, body)).data as T;
+  }
+
+  /** Calls the API as the person of a role, for what no key may do. @throws Error if the answer is no success */
+  async as<T>(role: Role, method: string, path: string, body?: unknown): Promise<T> {
+    const headers = { authorization: `Bearer ${this.#tokens.get(role) ?? ''}`, 'x-org-id': this.org_id };
+    return ok(await ask(method, path, headers, body)).data as T;
   }
 
   /** Opens a page of the organization, logged in as the person of a role. */

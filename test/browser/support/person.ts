@@ -7,10 +7,11 @@ import type { PortalService } from './portal_service.ts';
 
 const COOKIE = 'svc_session';
 
+export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 export type Cookie = PortalService['cookie'];
 
 /** Returns the session cookie of a new person with a role. */
-export async function aPerson(portal: PortalService, role: 'member' | 'admin' = 'admin'): Promise<Cookie> {
+export async function aPerson(portal: PortalService, role: Role = 'admin'): Promise<Cookie> {
   const id = `person_${randomUUID()}`;
   const email = `${id}@example.com`;
   const secret = new TextEncoder().encode(loadSecrets(portal.data_dir).jwt_secret);

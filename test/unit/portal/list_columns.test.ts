@@ -14,7 +14,7 @@ describe('the columns of the trace list', () => {
 
   it('are those of the names, in their order and with their widths', () => {
     expect(namesOf(columns)).toEqual(['cost_usd', 'name:240', 'agent_id']);
-    expect(columns.map(trackOf)).toEqual(['84px', '240px', 'minmax(96px, 3fr)']);
+    expect(columns.map(trackOf)).toEqual(['84px', '240px', 'minmax(92px, 3fr)']);
   });
 
   it('leave out unknown and repeated names, and widths that are no number', () => {
@@ -39,6 +39,6 @@ describe('the columns of the trace list', () => {
   });
 
   it('have a fixed width once they are resized', () => {
-    expect(namesOf(resizedColumn(columns, 'agent_id', 16))).toEqual(['cost_usd', 'name:240', 'agent_id:112']);
+    expect(namesOf(resizedColumn(columns, 'agent_id', 16))).toEqual(['cost_usd', 'name:240', 'agent_id:108']);
   });
 });

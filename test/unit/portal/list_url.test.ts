@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { withFixedTimes } from '../../../api/portal/web/lists/fixed_times.ts';
 import { filterQuery, spanOf } from '../../../api/portal/web/lists/list_query.ts';
 import {
   EMPTY_LIST,
@@ -112,5 +113,17 @@ describe('the parameters that a list sends', () => {
 
   it('are the same for two requests within a second', () => {
     expect(spanOf({ last: '24h' }, NOW_MS - 999)).toEqual(spanOf({ last: '24h' }, NOW_MS));
+  });
+});
+
+describe('the link with fixed times', () => {
+  it('has both ends of the range in place of it, and everything else of the address', () => {
+    const search = withFixedTimes('?t=1h&tags=a,b&live=1&agent_id=planner', '1h', NOW_MS);
+    expect(search).toBe('agent_id=planner&since=2026-11-20T11:00:00.000Z&tags=a,b&until=2026-11-20T12:00:00.000Z');
+  });
+
+  it.each(RANGES)('of %s is read as the range of the same length', (last) => {
+    const { time } = parseListUrl(withFixedTimes(`t=${last}`, last, NOW_MS));
+    expect(spanOf(time, 0)).toEqual({ ...spanOf({ last }, NOW_MS), until_ms: NOW_MS });
   });
 });

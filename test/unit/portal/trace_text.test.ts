@@ -1,8 +1,43 @@
 import fc from 'fast-check';
+import { fromMarkdown } from 'mdast-util-from-markdown';
 import { describe, expect, it } from 'vitest';
+import { gatewayCall } from '../../../api/portal/web/screens/trace/gateway_call.ts';
+import { decodeNamedCharacterReference, entityNames } from '../../../api/portal/web/trace/text/entities.ts';
 import { readMessages } from '../../../api/portal/web/trace/text/messages.ts';
 import { oneLine, preview } from '../../../api/portal/web/trace/text/one_line.ts';
 import { findInText, pieceAt, pieceStarts } from '../../../api/portal/web/trace/text/pieces.ts';
+import { isRenderable } from '../../../api/portal/web/trace/text/renderable.ts';
+
+describe('a stored call as a command', () => {
+  it('has its model, messages and tool calls in the form of chat completions, quoted for a shell', () => {
+    const messages = readMessages(
+      JSON.stringify([
+        { role: 'user', content: "Where's my sofa?" },
+        {
+          role: 'assistant',
+          content: '',
+          tool_calls: [{ id: 'c1', function: { name: 'find', arguments: '{"a":1}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c1', content: 'here' },
+      ]),
+    );
+    const command = gatewayCall('http://127.0.0.1:8080', 'gpt-4o', messages ?? []);
+    expect(command).toMatch(/^curl -s 'http:\/\/127\.0\.0\.1:8080\/v1\/chat\/completions' \\\n/);
+    const body = /-d '([\s\S]*)'$/.exec(command)?.[1]?.replaceAll("'\\''", "'");
+    expect(JSON.parse(body ?? '')).toEqual({
+      model: 'gpt-4o',
+      messages: [
+        { role: 'user', content: "Where's my sofa?" },
+        {
+          role: 'assistant',
+          content: '',
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'find', arguments: '{"a":1}' } }],
+        },
+        { role: 'tool', content: 'here', tool_call_id: 'c1' },
+      ],
+    });
+  });
+});
 
 describe('messages of a prompt', () => {
   it('are read from the form of chat completions', () => {
@@ -99,6 +134,44 @@ describe('a long text', () => {
       { from: 11, to: 17 },
     ]);
     expect(findInText('abc', '')).toEqual([]);
+  });
+});
+
+describe('a text that is shown as Markdown', () => {
+  it.each([
+    ['prose with emphasis, lists and code', 'Some *words*, `code` and\n\n- one\n  - two\n\n> said\n'.repeat(1000)],
+    ['many names with underscores', 'snake_case_name\n\n'.repeat(5000)],
+    ['a line of dashes', '-'.repeat(5000)],
+    ['nothing', ''],
+  ])('may be %s', (_, text) => {
+    expect(isRenderable(text)).toBe(true);
+  });
+
+  it.each([
+    ['is longer than 200,000 characters', 'a'.repeat(200_001)],
+    ['opens thousands of quotes in one line', `a\n${'> '.repeat(5000)}b`],
+    ['opens thousands of lists in one line', `${'- '.repeat(5000)}b`],
+    ['opens numbered lists and quotes in turn', `${'1. > '.repeat(100)}b`],
+    ['indents a list by hundreds of columns', `- a\n${' '.repeat(500)}- b`],
+    ['has thousands of marks of emphasis in one paragraph', '*a_'.repeat(5000)],
+  ])('is none that %s', (_, text) => {
+    expect(isRenderable(text)).toBe(false);
+  });
+});
+
+describe('a character reference by name', () => {
+  it('is the character that the parser knows by it', () => {
+    for (const name of entityNames()) {
+      const [paragraph] = fromMarkdown(`a&${name};b`).children;
+      const text =
+        paragraph?.type === 'paragraph' && paragraph.children[0]?.type === 'text' ? paragraph.children[0] : null;
+      const read = decodeNamedCharacterReference(name);
+      expect([name, `a${read}b`]).toEqual([name, text?.value]);
+    }
+  });
+
+  it('stays as it is written if it is not known', () => {
+    expect(decodeNamedCharacterReference('nothing')).toBe(false);
   });
 });
 

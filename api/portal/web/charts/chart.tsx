@@ -3,21 +3,13 @@
 // order of the stack, a readout of the point under the pointer, and a table of the same numbers (`T`).
 // Arrow keys move through the points, Up and Down through the parts of a stack, Enter does the same as a
 // click, Shift extends a stretch as a drag does.
-import {
-  type KeyboardEvent,
-  lazy,
-  type PointerEvent,
-  type ReactElement,
-  Suspense,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
+import { type KeyboardEvent, type PointerEvent, type ReactElement, useMemo, useRef, useState } from 'react';
 import frame from '../lists/histogram.module.css';
 import { useKeys } from '../shell/keys.ts';
 import { exact as exactNumber } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { cx } from '../ui/cx.ts';
+import { deferred } from '../ui/deferred.tsx';
 import {
   type ChartContent,
   type Geometry,
@@ -33,7 +25,10 @@ import { ChartTable } from './chart_table.tsx';
 import styles from './chart.module.css';
 import { Swatch } from './swatch.tsx';
 
-const Plot = lazy(() => import('./plot.tsx'));
+const Plot = deferred(
+  () => import('./plot.tsx'),
+  ({ height }) => <div style={{ height }} aria-busy="true" />,
+);
 const HEIGHT_PX = 240;
 const HINT = 'Point at the chart or use the arrow keys to read its values';
 
@@ -146,9 +141,7 @@ function Picture(props: ChartProps & { content: ChartContent }): ReactElement {
         {...pointer}
       >
         <Cursor geometry={geometry} stretch={stretch} points={points.length} />
-        <Suspense fallback={<div style={{ height }} aria-busy="true" />}>
-          <Plot content={content} height={height} format={format} highlight={named ?? part} onGeometry={setGeometry} />
-        </Suspense>
+        <Plot content={content} height={height} format={format} highlight={named ?? part} onGeometry={setGeometry} />
       </div>
       <p className={frame.axis} aria-hidden="true">
         {shown === null ? <span>{pick ?? HINT}</span> : <span className={frame.shown}>{shown}</span>}

@@ -29,6 +29,7 @@ const BAR_SHARE = 0.8;
 const FADED = 0.2;
 /** Distances of the lines of the value axis: values of two digits say them exactly. */
 const STEPS = Array.from({ length: 31 }, (_, at) => [1, 2, 5].map((digit) => Number(`${digit}e${at - 12}`))).flat();
+const WHOLE_STEPS = STEPS.filter((step) => step >= 1);
 const BAND_ALPHA = 0.18;
 const MARK_PX = 5;
 
@@ -126,7 +127,7 @@ function optionsOf(drawing: Drawing): UPlot.Options {
       {
         ...axis,
         grid,
-        incrs: STEPS,
+        incrs: isWhole(content) ? WHOLE_STEPS : STEPS,
         size: (_, values) => axisWidth(values),
         values: (_, splits) => splits.map(format),
       },
@@ -160,6 +161,15 @@ function optionsOf(drawing: Drawing): UPlot.Options {
     },
   };
 }
+
+/** Returns true for counts: half a trace would stand on the axis under a rounded name. */
+const isWhole = ({ series, bands = [], limits = [], top }: ChartContent): boolean =>
+  top === undefined &&
+  [
+    ...series.flatMap(({ values }) => values),
+    ...bands.flatMap(({ high }) => high),
+    ...limits.map(({ value }) => value),
+  ].every((value) => value === null || Number.isInteger(value));
 
 /** Returns the width of the vertical axis. uplot asks before there are labels, with null for them. */
 function axisWidth(labels: readonly string[] | null): number {
@@ -215,6 +225,7 @@ function drawLimits(u: UPlot, { limits = [] }: ChartContent, colour: Colour): vo
   ctx.font = FONT.replace('11px', `${11 * devicePixelRatio}px`);
   ctx.lineWidth = devicePixelRatio;
   ctx.textAlign = 'right';
+  ctx.textBaseline = 'bottom';
   for (const { value, label, colour: token } of limits) {
     const y = u.valToPos(value, 'y', true);
     ctx.strokeStyle = ctx.fillStyle = colour(token);
@@ -223,7 +234,7 @@ function drawLimits(u: UPlot, { limits = [] }: ChartContent, colour: Colour): vo
     ctx.moveTo(u.bbox.left, y);
     ctx.lineTo(u.bbox.left + u.bbox.width, y);
     ctx.stroke();
-    ctx.fillText(label, u.bbox.left + u.bbox.width - 4 * devicePixelRatio, y - 4 * devicePixelRatio);
+    ctx.fillText(label, u.bbox.left + u.bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio);
   }
   ctx.restore();
 }

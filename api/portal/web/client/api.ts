@@ -3,6 +3,7 @@
 // ended waits for the next login and then runs again.
 import createClient from 'openapi-fetch';
 import type { paths } from './contract.d.ts';
+import { takeEarly } from './early_requests.ts';
 import { errorOfAnswer, errorOfThrown, RequestError } from './error.ts';
 import { noteFailure } from './health.ts';
 import { operatorLogin, personLogin } from './login_wait.ts';
@@ -46,7 +47,7 @@ interface RequestExtras {
 const client = createClient<paths>({
   baseUrl: typeof location === 'undefined' ? '' : location.origin,
   querySerializer: { array: { style: 'form', explode: false } },
-  fetch: (request) => fetch(request),
+  fetch: (request) => takeEarly(request) ?? fetch(request),
 });
 type Untyped = (
   method: string,

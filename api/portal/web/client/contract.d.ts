@@ -1214,7 +1214,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Create a score (Langfuse) */
+    /** Create scores (Langfuse) */
     post: operations['langfuseScore'];
     delete?: never;
     options?: never;
@@ -4162,9 +4162,21 @@ export interface components {
         [key: string]: unknown;
       })[];
     };
-    LangfuseScore: {
-      id: string;
-    };
+    LangfuseScore:
+      | {
+          id: string;
+        }
+      | {
+          /** @constant */
+          message: 'Accepted';
+        }
+      | {
+          accepted: number;
+          rejected: number;
+          errors: {
+            message: string;
+          }[];
+        };
     LangfuseMedia: {
       mediaId: string;
       uploadUrl: null;
@@ -6759,6 +6771,8 @@ export interface operations {
                 /** @description Weight of the word; the rarer the word, the larger. 0 if it occurs nowhere */
                 idf: number;
               }[];
+              /** @description Number of texts of the period that have just arrived and cannot be searched yet. Returned with snippets=true */
+              waiting?: number;
               /** @description Duration of the search, milliseconds. Returned with snippets=true */
               took_ms?: number;
             };
@@ -10329,20 +10343,48 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json': {
-          id?: string | null;
-          traceId: string;
-          observationId?: string | null;
-          name: string;
-          value: number | boolean | string;
-          dataType?: ('NUMERIC' | 'BOOLEAN' | 'CATEGORICAL' | 'TEXT' | 'CORRECTION') | null;
-          comment?: string | null;
-        };
+        'application/json':
+          | {
+              id?: string | null;
+              traceId: string;
+              observationId?: string | null;
+              name: string;
+              value: number | boolean | string;
+              dataType?: ('NUMERIC' | 'BOOLEAN' | 'CATEGORICAL' | 'TEXT' | 'CORRECTION') | null;
+              comment?: string | null;
+            }
+          | {
+              id?: string | null;
+              traceId: string;
+              observationId?: string | null;
+              name: string;
+              value: number | boolean | string;
+              dataType?: ('NUMERIC' | 'BOOLEAN' | 'CATEGORICAL' | 'TEXT' | 'CORRECTION') | null;
+              comment?: string | null;
+            }[];
       };
     };
     responses: {
       /** @description Success */
       200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseScore'];
+        };
+      };
+      /** @description Every score of a list is stored. */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LangfuseScore'];
+        };
+      };
+      /** @description Some scores of a list are stored; the others are not. */
+      207: {
         headers: {
           [name: string]: unknown;
         };
@@ -12799,6 +12841,8 @@ export interface operations {
             resource: string;
             /** @description The OIDC provider */
             authorization_servers: string[];
+            /** @description Scopes that a client asks the provider for */
+            scopes_supported: string[];
             bearer_methods_supported: 'header'[];
             resource_name: string;
           };

@@ -57,6 +57,16 @@ export async function refreshSessionUntil(shows: (session: Session) => boolean):
     await new Promise((resolve) => setTimeout(resolve, CHANGE_PAUSE_MS));
 }
 
+/**
+ * Runs what needs a permission once the session is known, and not at all for a person who lacks the permission: a
+ * request ahead of a page must not be refused.
+ */
+export async function whenPermitted(org_id: string, permission: string, run: () => void): Promise<void> {
+  const { data } = await queryClient.query(SESSION);
+  const org = data.orgs.find((one) => one.org_id === org_id);
+  if (org !== undefined && organizationOf(org).can(permission)) run();
+}
+
 /** Returns an organization of the session with the person's permissions in it. */
 export function organizationOf(org: SessionOrg): Organization {
   const held = new Set<string>(org.permissions);

@@ -38,14 +38,14 @@ function column(id: ColumnId, label: string, width: number, grow: number, more: 
 
 const COLUMNS: readonly ListColumn[] = [
   column('started_at', 'Started', 112, 0, { sort: 'started_at' }),
-  column('name', 'Name', 168, 4),
-  column('agent_id', 'Agent', 96, 3),
-  column('duration_ms', 'Duration', 116, 0, { numeric: true, sort: 'duration_ms' }),
+  column('name', 'Name', 152, 4),
+  column('agent_id', 'Agent', 92, 3),
+  column('duration_ms', 'Duration', 108, 0, { numeric: true, sort: 'duration_ms' }),
   column('cost_usd', 'Cost', 84, 0, { numeric: true, sort: 'cost_usd' }),
   column('tokens', 'Tokens', 108, 0, { numeric: true, sort: 'tokens' }),
   column('spans', 'Spans', 56, 0, { numeric: true }),
   column('verdicts', 'Verdicts', 72, 0, { preview: true }),
-  column('tags', 'Tags', 128, 2),
+  column('tags', 'Tags', 136, 2),
   column('user_id', 'User', 96, 1),
   column('session_id', 'Session', 96, 1),
   column('models', 'Models', 120, 1, { preview: true }),

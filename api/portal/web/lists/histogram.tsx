@@ -40,10 +40,15 @@ export function Histogram({ stale = false, ...props }: HistogramProps): ReactEle
   return (
     <div className={cx(styles.histogram, stale && 'dimmed')} aria-busy={stale || undefined}>
       {asTable ? <HistogramTable {...props} zone={zone} /> : <Chart {...props} zone={zone} />}
-      <p className={styles.form}>
-        <Button look="quiet" keys="T" hint={asTable ? 'Show as bars' : 'Show as table'} onClick={toggle}>
-          {asTable ? 'Show as bars' : 'Show as table'}
-        </Button>
+      {/* Beside the bars, so that the axis below them has their whole width. */}
+      <p className={styles.beside}>
+        <Button
+          look="quiet"
+          icon={asTable ? 'bars' : 'table'}
+          keys="T"
+          hint={asTable ? 'Show as bars' : 'Show as table'}
+          onClick={toggle}
+        />
       </p>
     </div>
   );

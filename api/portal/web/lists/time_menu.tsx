@@ -1,11 +1,13 @@
 // The time range of a list: the last hours or days, or two times that somebody enters.
-import { type ReactElement, type Ref, useState } from 'react';
+import { type ReactElement, type Ref, useCallback, useState } from 'react';
+import { copyFixedLink, useFixedLink } from '../shell/page_link.ts';
 import { usePreferences } from '../shell/preferences.ts';
 import { fullTime, listTime, zoneName } from '../text/format_time.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { fieldTime, timeOfField } from './field_time.ts';
+import { withFixedTimes } from './fixed_times.ts';
 import { RANGES, type Range, type TimeRange } from './list_url.ts';
 import styles from './time_menu.module.css';
 
@@ -29,6 +31,9 @@ interface TimeMenuProps {
 export function TimeMenu({ time, onChange, ref }: TimeMenuProps): ReactElement {
   const [entering, setEntering] = useState(false);
   const { zone } = usePreferences();
+  const last = 'last' in time ? time.last : null;
+  const fixedSearch = useCallback(() => withFixedTimes(location.search, last ?? '24h', Date.now()), [last]);
+  useFixedLink(last === null ? null : fixedSearch);
   return (
     <span ref={ref}>
       <Menu
@@ -38,7 +43,7 @@ export function TimeMenu({ time, onChange, ref }: TimeMenuProps): ReactElement {
         items={[
           ...RANGES.map((range) => ({
             label: WORDS[range],
-            ...('last' in time && time.last === range ? { icon: 'check' as const } : {}),
+            ...(last === range ? { icon: 'check' as const } : {}),
             onSelect: () => {
               onChange({ last: range });
             },
@@ -50,6 +55,18 @@ export function TimeMenu({ time, onChange, ref }: TimeMenuProps): ReactElement {
               setEntering(true);
             },
           },
+          ...(last === null
+            ? []
+            : [
+                {
+                  label: 'Copy link with fixed times',
+                  icon: 'link' as const,
+                  aside: 'Y Y',
+                  onSelect: () => {
+                    void copyFixedLink();
+                  },
+                },
+              ]),
         ]}
       >
         {timeWords(time, zone)}

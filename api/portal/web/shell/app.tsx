@@ -1,6 +1,6 @@
 // The root of the pages: the cache, the table of routes, the session and the frame.
 import { QueryClientProvider } from '@tanstack/react-query';
-import { type ReactElement, type ReactNode, Suspense, useEffect, useMemo } from 'react';
+import { type ReactElement, type ReactNode, useEffect, useMemo } from 'react';
 import { Redirect } from 'wouter';
 import { usePathname } from 'wouter/use-browser-location';
 import { RequestError } from '../client/error.ts';
@@ -157,9 +157,7 @@ function Page({ route, params }: { route: Route; params: RouteParams }): ReactEl
   return (
     <RouteParamsContext value={params}>
       <ErrorBoundary path={path}>
-        <Suspense fallback={<div aria-busy="true" />}>
-          <Screen />
-        </Suspense>
+        <Screen />
       </ErrorBoundary>
     </RouteParamsContext>
   );

@@ -4,8 +4,10 @@ import { useOrganization } from '../client/session.ts';
 import { copyText } from '../ui/copy_button.tsx';
 import { toast } from '../ui/toast.tsx';
 import { type KeyBinding, RANK, useKeys } from './keys.ts';
+import { copyLink } from './page_link.ts';
 import { pageCurl } from './page_request.ts';
 import { preferences, setPreferences } from './preferences.ts';
+import { toggleRail } from './rail_width.ts';
 import { ORG_ROUTES } from './routes.tsx';
 import { sectionsFor } from './sections.ts';
 
@@ -61,7 +63,13 @@ function commands(home: string, show: (layer: 'palette' | 'keys') => void): KeyB
       },
     },
     { keys: 'y', label: 'Copy the request of this page as curl', run: copyCurl },
-    { keys: 'Y', label: 'Copy the address of this page', run: copyAddress },
+    {
+      keys: 'Y',
+      label: 'Copy the address of this page; a second time, with fixed times',
+      run: () => {
+        void copyLink();
+      },
+    },
     {
       keys: 'u',
       label: 'Switch between local times and UTC',
@@ -72,9 +80,7 @@ function commands(home: string, show: (layer: 'palette' | 'keys') => void): KeyB
     {
       keys: '[',
       label: 'Make the rail narrow or wide',
-      run: () => {
-        setPreferences({ rail: preferences().rail === 'narrow' ? 'wide' : 'narrow' });
-      },
+      run: toggleRail,
     },
     { keys: 'Escape', label: 'Leave the field, or go one level up', silent: true, run: leave },
   ];
@@ -83,18 +89,11 @@ function commands(home: string, show: (layer: 'palette' | 'keys') => void): KeyB
 function copyCurl(): void {
   const line = pageCurl();
   if (line === null) toast({ text: 'This page has no request of its own.' });
-  else void copyText(line).then(sayCopied('The curl line'));
+  else
+    void copyText(line).then((copied) => {
+      toast(copied ? { text: 'The curl line is copied.' } : { tone: 'error', text: 'The browser refused to copy.' });
+    });
 }
-
-function copyAddress(): void {
-  void copyText(location.href).then(sayCopied('The address'));
-}
-
-const sayCopied =
-  (what: string) =>
-  (copied: boolean): void => {
-    toast(copied ? { text: `${what} is copied.` } : { tone: 'error', text: 'The browser refused to copy.' });
-  };
 
 /** Leaves the field that has the focus; without one, goes to the page above. */
 function leave(): void {

@@ -26,9 +26,17 @@ interface Scope {
 /** Order of scopes: the frame, the screen, a panel of the screen. */
 export const RANK = { frame: 0, screen: 1, panel: 2 } as const;
 
+/** Longest time between two keys of a sequence, by the times at which they were pressed. */
+const SEQUENCE_MS = 1500;
+/** The handler's own limit counts until a key is handled, which a busy page does late, so it is far longer. */
+const HANDLED_MS = 60_000;
+const MODIFIERS: ReadonlySet<string> = new Set(['Shift', 'Control', 'Alt', 'Meta']);
+
 let scopes: readonly Scope[] = [];
 const listeners = new Set<() => void>();
 let handler: ((event: Event) => void) | null = null;
+/** The last key, which a sequence may begin with; it outlives a change of the scopes between two keys. */
+let last: KeyboardEvent | null = null;
 let matched: { keys: string; binding: KeyBinding; depth: number }[] = [];
 
 function setScopes(next: readonly Scope[]): void {
@@ -83,7 +91,18 @@ function makeHandler(): (event: Event) => void {
         map[tinyKeys(keys)] = () => {
           matched.push({ keys, binding, depth });
         };
-  return createKeybindingsHandler(map, { ignore: () => false });
+  // The handler calls the first shortcut that matches, so that `/` before `g /` would hide it.
+  const longestFirst = Object.entries(map).toSorted(([a], [b]) => b.split(' ').length - a.split(' ').length);
+  return createKeybindingsHandler(Object.fromEntries(longestFirst), { ignore: () => false, timeout: HANDLED_MS });
+}
+
+/** Returns the handler of the scopes that are on the screen, in the middle of the sequence that the last key began. */
+function handlerFor(event: KeyboardEvent): (event: Event) => void {
+  const begun = last !== null && event.timeStamp - last.timeStamp < SEQUENCE_MS ? last : null;
+  if (handler !== null && (begun !== null || last === null)) return handler;
+  handler = makeHandler();
+  if (begun !== null) handler(begun);
+  return handler;
 }
 
 const FIELD = 'input:not([type=checkbox],[type=radio],[type=button],[type=range]), textarea, select, [contenteditable]';
@@ -98,9 +117,10 @@ function isTaken({ target, key, ctrlKey, metaKey }: KeyboardEvent): boolean {
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing || isTaken(event) || document.querySelector('dialog:modal') !== null)
     return;
-  handler ??= makeHandler();
+  const handle = handlerFor(event);
   matched = [];
-  handler(event);
+  handle(event);
+  if (!MODIFIERS.has(event.key)) last = event;
   const letters = preferences().letter_keys;
   const best = matched
     .filter(({ keys }) => letters || !isLetterKey(keys))

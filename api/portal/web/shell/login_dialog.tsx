@@ -21,7 +21,6 @@ async function continueIfLoggedIn(): Promise<void> {
 
 /** The dialog, while the session has ended. */
 export function LoginDialog(): ReactElement | null {
-  const ways = useLoginWays();
   const ended = useSyncExternalStore(personLogin.onChange, personLogin.hasEnded);
   useEffect(() => {
     if (!ended) return undefined;
@@ -31,7 +30,11 @@ export function LoginDialog(): ReactElement | null {
       removeEventListener('focus', check);
     };
   }, [ended]);
-  if (!ended) return null;
+  return ended ? <EndedDialog /> : null;
+}
+
+function EndedDialog(): ReactElement {
+  const ways = useLoginWays();
   return (
     <Dialog title="Your session has ended">
       <TokenForm

@@ -9,7 +9,8 @@ export interface Preferences {
   zone: 'local' | 'utc';
   /** Shortcuts that are a single letter, which WCAG 2.1.4 asks to be switchable. */
   letter_keys: boolean;
-  rail: 'wide' | 'narrow';
+  /** Width of the rail; null for the one that suits the window. */
+  rail: 'wide' | 'narrow' | null;
   /** Width of the names in the waterfall, pixels; null for a share of the window. */
   trace_name_px: number | null;
   /** Dimension that the costs are split by where the address names none. */
@@ -21,7 +22,7 @@ const DEFAULTS: Preferences = {
   density: 'dense',
   zone: 'local',
   letter_keys: true,
-  rail: 'wide',
+  rail: null,
   trace_name_px: null,
   cost_split: 'model',
 };
@@ -35,7 +36,7 @@ const ACCEPTED: Record<keyof Preferences, (value: unknown) => boolean> = {
   density: oneOf('dense', 'easy'),
   zone: oneOf('local', 'utc'),
   letter_keys: oneOf(true, false),
-  rail: oneOf('wide', 'narrow'),
+  rail: oneOf('wide', 'narrow', null),
   trace_name_px: (value) => value === null || isPixels(value),
   cost_split: oneOf('model', 'agent_id', 'department', 'realm'),
 };

@@ -7,26 +7,24 @@ import { usePathname } from 'wouter/use-browser-location';
 import { useOrganization, useSession } from '../client/session.ts';
 import { openIncidentsQuery, useLiveIncidents } from '../screens/incidents/incident_data.ts';
 import { count } from '../text/format.ts';
+import { Button } from '../ui/button.tsx';
 import { cx } from '../ui/cx.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Menu } from '../ui/menu.tsx';
-import { usePreferences } from './preferences.ts';
 import styles from './rail.module.css';
+import { toggleRail, useRailNarrow } from './rail_width.ts';
 import { ORG_ROUTES } from './routes.tsx';
 import { INCIDENTS, isWithin, type Section, sectionsFor } from './sections.ts';
+import { useAfterContent } from './use_after_content.ts';
 
 export const ORG_PATHS: ReadonlySet<string> = new Set(ORG_ROUTES.map(({ path }) => path));
 
 /** The rail. */
 export function Rail({ open, onNavigate }: { open: boolean; onNavigate: () => void }): ReactElement {
-  const { rail } = usePreferences();
+  const isNarrow = useRailNarrow();
   const { can } = useOrganization();
   return (
-    <nav
-      className={cx(styles.rail, rail === 'narrow' && styles.narrow, open && styles.open)}
-      aria-label="Sections"
-      id="rail"
-    >
+    <nav className={cx(styles.rail, isNarrow && styles.narrow, open && styles.open)} aria-label="Sections" id="rail">
       <OrganizationMenu />
       {sectionsFor(ORG_PATHS, can).map((group) => (
         <ul key={group[0]?.path} className={styles.group}>
@@ -41,6 +39,15 @@ export function Rail({ open, onNavigate }: { open: boolean; onNavigate: () => vo
           ))}
         </ul>
       ))}
+      <p className={styles.width}>
+        <Button
+          look="quiet"
+          icon="rail"
+          keys="["
+          hint={isNarrow ? 'Show the titles of the sections' : 'Show the icons of the sections only'}
+          onClick={toggleRail}
+        />
+      </p>
     </nav>
   );
 }
@@ -81,7 +88,8 @@ function SectionLink({ section, waiting = 0, onNavigate }: SectionLinkProps): Re
 /** The link to the incidents with the number of those that are open, which the live stream keeps current. */
 function IncidentsLink(props: Omit<SectionLinkProps, 'waiting'>): ReactElement {
   const { org_id } = useOrganization();
-  const { data } = useQuery(openIncidentsQuery(org_id));
+  const { data } = useQuery({ ...openIncidentsQuery(org_id), enabled: useAfterContent() });
+  // The stream begins with those of the page: a topic that came later would begin all of them again.
   useLiveIncidents(org_id);
   return <SectionLink {...props} waiting={data?.meta.total ?? 0} />;
 }

@@ -9,10 +9,12 @@
 // The first requests of a screen need no session, because the address names the organization. A file
 // of a screen may export `preload`, which runs as soon as its chunk is there. The `preload` of a route
 // runs before that; it belongs to the frame's own chunk, so it stays small.
-import { type ComponentType, lazy } from 'react';
+import type { ComponentType } from 'react';
 import { noteFailure, serviceAnswers } from '../client/health.ts';
 import { queryClient, readAhead } from '../client/query_client.ts';
+import { beginTraces } from '../lists/begin_traces.ts';
 import { outlineQuery, spanQuery } from '../screens/trace/trace_api.ts';
+import { deferred } from '../ui/deferred.tsx';
 
 /** Parts of an address that a path names, decoded. */
 export type RouteParams = Readonly<Record<string, string>>;
@@ -47,7 +49,10 @@ function page(path: string, title: string, permission: string | null, load: Rout
     title,
     permission,
     load,
-    screen: lazy(() => patient(load)),
+    screen: deferred(
+      () => patient(load),
+      () => <div aria-busy="true" />,
+    ),
     ...(ahead === undefined ? {} : { preload: ahead }),
   };
 }
@@ -79,7 +84,15 @@ export const OUTER_ROUTES: readonly Route[] = [
 export const ORG_ROUTES: readonly Route[] = [
   page(ORG, 'Home', 'traces:read', () => import('../screens/home/home_screen.tsx')),
   page(`${ORG}/start`, 'Send data', null, () => import('../screens/start/start_screen.tsx')),
-  page(`${ORG}/traces`, 'Traces', 'traces:read', () => import('../screens/traces/traces_screen.tsx')),
+  page(
+    `${ORG}/traces`,
+    'Traces',
+    'traces:read',
+    () => import('../screens/traces/traces_screen.tsx'),
+    ({ org_id, search }) => {
+      beginTraces(org_id, search);
+    },
+  ),
   page(
     `${ORG}/traces/:trace_id`,
     'Trace',

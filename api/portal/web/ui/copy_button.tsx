@@ -2,6 +2,7 @@
 // the copy command do it.
 import { type ReactElement, useEffect, useState } from 'react';
 import { Button } from './button.tsx';
+import type { IconName } from './icons.tsx';
 
 const SAID_MS = 1500;
 
@@ -44,11 +45,14 @@ interface CopyButtonProps {
   /** True: the label is shown beside the icon. */
   labelled?: boolean;
   keys?: string;
+  /** Shown instead of the two sheets. */
+  icon?: IconName;
   onCopied?: () => void;
 }
 
 /** A button that copies a text and says that it did. */
-export function CopyButton({ text, label, labelled = false, keys, onCopied }: CopyButtonProps): ReactElement {
+export function CopyButton(props: CopyButtonProps): ReactElement {
+  const { text, label, labelled = false, keys, icon = 'copy', onCopied } = props;
   const [said, setSaid] = useState<'copied' | 'failed' | null>(null);
   useEffect(() => {
     if (said === null) return undefined;
@@ -64,7 +68,7 @@ export function CopyButton({ text, label, labelled = false, keys, onCopied }: Co
     <>
       <Button
         look={labelled ? 'plain' : 'quiet'}
-        icon={said === 'copied' ? 'check' : 'copy'}
+        icon={said === 'copied' ? 'check' : icon}
         hint={labelled ? undefined : words}
         keys={keys}
         onClick={() => {

@@ -20,6 +20,12 @@ interface DialogProps {
   bare?: boolean;
 }
 
+/** Returns the field that has the focus at first; null where the dialog has none or names another element. */
+const firstField = (dialog: HTMLDialogElement | null): HTMLElement | null =>
+  dialog?.querySelector('[autofocus]') === null
+    ? dialog.querySelector<HTMLElement>(`.${styles['body'] ?? ''} :is(input, select, textarea):enabled`)
+    : null;
+
 /** An open dialog. */
 export function Dialog(props: DialogProps): ReactElement {
   const { title, children, footer, onClose, onSubmit, form = 'box', bare = false } = props;
@@ -29,6 +35,8 @@ export function Dialog(props: DialogProps): ReactElement {
     const { current } = dialog;
     const before = document.activeElement;
     current?.showModal();
+    // The platform gives the focus to the first control, which is the button that closes.
+    if (form === 'box' || form === 'wide') firstField(current)?.focus();
     return () => {
       current?.close();
       if (before instanceof HTMLElement) before.focus();

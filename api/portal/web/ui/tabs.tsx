@@ -21,6 +21,8 @@ interface TabsProps {
   aside?: ReactNode;
 }
 
+/** Width of the fade at the end of a row that can be scrolled further, pixels, as the style sheet has it. */
+const FADE_PX = 40;
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
 /** A row of tabs and the panel of the selected one. */
@@ -88,6 +90,8 @@ function showSelected(row: HTMLElement | null): void {
   const tab = row?.querySelector<HTMLElement>('[aria-selected="true"]') ?? null;
   if (row === null || tab === null || row.scrollWidth <= row.clientWidth) return;
   const [place, bounds] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
-  if (place.left < bounds.left) row.scrollLeft -= bounds.left - place.left;
-  else if (place.right > bounds.right) row.scrollLeft += place.right - bounds.right;
+  // The row fades out at its end, which must not dim the selected tab.
+  const [left, right] = [place.left - FADE_PX, place.right + FADE_PX];
+  if (left < bounds.left) row.scrollLeft -= bounds.left - left;
+  else if (right > bounds.right) row.scrollLeft += right - bounds.right;
 }

@@ -61,7 +61,7 @@ export function ViewBar({ page, state, onChange, saving, onSaving, ref }: ViewBa
                 onSaving(true);
               }}
             >
-              Save view
+              <span className={styles.word}>Save view</span>
             </Button>
           </span>
         }

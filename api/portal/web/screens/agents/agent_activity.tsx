@@ -11,6 +11,7 @@ import { compact, count, money, moneyExact, percent } from '../../text/format.ts
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
+import { dayTicks } from '../costs/cost_days.ts';
 import lists from '../sessions/sessions.module.css';
 import { type AgentDay, daysOf } from './agent_days.ts';
 
@@ -118,7 +119,7 @@ function contentOf(days: readonly AgentDay[]) {
   const points = days.map(({ day }) => day);
   return {
     points,
-    ticks: points.map((day) => day.slice(5)),
+    ticks: dayTicks(points),
     traces: [
       {
         id: 'failed',

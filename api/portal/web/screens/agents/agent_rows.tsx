@@ -94,15 +94,15 @@ function columnsOf(org_id: string, numbers: AgentRowsProps['numbers']): Column<A
     {
       id: 'name',
       head: 'Name',
-      width: 'minmax(160px, 2fr)',
+      width: 'minmax(128px, 2fr)',
       cell: (agent) => <NameLink org_id={org_id} agent={agent} />,
     },
     { id: 'id', head: 'Id', width: 'minmax(120px, 2fr)', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
-    { id: 'framework', head: 'Framework', width: '112px', cell: ({ framework }) => framework ?? NONE },
+    { id: 'framework', head: 'Framework', width: '96px', cell: ({ framework }) => framework ?? NONE },
     {
       id: 'version',
       head: 'Version',
-      width: '96px',
+      width: '80px',
       cell: ({ version }) => (version === null ? NONE : <Name>{version}</Name>),
     },
     {

@@ -21,6 +21,7 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import lists from '../sessions/sessions.module.css';
+import { GrantLink } from '../settings/grant_link.tsx';
 import { AgentActivity } from './agent_activity.tsx';
 import { type Agent, agentQuery, sendersQuery } from './agent_data.ts';
 import { AgentLinks } from './agent_links.tsx';
@@ -110,6 +111,7 @@ function Actions({ agent_id, agent }: { agent_id: string; agent: Agent | null })
           Archive agent
         </Button>
       )}
+      {agent !== null && <GrantLink type="agent" id={agent_id} />}
       {can('audit:view') && (
         <Link href={`${base}/audit?target_id=${encodeURIComponent(agent_id)}`}>Changes in the audit log</Link>
       )}

@@ -56,7 +56,7 @@ export default function AgentsScreen(): ReactElement {
             {one === 'registered' ? 'Registered' : senderWords(senders.data?.data.length)}
           </Chip>
         ))}
-        <span className={lists.total} />
+        <span className={styles.push} />
         {state.show === 'registered' && <Filters state={state} onChange={change} />}
         {mayInvite && (
           <Button look="primary" icon="plus" keys="n" onClick={make}>

@@ -132,7 +132,7 @@ function columnsOf(hrefOf: (queue_id: string) => string, narrow: boolean): Colum
     { id: 'left', head: 'Left', width: '72px', align: 'end', cell: ({ progress }) => count(progress.left) },
     {
       id: 'people',
-      head: 'People an item',
+      head: 'People per item',
       width: '112px',
       align: 'end',
       cell: ({ people_per_item }) => count(people_per_item),

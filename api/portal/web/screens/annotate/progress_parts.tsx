@@ -24,8 +24,8 @@ export function ProgressSums({ progress }: { progress: Progress }): ReactElement
         </Sum>
         <Sum name="Left">{count(left)}</Sum>
         <Sum name="Skipped">{count(skipped)}</Sum>
-        <Sum name="In work">{count(leased)}</Sum>
-        <Sum name="Pace">{count(pace_per_hour)} an hour</Sum>
+        <Sum name="In progress">{count(leased)}</Sum>
+        <Sum name="Pace">{count(pace_per_hour)} per hour</Sum>
         <Sum name="Time left">{timeLeft(progress, 1) ?? NONE}</Sum>
       </dl>
     </>

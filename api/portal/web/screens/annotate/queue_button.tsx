@@ -1,10 +1,11 @@
 // The button and the key that add traces to an annotation queue. Its dialog is loaded when it opens.
-import { lazy, type ReactElement, Suspense, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { Button } from '../../ui/button.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 
-const AddDialog = lazy(() => import('./add_dialog.tsx'));
+const AddDialog = deferred(() => import('./add_dialog.tsx'));
 
 interface QueueButtonProps {
   /** Chosen traces; empty: those of the query. */
@@ -35,15 +36,13 @@ function Allowed({ trace_ids, query, bare = false }: QueueButtonProps): ReactEle
         </Button>
       )}
       {opens && (
-        <Suspense fallback={null}>
-          <AddDialog
-            {...(trace_ids.length === 0 ? {} : { trace_ids })}
-            {...(query === undefined ? {} : { query })}
-            onClose={() => {
-              setOpens(false);
-            }}
-          />
-        </Suspense>
+        <AddDialog
+          {...(trace_ids.length === 0 ? {} : { trace_ids })}
+          {...(query === undefined ? {} : { query })}
+          onClose={() => {
+            setOpens(false);
+          }}
+        />
       )}
     </>
   );

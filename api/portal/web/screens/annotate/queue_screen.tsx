@@ -18,7 +18,7 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { codec, choice } from '../../url/search_params.ts';
+import { codec, optionalChoice } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
 import AddDialog from './add_dialog.tsx';
@@ -42,7 +42,7 @@ const WORDS = {
   open: 'Open',
   skipped: 'Skipped',
 } as const;
-const url = codec({ state: choice(STATES, 'done') });
+const url = codec({ state: optionalChoice(STATES) });
 const ITEMS = 100;
 
 /** Starts the requests of the page. */
@@ -229,7 +229,8 @@ function DeleteDialog({ queue, onClose }: { queue: Queue; onClose: () => void })
 
 function Items({ queue }: { queue: Queue }): ReactElement {
   const { org_id } = useOrganization();
-  const [{ state }, change] = useSearchState(url);
+  const [{ state: chosen }, change] = useSearchState(url);
+  const state = chosen ?? (queue.progress.done > 0 ? 'done' : 'open');
   const query = useQuery({
     ...itemsQuery(org_id, queue.queue_id, state, ITEMS),
     placeholderData: keepPreviousData,
@@ -265,10 +266,10 @@ function Items({ queue }: { queue: Queue }): ReactElement {
           <Skeleton rows={6} height={20} />
         )
       ) : items.length === 0 ? (
-        <EmptyState title="No such items">
+        <EmptyState title={queue.progress.total === 0 ? 'No items yet' : `No items under “${WORDS[state]}”`}>
           {queue.progress.total === 0
             ? 'The queue is empty. Add traces by a query of the list, or select traces in the list and press a.'
-            : `The queue has no items under “${WORDS[state]}”.`}
+            : 'Choose another state above.'}
         </EmptyState>
       ) : (
         <>

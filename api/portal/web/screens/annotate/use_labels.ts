@@ -122,6 +122,8 @@ function makeSending(org_id: string, queue_id: string, setters: Setters): Sendin
   const { setItems, setCounts, setError, setLoading, setGiven } = setters;
   let line = Promise.resolve();
   let waiting = 0;
+  /** Requests for further items that are on their way or wait for the answers before them. */
+  let refills = 0;
   /** Items that the person has answered and not gone back to. */
   const answered = new Set<string>();
   const enqueue = (work: () => Promise<void>): void => {
@@ -131,8 +133,9 @@ function makeSending(org_id: string, queue_id: string, setters: Setters): Sendin
     });
   };
   const refill = (wanted: string | null): void => {
+    refills += 1;
+    setLoading(true);
     enqueue(async () => {
-      setLoading(true);
       try {
         const { data, meta } = await leaseItems(org_id, queue_id, wanted);
         setItems((now) => {
@@ -146,7 +149,8 @@ function makeSending(org_id: string, queue_id: string, setters: Setters): Sendin
       } catch (cause) {
         setError(cause);
       } finally {
-        setLoading(false);
+        refills -= 1;
+        if (refills === 0) setLoading(false);
       }
     });
   };

@@ -82,16 +82,16 @@ export function columnsOf(org_id: string, narrow: boolean): Column<AuditRecord>[
       },
     ];
   return [
-    { id: 'at', head: 'Time', width: '136px', cell: ({ created_at }) => <Moment at={created_at} /> },
+    { id: 'at', head: 'Time', width: '132px', cell: ({ created_at }) => <Moment at={created_at} /> },
     { id: 'actor', head: 'Changed by', width: 'minmax(140px, 2fr)', cell: (record) => <Actor record={record} /> },
-    { id: 'action', head: 'Action', width: 'minmax(140px, 1fr)', cell: ({ action }) => action },
+    { id: 'action', head: 'Action', width: 'minmax(184px, 1fr)', cell: ({ action }) => action },
     {
       id: 'target',
       head: 'Target',
-      width: 'minmax(160px, 2fr)',
+      width: 'minmax(208px, 2fr)',
       cell: (record) => <Target org_id={org_id} record={record} />,
     },
-    { id: 'changes', head: 'Changes', width: 'minmax(160px, 3fr)', cell: changes },
-    { id: 'ip', head: 'From', width: '120px', cell: ({ ip }) => ip ?? '' },
+    { id: 'changes', head: 'Changes', width: 'minmax(136px, 3fr)', cell: changes },
+    { id: 'ip', head: 'From', width: '112px', cell: ({ ip }) => ip ?? '' },
   ];
 }

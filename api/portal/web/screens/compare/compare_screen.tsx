@@ -16,6 +16,7 @@ import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
+import { mediaQuery } from '../../ui/media_query.ts';
 import { SplitPane } from '../../ui/split_pane.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { PanelSheet } from '../trace/panel_sheet.tsx';
@@ -80,10 +81,14 @@ export default function CompareScreen(): ReactElement {
   );
 }
 
+/** True where the columns of both traces and their bars leave no room for a panel beside them. */
+const useMedium = mediaQuery('(width < 1200px)').useMatches;
+
 /** The aligned spans and the open pair. */
 function Body({ left, right }: { left: Outline; right: Outline }): ReactElement {
   const { alignment, trees, rows, showsAll, toggleAll, cursor, setCursor, unfold } = useRows(left, right);
   const isNarrow = useNarrow();
+  const direction = useMedium() ? 'column' : 'row';
   const [hasSheet, setSheet] = useState(false);
   const move = (row: ShownRow): void => {
     setCursor(firstOf(row));
@@ -127,7 +132,13 @@ function Body({ left, right }: { left: Outline; right: Outline }): ReactElement 
         {isNarrow ? (
           table
         ) : (
-          <SplitPane name="compare" label="Size of the panel" share={0.55}>
+          <SplitPane
+            key={direction}
+            name={direction === 'row' ? 'compare' : 'compare.below'}
+            label="Size of the panel"
+            share={0.55}
+            direction={direction}
+          >
             {[table, panel]}
           </SplitPane>
         )}

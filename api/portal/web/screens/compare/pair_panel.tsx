@@ -113,14 +113,16 @@ function Texts({ trees, spans: [a, b], ids, isCall }: PairProps & { isCall: bool
   const details = [left.data?.data ?? null, right.data?.data ?? null] as const;
   const given = details.filter((detail) => detail !== null);
   if (given.every(({ text_state }) => text_state !== 'here'))
-    return <>{given[0] !== undefined && <NoTexts detail={given[0]} />}</>;
+    return (
+      <>{given[0] !== undefined && <NoTexts traceId={left.data === undefined ? ids[1] : ids[0]} detail={given[0]} />}</>
+    );
   return (
     <>
       {details.map((detail, side) =>
         detail === null || detail.text_state === 'here' ? null : (
           <div key={SIDES[side]}>
             <p className={styles.quiet}>{SIDES[side]}</p>
-            <NoTexts detail={detail} />
+            <NoTexts traceId={ids[side] ?? ''} detail={detail} />
           </div>
         ),
       )}

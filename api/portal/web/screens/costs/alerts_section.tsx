@@ -198,8 +198,12 @@ function Thresholds({ alerts, budget, onEdit }: ThresholdsProps): ReactElement {
             <tr>
               <th scope="col">Resource</th>
               <th scope="col">Threshold</th>
-              <th scope="col">Severity</th>
-              <th scope="col">Now</th>
+              <th scope="col" className={numbers.words}>
+                Severity
+              </th>
+              <th scope="col" className={numbers.words}>
+                Now
+              </th>
               {onEdit !== null && <th scope="col">Change</th>}
             </tr>
           </thead>
@@ -232,8 +236,8 @@ function ThresholdRow({ threshold, budget, isBusy, onEdit, onDelete }: Threshold
     <tr>
       <th scope="row">{WORDS[threshold.resource].name}</th>
       <td>{threshold.percent} %</td>
-      <td>{threshold.severity}</td>
-      <td>{budget === undefined ? '–' : stateOf(threshold, budget)}</td>
+      <td className={numbers.words}>{threshold.severity}</td>
+      <td className={numbers.words}>{budget === undefined ? '–' : stateOf(threshold, budget)}</td>
       {onEdit !== null && (
         <td>
           <span className={styles.buttons}>

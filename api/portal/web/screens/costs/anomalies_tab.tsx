@@ -56,7 +56,7 @@ export default function AnomaliesTab(): ReactElement {
         {data?.data.length === 0 && (
           <EmptyState title="No anomaly yet">
             Every hour the service compares the cost of today with the days before, and every night that of yesterday.
-            It needs at least 7 days of data. Days beyond the threshold stand here.
+            It needs at least 7 days of data. This list shows the days beyond the threshold.
           </EmptyState>
         )}
         {data !== undefined && data.data.length > 0 && <Found anomalies={data.data} />}

@@ -1,14 +1,15 @@
 // Costs: tabs over what the organization spent and will spend. The time of the page is a number of
 // whole UTC days, because costs are counted by UTC day.
-import { type ReactElement, Suspense, useRef } from 'react';
+import { type ReactElement, useRef } from 'react';
 import { useLocation } from 'wouter';
-import { useOrganization } from '../../client/session.ts';
+import { readAhead } from '../../client/query_client.ts';
+import { useOrganization, whenPermitted } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
+import type { Preload } from '../../shell/routes.tsx';
 import { useNarrow } from '../../lists/use_narrow.ts';
 import { Select } from '../../ui/field.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useSearchState } from '../../url/use_search_state.ts';
 import styles from '../home/home.module.css';
@@ -20,6 +21,16 @@ import { costsUrl } from './costs_url.ts';
 const DAYS = [7, 14, 30, 60, 90, 180, 365];
 /** The first tab has no segment of its own; Tabs needs a name for each. */
 const idOf = (section: string): string => (section === '' ? 'summary' : section);
+
+/** Loads the tab that the address names, and starts its requests. */
+export const preload: Preload = (context) => {
+  const { section = '' } = context.params;
+  const loaded = COST_TABS.find(({ id }) => id === section)?.load();
+  const begin = (): void => {
+    if (loaded !== undefined) readAhead(loaded.then((tab) => tab.preload?.(context)));
+  };
+  readAhead(whenPermitted(context.org_id, 'costs:read', begin));
+};
 
 /** The page. */
 export default function CostsScreen(): ReactElement {
@@ -48,15 +59,7 @@ export default function CostsScreen(): ReactElement {
             <DaysField />
           </div>
         )}
-        <Suspense
-          fallback={
-            <div aria-busy="true">
-              <Skeleton rows={12} height={20} />
-            </div>
-          }
-        >
-          <Screen />
-        </Suspense>
+        <Screen />
       </Tabs>
     </div>
   );

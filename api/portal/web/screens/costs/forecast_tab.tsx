@@ -4,8 +4,10 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useMemo } from 'react';
 import { Chart } from '../../charts/chart.tsx';
 import { apiQuery } from '../../client/api.ts';
+import { queryClient, readAhead } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
+import type { Preload } from '../../shell/routes.tsx';
 import { exact, money, moneyExact } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
@@ -33,6 +35,18 @@ import {
 /** Days of history that a forecast is computed from at most, and today. */
 const HISTORY_DAYS = 91;
 
+const costForecast = (org_id: string) => apiQuery(org_id, '/v1/cost/forecast', { query: { days: AHEAD_DAYS } });
+const costHistory = (org_id: string) =>
+  apiQuery(org_id, '/v1/cost/series', { query: { days: HISTORY_DAYS, group_by: ['model'] } });
+const budgetForecast = (org_id: string) => apiQuery(org_id, '/v1/budgets/forecast', {});
+
+/** Starts the requests of the tab. */
+export const preload: Preload = ({ org_id }) => {
+  readAhead(queryClient.query(costForecast(org_id)));
+  readAhead(queryClient.query(costHistory(org_id)));
+  readAhead(queryClient.query(budgetForecast(org_id)));
+};
+
 /** The tab. */
 export default function ForecastTab(): ReactElement {
   usePageRequest(`/v1/cost/forecast?days=${AHEAD_DAYS}`);
@@ -46,8 +60,8 @@ export default function ForecastTab(): ReactElement {
 
 function CostAhead(): ReactElement {
   const { org_id } = useOrganization();
-  const forecast = useQuery(apiQuery(org_id, '/v1/cost/forecast', { query: { days: AHEAD_DAYS } }));
-  const history = useQuery(apiQuery(org_id, '/v1/cost/series', { query: { days: HISTORY_DAYS, group_by: ['model'] } }));
+  const forecast = useQuery(costForecast(org_id));
+  const history = useQuery(costHistory(org_id));
   const error = forecast.error ?? history.error;
   return (
     <section className={styles.section} aria-busy={forecast.isPending || history.isPending}>
@@ -97,7 +111,7 @@ function CostChart({ forecast, history }: { forecast: CostForecast; history: Cos
 
 function UseAhead(): ReactElement {
   const { org_id } = useOrganization();
-  const forecast = useQuery(apiQuery(org_id, '/v1/budgets/forecast', {}));
+  const forecast = useQuery(budgetForecast(org_id));
   const { data, error } = forecast;
   return (
     <section className={styles.section} aria-busy={forecast.isPending}>

@@ -1,6 +1,7 @@
 // The organization's own prices by model and day, with the built-in price of the same day.
 import type { ReactElement } from 'react';
 import { Button } from '../../ui/button.tsx';
+import { cx } from '../../ui/cx.ts';
 import numbers from '../../ui/number_table.module.css';
 import styles from './costs.module.css';
 import { useBuiltIn } from './price_api.ts';
@@ -38,13 +39,19 @@ export function OwnPrices({ prices, onEdit, onDelete }: OwnPricesProps): ReactEl
           <thead>
             <tr>
               <th scope="col">Model</th>
-              <th scope="col">From</th>
-              <th scope="col">Until</th>
+              <th scope="col" className={numbers.words}>
+                From
+              </th>
+              <th scope="col" className={numbers.words}>
+                Until
+              </th>
               <th scope="col">Input</th>
               <th scope="col">Output</th>
               <th scope="col">Cached input</th>
               <th scope="col">Built-in input, output</th>
-              <th scope="col">State</th>
+              <th scope="col" className={numbers.words}>
+                State
+              </th>
               {onEdit !== null && <th scope="col">Change</th>}
             </tr>
           </thead>
@@ -56,8 +63,8 @@ export function OwnPrices({ prices, onEdit, onDelete }: OwnPricesProps): ReactEl
                   <th scope="row" className={styles.name}>
                     {price.model}
                   </th>
-                  <td className={styles.date}>{price.from ?? 'All days'}</td>
-                  <td className={styles.date}>{price.until ?? '–'}</td>
+                  <td className={cx(styles.date, numbers.words)}>{price.from ?? 'All days'}</td>
+                  <td className={cx(styles.date, numbers.words)}>{price.until ?? '–'}</td>
                   <td>{priceWords(price.input_usd_per_mtok)}</td>
                   <td>{priceWords(price.output_usd_per_mtok)}</td>
                   <td>{priceWords(price.cached_input_usd_per_mtok)}</td>
@@ -66,7 +73,7 @@ export function OwnPrices({ prices, onEdit, onDelete }: OwnPricesProps): ReactEl
                       ? 'None'
                       : `${priceWords(found.input_usd_per_mtok)}, ${priceWords(found.output_usd_per_mtok)}`}
                   </td>
-                  <td>{STATES[stateOf(price, prices, today)]}</td>
+                  <td className={numbers.words}>{STATES[stateOf(price, prices, today)]}</td>
                   {onEdit !== null && <Change price={price} onEdit={onEdit} onDelete={onDelete} />}
                 </tr>
               );

@@ -6,9 +6,11 @@ import { useLocation } from 'wouter';
 import { Chart } from '../../charts/chart.tsx';
 import { rememberedColours } from '../../charts/colours.ts';
 import { apiQuery, send } from '../../client/api.ts';
+import { queryClient, readAhead } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
-import { setPreferences, usePreferences } from '../../shell/preferences.ts';
+import { preferences, setPreferences, usePreferences } from '../../shell/preferences.ts';
+import type { Preload } from '../../shell/routes.tsx';
 import { count, money, moneyExact, tokens } from '../../text/format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
@@ -31,6 +33,15 @@ const MODELS_NAMED = 3;
 const GROUPS_ASKED = 100;
 const DAY_MINUTES = 1440;
 
+const costSeries = (org_id: string, days: number, by: Dimension) =>
+  apiQuery(org_id, '/v1/cost/series', { query: { days, group_by: [by] } });
+
+/** Starts the request of the chart. */
+export const preload: Preload = ({ org_id, search }) => {
+  const { days, group_by } = costsUrl.parse(search);
+  readAhead(queryClient.query(costSeries(org_id, days, group_by ?? preferences().cost_split)));
+};
+
 /** The tab. */
 export default function SummaryTab(): ReactElement {
   const { org_id } = useOrganization();
@@ -39,7 +50,7 @@ export default function SummaryTab(): ReactElement {
   const by = named ?? own;
   usePageRequest(`/v1/cost/series?days=${days}&group_by=${by}`);
   const series = useQuery({
-    ...apiQuery(org_id, '/v1/cost/series', { query: { days, group_by: [by] } }),
+    ...costSeries(org_id, days, by),
     placeholderData: keepPreviousData,
   });
   const { data, error } = series;

@@ -1,7 +1,7 @@
 // One version of a dataset: its items in a windowed table with the open one beside it, or what differs
 // from another version. Changes of items are collected, and saving them makes the next version.
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
+import { type ReactElement, useMemo, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { RequestError } from '../../client/error.ts';
 import { randomId } from '../../client/random_id.ts';
@@ -12,6 +12,7 @@ import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
 import { count } from '../../text/format.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -22,6 +23,7 @@ import { codec, text } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { oneLine } from '../../trace/text/one_line.ts';
 import styles from '../compare/compare.module.css';
+import { GrantLink } from '../settings/grant_link.tsx';
 import {
   type Dataset,
   datasetPath,
@@ -35,7 +37,7 @@ import { changesOf, countDrafts, type Drafts, NO_DRAFTS } from './drafts.ts';
 import { ItemTable } from './item_table.tsx';
 import { VersionDiff } from './version_diff.tsx';
 
-const DeleteDialog = lazy(() => import('./delete_dialog.tsx'));
+const DeleteDialog = deferred(() => import('./delete_dialog.tsx'));
 
 const datasetUrl = codec({ against: text() });
 
@@ -156,6 +158,7 @@ function Head({ dataset, versions, against, onAgainst }: HeadProps): ReactElemen
             Run dataset
           </ButtonLink>
         )}
+        <GrantLink type="dataset" id={dataset.dataset_id} />
         {can('datasets:write') && <DeleteButton dataset={dataset} next={others[0]} />}
       </div>
     </header>
@@ -176,15 +179,13 @@ function DeleteButton({ dataset, next }: { dataset: Dataset; next: Dataset | und
         Delete version
       </Button>
       {isOpen && (
-        <Suspense fallback={null}>
-          <DeleteDialog
-            dataset={dataset}
-            next={next}
-            onClose={() => {
-              setOpen(false);
-            }}
-          />
-        </Suspense>
+        <DeleteDialog
+          dataset={dataset}
+          next={next}
+          onClose={() => {
+            setOpen(false);
+          }}
+        />
       )}
     </>
   );

@@ -1,6 +1,6 @@
 // The list of datasets: one row a name, with its newest version.
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
+import { type ReactElement, useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
 import { ListTable } from '../../lists/list_table.tsx';
@@ -9,6 +9,7 @@ import { usePageRequest } from '../../shell/page_request.ts';
 import { count } from '../../text/format.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data_table.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
@@ -16,7 +17,7 @@ import { Name } from '../../trace/name.tsx';
 import styles from '../sessions/sessions.module.css';
 import { type Dataset, datasetPath, datasetsQuery } from './dataset_api.ts';
 
-const NewDialog = lazy(() => import('./new_dialog.tsx'));
+const NewDialog = deferred(() => import('./new_dialog.tsx'));
 
 /** A dataset by its newest version. */
 interface Row {
@@ -59,7 +60,7 @@ export default function DatasetsScreen(): ReactElement {
             : `${count(rows.length)}${pages.hasNextPage ? '+' : ''} ${rows.length === 1 ? 'dataset' : 'datasets'}`}
         </span>
         {mayWrite && (
-          <Button icon="plus" keys="n" hint="Create a dataset" onClick={make}>
+          <Button look="primary" icon="plus" keys="n" hint="Create a dataset" onClick={make}>
             Create dataset
           </Button>
         )}
@@ -87,13 +88,11 @@ export default function DatasetsScreen(): ReactElement {
         />
       )}
       {isMaking && (
-        <Suspense fallback={null}>
-          <NewDialog
-            onClose={() => {
-              setMaking(false);
-            }}
-          />
-        </Suspense>
+        <NewDialog
+          onClose={() => {
+            setMaking(false);
+          }}
+        />
       )}
     </div>
   );

@@ -1,11 +1,12 @@
 // The button and the key that put traces or a span into a dataset. The dialog is loaded when it opens.
-import { lazy, type ReactElement, Suspense, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { useOrganization } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { Button } from '../../ui/button.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import type { Targets } from './to_dataset_dialog.tsx';
 
-const ToDatasetDialog = lazy(() => import('./to_dataset_dialog.tsx'));
+const ToDatasetDialog = deferred(() => import('./to_dataset_dialog.tsx'));
 
 interface ToDatasetProps {
   /** Returns what goes into the dataset, at the moment of the choice. */
@@ -30,14 +31,12 @@ function Allowed({ targets }: ToDatasetProps): ReactElement {
         To dataset
       </Button>
       {chosen !== null && (
-        <Suspense fallback={null}>
-          <ToDatasetDialog
-            targets={chosen}
-            onClose={() => {
-              setChosen(null);
-            }}
-          />
-        </Suspense>
+        <ToDatasetDialog
+          targets={chosen}
+          onClose={() => {
+            setChosen(null);
+          }}
+        />
       )}
     </>
   );

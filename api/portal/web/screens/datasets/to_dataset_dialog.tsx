@@ -148,8 +148,14 @@ function NameField({ input, value, onChange }: NameFieldProps): ReactElement {
   const known = useQuery(namesQuery(org_id));
   const names = known.data ?? [];
   const isNew = value.trim() !== '' && known.data !== undefined && !names.includes(value.trim());
+  const hint =
+    value.trim() === ''
+      ? 'Choose a dataset, or type the name of a new one.'
+      : isNew
+        ? 'A new dataset of this name is created.'
+        : 'The items make its next version.';
   return (
-    <Field label="Dataset" hint={isNew ? 'A new dataset of this name is made.' : 'The items make its next version.'}>
+    <Field label="Dataset" hint={hint}>
       {(control) => (
         <>
           <Input

@@ -139,9 +139,14 @@ function Head({ comparison }: { comparison: Comparison }): ReactElement {
   useKeys('Comparison', [{ keys: 's', label: 'Swap the two evals', run: swap }]);
   return (
     <div className={styles.head}>
-      <p className={styles.big} role="status">
-        {differenceWords(difference)}
-      </p>
+      <div className={styles.line}>
+        <p className={styles.big} role="status">
+          {differenceWords(difference)}
+        </p>
+        <Button icon="swap" keys="s" onClick={swap}>
+          Swap
+        </Button>
+      </div>
       <div className={styles.fields}>
         {(
           [
@@ -162,11 +167,6 @@ function Head({ comparison }: { comparison: Comparison }): ReactElement {
             {side.stats === null ? <span>{side.status}</span> : <VerdictBar counts={side.stats} />}
           </section>
         ))}
-      </div>
-      <div className={styles.foot}>
-        <Button icon="swap" keys="s" onClick={swap}>
-          Swap
-        </Button>
       </div>
     </div>
   );

@@ -13,6 +13,8 @@ interface EvalColumns {
   hrefOf: (id: string) => string;
   /** Names of judges by id. */
   names: ReadonlyMap<string, string>;
+  /** Names of datasets by id. */
+  datasets: ReadonlyMap<string, string>;
   chosen: ReadonlySet<string>;
   onTick: (eval_id: string) => void;
 }
@@ -28,7 +30,7 @@ export function stateWords({ status, progress }: Eval): string {
 }
 
 /** Returns the columns. */
-export function evalColumns({ narrow, hrefOf, names, chosen, onTick }: EvalColumns): Column<Eval>[] {
+export function evalColumns({ narrow, hrefOf, names, datasets, chosen, onTick }: EvalColumns): Column<Eval>[] {
   const nameOf = ({ judge_id }: Eval): string => names.get(judge_id) ?? judge_id;
   const name = (one: Eval): ReactElement => (
     <Link href={hrefOf(one.eval_id)} className={lists.name} tabIndex={-1} title={one.eval_id}>
@@ -76,7 +78,7 @@ export function evalColumns({ narrow, hrefOf, names, chosen, onTick }: EvalColum
   return [
     marks,
     { id: 'judge', head: 'Judge', width: 'minmax(160px, 2fr)', cell: name },
-    { id: 'subject', head: 'Judged', width: 'minmax(140px, 3fr)', cell: subjectWords },
+    { id: 'subject', head: 'Judged', width: 'minmax(140px, 3fr)', cell: (one) => subjectWords(one, datasets) },
     { id: 'state', head: 'State', width: '96px', cell: stateWords },
     { id: 'traces', head: 'Items', width: '72px', align: 'end', cell: ({ queued_traces }) => count(queued_traces) },
     { id: 'mean', head: 'Mean', width: '72px', align: 'end', cell: ({ stats }) => meanText(stats?.mean_score) },

@@ -11,6 +11,7 @@ import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { codec, optionalChoice, text } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { TRACES_MAX } from '../datasets/read_sources.ts';
+import { QueueButton } from '../annotate/queue_button.tsx';
 import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
 import styles from '../judges/judges.module.css';
 import { VerdictMark, VERDICTS_WORST_FIRST } from '../judges/verdicts.tsx';
@@ -72,7 +73,7 @@ export function EvalItems({ one }: { one: Eval }): ReactElement {
             {which}
           </Chip>
         ))}
-        {failed.length > 0 && <ToDatasetButton targets={() => ({ trace_ids: failed })} />}
+        {failed.length > 0 && <Failed trace_ids={failed} />}
       </div>
       {error !== null && <ErrorPanel error={error} what="the scores" />}
       <ListTable
@@ -150,3 +151,13 @@ const NARROW: readonly Column<ScoreLine>[] = [
     ),
   },
 ];
+
+/** Buttons that put the failed traces into a dataset or an annotation queue. */
+function Failed({ trace_ids }: { trace_ids: string[] }): ReactElement {
+  return (
+    <>
+      <ToDatasetButton targets={() => ({ trace_ids })} />
+      <QueueButton trace_ids={trace_ids} />
+    </>
+  );
+}

@@ -5,11 +5,13 @@ import { type ReactElement, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { apiQuery, send } from '../../client/api.ts';
 import { RequestError } from '../../client/error.ts';
-import { useOrganization } from '../../client/session.ts';
+import { queryClient, readAhead } from '../../client/query_client.ts';
+import { useOrganization, whenPermitted } from '../../client/session.ts';
 import { useKeys } from '../../shell/keys.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
+import type { Preload } from '../../shell/routes.tsx';
 import { count } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton } from '../../ui/copy_button.tsx';
@@ -22,15 +24,34 @@ import styles from '../judges/judges.module.css';
 import { VerdictBar } from '../judges/verdicts.tsx';
 import lists from '../sessions/sessions.module.css';
 import { meanText, stateWords } from './eval_columns.tsx';
-import { type Eval, pollWhile, subjectWords, useJudges, useLiveEvals } from './eval_data.ts';
+import {
+  type Eval,
+  judgesQuery,
+  pollWhile,
+  subjectWords,
+  useDatasetNames,
+  useJudges,
+  useLiveEvals,
+} from './eval_data.ts';
 import { EvalItems } from './eval_items.tsx';
+
+const evalQuery = (org_id: string, eval_id: string) => apiQuery(org_id, '/v1/evals/{eval_id}', { path: { eval_id } });
+
+/** Starts the requests of the page. */
+export const preload: Preload = ({ org_id, params: { eval_id = '' } }) => {
+  const begin = (): void => {
+    readAhead(queryClient.query(evalQuery(org_id, eval_id)));
+    readAhead(queryClient.query(judgesQuery(org_id)));
+  };
+  readAhead(whenPermitted(org_id, 'judges:read', begin));
+};
 
 /** The page. */
 export default function EvalScreen(): ReactElement {
   const { org_id } = useOrganization();
   const eval_id = useRouteParams()('eval_id');
   const { data, error, refetch } = useQuery({
-    ...apiQuery(org_id, '/v1/evals/{eval_id}', { path: { eval_id } }),
+    ...evalQuery(org_id, eval_id),
     refetchInterval: ({ state }) => pollWhile(state.data === undefined ? [] : [state.data.data]),
   });
   useLiveEvals(org_id);
@@ -60,6 +81,7 @@ export default function EvalScreen(): ReactElement {
 function Head({ one, judge }: { one: Eval; judge: string }): ReactElement {
   const { org_id, can } = useOrganization();
   const org = `/o/${encodeURIComponent(org_id)}`;
+  const datasets = useDatasetNames();
   const { stats } = one;
   const facts: [string, ReactElement | string][] = [
     [
@@ -68,7 +90,7 @@ function Head({ one, judge }: { one: Eval; judge: string }): ReactElement {
         {judge} v{one.judge_version}
       </Link>,
     ],
-    ['Judged', subjectWords(one)],
+    ['Judged', subjectWords(one, datasets)],
     ['State', stateWords(one)],
     ['Items', count(one.queued_traces)],
     ['Mean', meanText(stats?.mean_score)],
@@ -140,6 +162,7 @@ function CompareWith({ one }: { one: Eval }): ReactElement | null {
     ...(one.dataset_id === undefined ? {} : { dataset_id: one.dataset_id }),
   };
   const { data } = useQuery(apiQuery(org_id, '/v1/evals', { query: query }));
+  const datasets = useDatasetNames();
   const others = useMemo(
     () => data?.data.filter((other) => other.eval_id !== one.eval_id && other.dataset_id === one.dataset_id) ?? [],
     [data, one],
@@ -182,7 +205,7 @@ function CompareWith({ one }: { one: Eval }): ReactElement | null {
         <option value="">Compare with another eval</option>
         {others.map((other) => (
           <option key={other.eval_id} value={other.eval_id}>
-            {`${new Date(other.started_at).toISOString().slice(0, 16).replace('T', ' ')} UTC · ${subjectWords(other)} · mean ${meanText(other.stats?.mean_score)}`}
+            {`${new Date(other.started_at).toISOString().slice(0, 16).replace('T', ' ')} UTC · ${subjectWords(other, datasets)} · mean ${meanText(other.stats?.mean_score)}`}
           </option>
         ))}
       </Select>

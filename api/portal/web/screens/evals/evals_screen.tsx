@@ -16,7 +16,7 @@ import { codec, flag, list, optionalChoice, text } from '../../url/search_params
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
 import { evalColumns } from './eval_columns.tsx';
-import { type Eval, pollWhile, useJudges, useLiveEvals } from './eval_data.ts';
+import { type Eval, pollWhile, useDatasetNames, useJudges, useLiveEvals } from './eval_data.ts';
 import { NewEvalDialog } from './new_eval_dialog.tsx';
 
 const STATUSES = ['running', 'complete', 'failed', 'cancelled'] as const;
@@ -201,6 +201,7 @@ const evalIdOf = ({ eval_id }: Eval): string => eval_id;
 function EvalTable({ base, rows, pages, total, chosen, onChosen }: EvalTableProps): ReactElement {
   const { org_id } = useOrganization();
   const judges = useJudges(org_id);
+  const datasets = useDatasetNames();
   const names = useMemo(() => new Map(judges.map(({ judge_id, name }) => [judge_id, name])), [judges]);
   const hrefOf = (id: string): string => `${base}/${encodeURIComponent(id)}`;
   const tick = (id: string): void => {
@@ -215,7 +216,7 @@ function EvalTable({ base, rows, pages, total, chosen, onChosen }: EvalTableProp
       address="evals"
       rows={rows}
       rowKey={evalIdOf}
-      columns={(narrow) => evalColumns({ narrow, hrefOf, names, chosen, onTick: tick })}
+      columns={(narrow) => evalColumns({ narrow, hrefOf, names, datasets, chosen, onTick: tick })}
       hrefOf={({ eval_id }) => hrefOf(eval_id)}
       keys={(active) => [
         {

@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { apiQuery } from '../../client/api.ts';
-import { useOrganization } from '../../client/session.ts';
+import { readAhead } from '../../client/query_client.ts';
+import { useOrganization, whenPermitted } from '../../client/session.ts';
 import { Histogram } from '../../lists/histogram.tsx';
 import { bucketsOf } from '../../lists/series.ts';
 import { nameOf } from '../../lists/trace_data.ts';
@@ -30,7 +31,11 @@ type Home = ReturnType<typeof useHome>;
 
 /** Asks for what the page shows to everybody who may read traces. */
 export function preload({ org_id }: PreloadContext): void {
-  preloadHome(org_id);
+  // Others are led to another page.
+  const begin = (): void => {
+    preloadHome(org_id);
+  };
+  readAhead(whenPermitted(org_id, 'traces:read', begin));
 }
 
 /** Buckets of the histogram that are one point of a tile. */
@@ -47,7 +52,10 @@ export default function HomeScreen(): ReactElement {
   const empty =
     home.today.data !== undefined &&
     numbersOf(home.today.data.data.series[0]).traces === 0 &&
-    home.failed.data?.data.length === 0;
+    home.failed.data?.data.length === 0 &&
+    // The cache may hold the empty answer of an earlier visit: traces may have arrived since.
+    !home.today.isFetching &&
+    !home.failed.isFetching;
   useStartWithoutData(org_id, empty);
   return (
     <div className={styles.page}>
@@ -74,8 +82,9 @@ export default function HomeScreen(): ReactElement {
 /** Leads to Start from an organization that has no trace at all. */
 function useStartWithoutData(org_id: string, empty: boolean): void {
   const [, navigate] = useLocation();
-  const { data } = useQuery({ ...apiQuery(org_id, '/v1/traces', { query: { limit: 1 } }), enabled: empty });
-  const isNew = empty && data?.meta.total === 0;
+  const any = { ...apiQuery(org_id, '/v1/traces', { query: { limit: 1 } }), enabled: empty, staleTime: 0 };
+  const { data, isFetching } = useQuery(any);
+  const isNew = empty && !isFetching && data?.meta.total === 0;
   useEffect(() => {
     if (isNew) navigate(`/o/${encodeURIComponent(org_id)}/start`, { replace: true });
   }, [isNew, navigate, org_id]);

@@ -2,6 +2,7 @@
 // 24 hours. The whole tile is a link to the traces behind it.
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
+import { RequestError } from '../../client/error.ts';
 import { Sparkline } from '../../lists/sparkline.tsx';
 import { NONE, percent } from '../../text/format.ts';
 import { Icon } from '../../ui/icons.tsx';
@@ -59,7 +60,7 @@ export function Tile({
       </span>
       {note !== undefined && !failed && !loading && <span className={styles.label}>{note}</span>}
       <span className={styles.change} data-bad={isBad || (risingIsBad && change !== null && change > 0.005)}>
-        {failed ? 'Could not be loaded' : loading ? null : (words ?? changeWords(change))}
+        {failed ? whyWords(error) : loading ? null : (words ?? changeWords(change))}
       </span>
       {values !== undefined && (
         <span className={styles.spark}>
@@ -69,6 +70,10 @@ export function Tile({
     </Link>
   );
 }
+
+/** Returns why the number is missing. */
+const whyWords = (error: unknown): string =>
+  error instanceof RequestError ? error.detail : 'The number could not be loaded.';
 
 function changeWords(change: number | null): ReactElement {
   if (change === null) return <>No day before to compare with</>;

@@ -5,6 +5,7 @@ import { queryClient, readAhead } from '../../client/query_client.ts';
 import { loadTime } from '../../lists/load_time.ts';
 import { fetchPreviews } from '../../lists/previews.ts';
 import { seriesQuery } from '../../lists/series.ts';
+import { numbersOf } from './day_numbers.ts';
 
 const DAY_MS = 86_400_000;
 /** Buckets of the last 24 hours: bars of the histogram, and points of the tiles. */
@@ -22,7 +23,11 @@ function homeQueries(org_id: string) {
   const staleTime = FRESH_MS;
   const query = { outcome: 'error,timeout', since: at(now - 7 * DAY_MS), limit: String(FAILED_SHOWN) };
   return {
-    today: { ...seriesQuery(org_id, { since }, BUCKETS), staleTime },
+    // The first traces show as soon as somebody comes back from sending them.
+    today: queryOptions({
+      ...seriesQuery(org_id, { since }, BUCKETS),
+      staleTime: ({ state }) => (numbersOf(state.data?.data.series[0]).traces === 0 ? 0 : FRESH_MS),
+    }),
     before: { ...seriesQuery(org_id, { since: at(now - 2 * DAY_MS), until: since }, BUCKETS_MIN), staleTime },
     p95: queryOptions({
       queryKey: [org_id, '/v1/analytics/query', 'home_p95', since],
@@ -32,7 +37,7 @@ function homeQueries(org_id: string) {
     failed: queryOptions({
       queryKey: [org_id, '/v1/traces', query],
       queryFn: ({ signal }) => get(org_id, '/v1/traces', { query: query as object }, { signal }),
-      staleTime,
+      staleTime: ({ state }) => (state.data?.data.length === 0 ? 0 : FRESH_MS),
     }),
   };
 }

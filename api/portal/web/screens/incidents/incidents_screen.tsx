@@ -185,17 +185,17 @@ function columnsOf(org_id: string, narrow: boolean): Column<Incident>[] {
       },
     ];
   return [
-    { id: 'state', head: 'State', width: '128px', cell: (incident) => <StateMark incident={incident} /> },
-    { id: 'error', head: 'Error', width: 'minmax(240px, 4fr)', cell: error },
-    { id: 'agent', head: 'Agent', width: 'minmax(120px, 1fr)', cell: agent },
+    { id: 'state', head: 'State', width: '116px', cell: (incident) => <StateMark incident={incident} /> },
+    { id: 'error', head: 'Error', width: 'minmax(208px, 4fr)', cell: error },
+    { id: 'agent', head: 'Agent', width: 'minmax(112px, 1fr)', cell: agent },
     {
       id: 'name',
       head: 'Root span',
-      width: 'minmax(120px, 1fr)',
+      width: 'minmax(112px, 1fr)',
       cell: ({ root_span_name }) => (root_span_name === null ? null : <Name>{root_span_name}</Name>),
     },
-    { id: 'traces', head: 'Traces', width: '72px', align: 'end', cell: ({ trace_count }) => count(trace_count) },
-    { id: 'opened', head: 'Opened', width: '128px', cell: ({ opened_at }) => <Moment at={opened_at} /> },
+    { id: 'traces', head: 'Traces', width: '64px', align: 'end', cell: ({ trace_count }) => count(trace_count) },
+    { id: 'opened', head: 'Opened', width: '124px', cell: ({ opened_at }) => <Moment at={opened_at} /> },
     {
       id: 'last',
       head: 'Latest trace',

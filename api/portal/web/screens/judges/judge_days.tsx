@@ -10,6 +10,7 @@ import { count, exact, percent } from '../../text/format.ts';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
+import { dayTicks } from '../costs/cost_days.ts';
 import { SmallTable } from './small_table.tsx';
 import { VerdictBar } from './verdicts.tsx';
 
@@ -64,7 +65,7 @@ function PassRates({ days, summary }: { days: readonly Day[]; summary: string })
       summary={summary}
       axis="Day (UTC)"
       points={points}
-      ticks={points.map((day) => day.slice(5))}
+      ticks={dayTicks(points)}
       series={series}
       marks={marks}
       top={1}
@@ -88,7 +89,7 @@ function contentOf(days: readonly Day[], now: number): { points: string[]; serie
   const versions = [...new Set(days.map(({ judge_version }) => judge_version))];
   const marks = versions.flatMap((version): ChartMark[] => {
     const at = points.indexOf(days.find(({ judge_version }) => judge_version === version)?.day ?? '');
-    return at < 0 ? [] : [{ at, kind: 'First score of a version', label: `Version ${version}`, colour: 'accent' }];
+    return at < 0 ? [] : [{ at, kind: 'First score of a version', label: `Version ${version}`, colour: 'text-3' }];
   });
   return { points, series: [{ id: 'rate', label: 'Pass rate', values, colour: 'series-1', form: 'bar' }], marks };
 }

@@ -18,6 +18,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { choice, codec, flag } from '../../url/search_params.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import lists from '../sessions/sessions.module.css';
+import { GrantLink } from '../settings/grant_link.tsx';
 import { newMonitorHref } from '../monitors/new_monitor_href.ts';
 import { draftOf, type Judge, RULES, type RuleType } from './draft.ts';
 import { EditorForm } from './editor_form.tsx';
@@ -148,6 +149,7 @@ function Actions({ judge, onEdit }: { judge: Judge; onEdit: () => void }): React
           Monitor this
         </ButtonLink>
       )}
+      <GrantLink type="judge" id={judge.judge_id} />
       <Link href={`${org}/traces?judge_id=${encodeURIComponent(judge.judge_id)}&verdict=fail&t=7d`}>
         Failing traces in the list of traces
       </Link>

@@ -21,7 +21,7 @@ export function RuleFields(props: DraftFieldsProps): ReactElement {
   const { readsFields } = RULES[draft.type];
   return (
     <>
-      <div className={styles.fields}>
+      <div className={styles.stack}>
         <Field label="Rule" error={errors['rule.type'] ?? null}>
           {(control) => (
             <Select

@@ -19,7 +19,7 @@ export function ScopeFields({
   inADay,
 }: DraftFieldsProps & { inADay: number | null }): ReactElement {
   return (
-    <section aria-labelledby="scope">
+    <section aria-labelledby="scope" className={styles.scope}>
       <h2 id="scope">Scope</h2>
       <p role="status" className={styles.quiet}>
         {inADay === null

@@ -7,6 +7,7 @@ import { formErrors } from '../costs/field_error.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { count, duration } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
+import { cx } from '../../ui/cx.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Input } from '../../ui/field.tsx';
@@ -52,7 +53,7 @@ export default function JobsPage(): ReactElement {
           cells: [
             <span className={styles.lines}>
               <span className={styles.name}>{job.name}</span>
-              <span className={styles.quiet}>{WORK[job.name] ?? ''}</span>
+              <span className={cx(styles.quiet, styles.wrap)}>{WORK[job.name] ?? ''}</span>
             </span>,
             <span title={`${job.schedule} (UTC)`}>{scheduleWords(job.schedule)}</span>,
             <LastRun job={job} />,

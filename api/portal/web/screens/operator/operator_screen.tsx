@@ -2,7 +2,7 @@
 // login of their own, with the operator token, and a top bar in its own colour, so that nobody takes them for the pages
 // of an organization.
 import { useQuery } from '@tanstack/react-query';
-import { lazy, type ReactElement, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { type ComponentType, type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link, Redirect } from 'wouter';
 import { get, send } from '../../client/api.ts';
 import { RequestError } from '../../client/error.ts';
@@ -17,6 +17,7 @@ import { useShownTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
 import { Button } from '../../ui/button.tsx';
 import { cx } from '../../ui/cx.ts';
+import { deferred } from '../../ui/deferred.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
@@ -27,13 +28,16 @@ import { useOperatorKeys } from './operator_keys.ts';
 import styles from './operator.module.css';
 import { SECTIONS } from './sections.ts';
 
+const section = (load: () => Promise<{ default: ComponentType }>): ComponentType =>
+  deferred(load, () => <div aria-busy="true" />);
+
 const SCREENS = {
-  orgs: lazy(() => import('./orgs_page.tsx')),
-  jobs: lazy(() => import('./jobs_page.tsx')),
-  pipeline: lazy(() => import('./pipeline_page.tsx')),
-  'dead-letters': lazy(() => import('./dead_letters_page.tsx')),
-  analysts: lazy(() => import('./analysts_page.tsx')),
-  repricing: lazy(() => import('./repricing_page.tsx')),
+  orgs: section(() => import('./orgs_page.tsx')),
+  jobs: section(() => import('./jobs_page.tsx')),
+  pipeline: section(() => import('./pipeline_page.tsx')),
+  'dead-letters': section(() => import('./dead_letters_page.tsx')),
+  analysts: section(() => import('./analysts_page.tsx')),
+  repricing: section(() => import('./repricing_page.tsx')),
 } as const satisfies Record<(typeof SECTIONS)[number]['id'], unknown>;
 
 const SESSION = {
@@ -100,9 +104,7 @@ function Frame({ section, expires_at }: { section: string; expires_at: string | 
         <BannerLine expires_at={expires_at} />
         <main id="main" tabIndex={-1} className={frame.main}>
           <h1 className={styles.title}>{title}</h1>
-          <ErrorBoundary path={section}>
-            <Suspense fallback={<div aria-busy="true" />}>{Screen === null ? <NoSuchPage /> : <Screen />}</Suspense>
-          </ErrorBoundary>
+          <ErrorBoundary path={section}>{Screen === null ? <NoSuchPage /> : <Screen />}</ErrorBoundary>
         </main>
       </div>
       <Toasts />

@@ -168,7 +168,8 @@ function NoPrompts({ name, onCreate, onChoose }: NoPromptsProps): ReactElement {
         </>
       }
     >
-      A prompt is a template with versions. Here stand its versions, their calls, cost and scores, and a playground.
+      A prompt is a template with versions. This page shows its versions with their calls, cost and scores, and a
+      playground.
     </EmptyState>
   );
 }

@@ -61,7 +61,7 @@ export function ScoreCell({ name }: { name: string }): ReactElement {
   if (score === undefined) return <span>{usage === undefined ? '' : '–'}</span>;
   return (
     <bdi title={`${score.name} ${scoreWords(score)}: ${count(score.count)} scores`}>
-      {score.name} {scoreWords(score)}
+      {scoreWords(score)}, {score.name}
     </bdi>
   );
 }

@@ -1,6 +1,7 @@
 // Filters beside the hits: models, agents and outcomes with their number of hits, and the cost.
 import type { ReactElement } from 'react';
 import { count } from '../../text/format.ts';
+import { useNarrow } from '../../lists/use_narrow.ts';
 import { Chip } from '../../ui/chip.tsx';
 import { valueCounts } from './hit_groups.ts';
 import styles from './search.module.css';
@@ -22,8 +23,9 @@ const SHOWN = 12;
 
 /** The filters; the counts are of the hits that are listed. */
 export function SearchFacets({ hits, state, onChange }: SearchFacetsProps): ReactElement {
-  return (
-    <aside className={styles.facets} aria-label="Filters">
+  const isNarrow = useNarrow();
+  const filters = (
+    <>
       {FIELDS.map(({ name, title }) => {
         const chosen = state[name] ?? '';
         const values = valueCounts(hits.map((hit) => hit[name])).slice(0, SHOWN);
@@ -65,9 +67,25 @@ export function SearchFacets({ hits, state, onChange }: SearchFacetsProps): Reac
           />
         </div>
       </section>
+    </>
+  );
+  return (
+    <aside className={styles.facets} aria-label="Filters">
+      {isNarrow ? (
+        // On a phone the hits come first.
+        <details className={styles.folded} open={isFiltered(state) || undefined}>
+          <summary>Filters</summary>
+          <div className={styles.facets}>{filters}</div>
+        </details>
+      ) : (
+        filters
+      )}
     </aside>
   );
 }
+
+const isFiltered = ({ outcome, model, agent_id, min_cost_usd, max_cost_usd }: SearchState): boolean =>
+  outcome !== null || model !== '' || agent_id !== '' || min_cost_usd !== null || max_cost_usd !== null;
 
 function CostField({
   label,

@@ -93,7 +93,11 @@ function useTraces(trace_ids: readonly string[]): ReadonlyMap<string, TraceItem>
   return new Map((traces.data?.data ?? []).map((trace) => [trace.trace_id, trace]));
 }
 
-function Found({ meta: { candidates, took_ms, terms = [], truncated } }: { meta: SearchMeta }): ReactElement {
+function Found({
+  meta: { candidates, took_ms, terms = [], truncated, waiting = 0 },
+}: {
+  meta: SearchMeta;
+}): ReactElement {
   return (
     <p className={styles.found} role="status">
       {count(candidates)} {candidates === 1 ? 'candidate' : 'candidates'}
@@ -105,13 +109,19 @@ function Found({ meta: { candidates, took_ms, terms = [], truncated } }: { meta:
           <em>{word}</em> {count(df)}
         </span>
       ))}
-      {truncated && '. Common words were searched in the newest spans only.'}
+      {truncated && '. Common words were searched in the newest spans only'}
+      {waiting > 0 && `. ${waitingWords(waiting)}`}
     </p>
   );
 }
 
+const waitingWords = (waiting: number): string =>
+  waiting === 1
+    ? 'A text that has just arrived cannot be searched yet'
+    : `${count(waiting)} texts that have just arrived cannot be searched yet`;
+
 function NoHits({
-  meta: { terms = [] },
+  meta: { terms = [], waiting = 0 },
   state,
   onChange,
 }: {
@@ -149,7 +159,9 @@ function NoHits({
     >
       {nowhere.length > 0 &&
         `${nowhere.map((word) => `“${word}”`).join(', ')} ${nowhere.length === 1 ? 'occurs' : 'occur'} nowhere in this time. `}
-      Texts become searchable a few seconds after they arrive.
+      {waiting > 0
+        ? `${waitingWords(waiting)}. This page searches them by itself.`
+        : 'Texts become searchable a few seconds after they arrive.'}
     </EmptyState>
   );
 }

@@ -129,7 +129,8 @@ export default function SearchScreen(): ReactElement {
   const openBest = useOpenBest(hits, answer);
   usePageRequest(`/v1/spans/search?${new URLSearchParams({ ...answer.query, snippets: 'true' })}`);
   useSearchKeys(field, hits);
-  const fieldError = answer.error instanceof RequestError && answer.error.status === 422 ? answer.error.detail : null;
+  const fieldError =
+    answer.error instanceof RequestError && answer.error.status === 422 ? refusalWords(answer.error.detail) : null;
   return (
     <div className={styles.screen}>
       <SearchField
@@ -163,6 +164,9 @@ export default function SearchScreen(): ReactElement {
     </div>
   );
 }
+
+/** Returns why the API refused a search; it names the parameter, which people see as the search itself. */
+const refusalWords = (detail: string): string => detail.replace(/^q: /, 'The search ');
 
 /** Returns the address of a hit: its trace with the span selected and the words found. */
 function spanHref(org_id: string, { trace_id, span_id }: SnippetHit, q: string): string {

@@ -8,6 +8,8 @@ import { searchQueryOf, type SearchState } from './search_url.ts';
 
 const PAUSE_MS = 180;
 const HITS_MAX = 100;
+/** Texts become searchable within this time, more or less. */
+const AGAIN_MS = 3000;
 
 type AnyHit = Answer<'/v1/spans/search'>['data'][number];
 export type SnippetHit = Extract<AnyHit, { snippet: string }>;
@@ -38,6 +40,9 @@ export function useSearchHits(org_id: string, state: SearchState) {
     enabled: query['q'] !== undefined,
     placeholderData: keepPreviousData,
     staleTime: 30_000,
+    // A search that finds nothing may be for a text that was sent just now.
+    refetchInterval: ({ state: { data } }) =>
+      data !== undefined && data.hits.length === 0 && (data.meta.waiting ?? 0) > 0 ? AGAIN_MS : false,
   });
   return { ...answer, query, typing: settled !== state };
 }

@@ -4,6 +4,7 @@ import type { Answer } from '../../client/api.ts';
 import { count, money, moneyExact } from '../../text/format.ts';
 import { Button } from '../../ui/button.tsx';
 import numbers from '../../ui/number_table.module.css';
+import { dayTicks } from '../costs/cost_days.ts';
 import styles from './cost_days.module.css';
 
 type Day = Answer<'/v1/users/{user_id}'>['data']['by_day'][number];
@@ -12,6 +13,7 @@ type Day = Answer<'/v1/users/{user_id}'>['data']['by_day'][number];
 export function CostDays({ days }: { days: readonly Day[] }): ReactElement {
   const [table, setTable] = useState(false);
   const top = Math.max(0, ...days.map(({ cost_usd }) => cost_usd));
+  const ticks = dayTicks(days.map(({ date }) => date));
   const total = days.reduce((sum, { cost_usd }) => sum + cost_usd, 0);
   return (
     <div className={styles.days}>
@@ -31,21 +33,23 @@ export function CostDays({ days }: { days: readonly Day[] }): ReactElement {
         ))}
       </div>
       <p className={styles.axis}>
-        <span>{days[0]?.date}</span>
+        <span>{ticks[0]}</span>
         <span>
           {money(total)} in {days.length} days (UTC)
         </span>
-        <span>{days.at(-1)?.date}</span>
+        <span>{ticks.at(-1)}</span>
       </p>
-      <Button
-        look="quiet"
-        aria-expanded={table}
-        onClick={() => {
-          setTable(!table);
-        }}
-      >
-        {table ? 'Hide table' : 'Show as table'}
-      </Button>
+      <p className={styles.form}>
+        <Button
+          look="quiet"
+          aria-expanded={table}
+          onClick={() => {
+            setTable(!table);
+          }}
+        >
+          {table ? 'Hide table' : 'Show as table'}
+        </Button>
+      </p>
       {table && <DayTable days={days} />}
     </div>
   );

@@ -44,12 +44,12 @@ export function groupColumns({ title, narrow, hrefOf }: GroupColumns): Column<Gr
       },
     ];
   return [
-    { id: 'id', head: title, width: 'minmax(200px, 3fr)', cell: name },
-    { id: 'last_seen', head: 'Last seen', width: '140px', cell: ({ last_seen }) => <Moment at={last_seen} /> },
-    { id: 'first_seen', head: 'First seen', width: '140px', cell: ({ first_seen }) => <Moment at={first_seen} /> },
+    { id: 'id', head: title, width: 'minmax(176px, 3fr)', cell: name },
+    { id: 'last_seen', head: 'Last seen', width: '124px', cell: ({ last_seen }) => <Moment at={last_seen} /> },
+    { id: 'first_seen', head: 'First seen', width: '124px', cell: ({ first_seen }) => <Moment at={first_seen} /> },
     { id: 'activity', head: 'Activity', width: '128px', cell: ({ id }) => <ActivityCell id={id} /> },
-    { id: 'traces', head: 'Traces', width: '80px', align: 'end', cell: ({ traces }) => count(traces) },
-    { id: 'failed', head: 'Failed', width: '112px', align: 'end', cell: (group) => <Failed group={group} /> },
+    { id: 'traces', head: 'Traces', width: '72px', align: 'end', cell: ({ traces }) => count(traces) },
+    { id: 'failed', head: 'Failed', width: '104px', align: 'end', cell: (group) => <Failed group={group} /> },
     {
       id: 'cost',
       head: 'Cost',

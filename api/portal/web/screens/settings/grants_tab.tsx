@@ -105,8 +105,12 @@ function GrantTable({ grants, onRevoke }: GrantTableProps): ReactElement {
         <thead>
           <tr>
             <th scope="col">Member</th>
-            <th scope="col">Resource</th>
-            <th scope="col">Permissions</th>
+            <th scope="col" className={numbers.words}>
+              Resource
+            </th>
+            <th scope="col" className={numbers.words}>
+              Permissions
+            </th>
             <th scope="col">Until</th>
             <th scope="col">Change</th>
           </tr>

@@ -50,8 +50,12 @@ function JobTable({ jobs, label }: { jobs: readonly Job[]; label: string }): Rea
         <thead>
           <tr>
             <th scope="col">Job</th>
-            <th scope="col">Status</th>
-            <th scope="col">Result</th>
+            <th scope="col" className={numbers.words}>
+              Status
+            </th>
+            <th scope="col" className={numbers.words}>
+              Result
+            </th>
             <th scope="col">Started</th>
           </tr>
         </thead>
@@ -61,7 +65,7 @@ function JobTable({ jobs, label }: { jobs: readonly Job[]; label: string }): Rea
               <th scope="row">
                 <Link href={jobPath(org_id, job.job_id)}>{job.job_id}</Link>
               </th>
-              <td>
+              <td className={numbers.words}>
                 <StatusMark status={job.status} /> {job.status === 'running' && <Progress progress={job.progress} />}
               </td>
               <td className={numbers.words}>{resultWords(job)}</td>

@@ -110,11 +110,19 @@ function KeyTable({ keys, onOpen }: KeyTableProps): ReactElement {
         <thead>
           <tr>
             <th scope="col">Key</th>
-            <th scope="col">Scopes</th>
-            <th scope="col">Status</th>
-            <th scope="col">Limits</th>
+            <th scope="col" className={numbers.words}>
+              Scopes
+            </th>
+            <th scope="col" className={numbers.words}>
+              Status
+            </th>
+            <th scope="col" className={numbers.words}>
+              Limits
+            </th>
             <th scope="col">Used in its period</th>
-            <th scope="col">Belongs to</th>
+            <th scope="col" className={numbers.words}>
+              Belongs to
+            </th>
             <th scope="col">Created</th>
             {onOpen !== null && <th scope="col">Change</th>}
           </tr>
@@ -139,7 +147,7 @@ function Row({ apiKey, onOpen }: { apiKey: ApiKey; onOpen: KeyTableProps['onOpen
       <td title={scopes.join(', ')} className={numbers.words}>
         {scopeWords(scopes)}
       </td>
-      <td>
+      <td className={numbers.words}>
         {KEY_STATUS[status]}
         {expires_at !== null && status !== 'expired' && ` until ${dayWords(expires_at)}`}
       </td>

@@ -16,6 +16,7 @@ import { type Member, membersUrl, PAGE, ROLES, useActiveMembers, useMembers } fr
 import { InviteDialog, RemoveDialog, RoleDialog } from './member_dialogs.tsx';
 import { Ownership } from './ownership.tsx';
 import { Loaded, Pager, Section } from './parts.tsx';
+import styles from './settings.module.css';
 
 type Open = 'invite' | { change: Member } | { remove: Member } | null;
 
@@ -93,7 +94,7 @@ type Filter = ReturnType<typeof membersUrl.parse>;
 
 function Filters({ filter, onChange }: { filter: Filter; onChange: (patch: Partial<Filter>) => void }): ReactElement {
   return (
-    <div className={costs.buttons}>
+    <div className={styles.filters}>
       <Select
         aria-label="Role"
         value={filter.role ?? ''}
@@ -137,8 +138,12 @@ function MemberTable({ members, onOpen }: { members: readonly Member[]; onOpen: 
         <thead>
           <tr>
             <th scope="col">Member</th>
-            <th scope="col">Role</th>
-            <th scope="col">Status</th>
+            <th scope="col" className={numbers.words}>
+              Role
+            </th>
+            <th scope="col" className={numbers.words}>
+              Status
+            </th>
             <th scope="col">Since</th>
             {acts && <th scope="col">Change</th>}
           </tr>
@@ -152,8 +157,7 @@ function MemberTable({ members, onOpen }: { members: readonly Member[]; onOpen: 
                 {member.status === 'active' && <span className={costs.small}>{oneLine(member.user_id)}</span>}
               </th>
               <td className={numbers.words}>
-                {member.role}
-                {isLastOwner(member) && <Chip tone="accent">Last owner</Chip>}
+                {member.role} {isLastOwner(member) && <Chip tone="accent">Last owner</Chip>}
               </td>
               <td className={numbers.words}>{member.status === 'active' ? 'Active' : 'Invited'}</td>
               <td>

@@ -122,10 +122,10 @@ interface PolicyFieldsProps {
 
 /** Fields that are numbers, with what they do. */
 const NUMBERS = [
-  ['max_prompt_tokens', 'Longest prompt that is stored (tokens)', 'Longer prompts are cut. Empty: none is cut'],
+  ['max_prompt_tokens', 'Longest stored prompt (tokens)', 'Longer prompts are cut. Empty: none is cut'],
   ['judge_quota_calls', 'Calls of LLM judges in a period', 'Further calls are not made. Empty: unlimited'],
-  ['compare_threshold_percent', 'Difference that a comparison reports (%)', 'Empty: 10'],
-  ['regression_drop', 'Drop of the mean score that is a regression', 'Empty: 0.5'],
+  ['compare_threshold_percent', 'Reported difference (%)', 'Between two compared traces. Empty: 10'],
+  ['regression_drop', 'Regression (score)', 'Drop of the mean score of an eval. Empty: 0.5'],
 ] as const satisfies readonly (readonly [keyof PolicyDraft, string, string])[];
 
 function PolicyFields({ draft, wrong, errors, onChange }: PolicyFieldsProps): ReactElement {

@@ -4,15 +4,21 @@ import { useOrganization } from '../../client/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field, Input } from '../../ui/field.tsx';
 import costs from '../costs/costs.module.css';
+import { codec, text as textParam } from '../../url/search_params.ts';
+import { useSearchState } from '../../url/use_search_state.ts';
 import { JobsList } from './jobs_list.tsx';
 import { ConfirmDialog, Section } from './parts.tsx';
 import { useRestore } from './retention_api.ts';
 import styles from './settings.module.css';
 
+/** A trace in the address opens the dialog with it, so that a span whose texts are in cold storage leads here. */
+const restoreUrl = codec({ restore: textParam() });
+
 /** The section. */
 export function RestoreSection(): ReactElement {
   const { can } = useOrganization();
   const [isOpen, setOpen] = useState(false);
+  const [{ restore }, change] = useSearchState(restoreUrl);
   return (
     <Section
       title="Cold storage"
@@ -35,10 +41,13 @@ export function RestoreSection(): ReactElement {
         from the restore.
       </p>
       <JobsList kind="restore" label="Restores" none="Nothing was restored in the last 90 days." />
-      {isOpen && (
+      {(isOpen || (restore !== '' && can('retention:override'))) && (
         <RestoreDialog
+          key={restore}
+          traces={restore}
           onClose={() => {
             setOpen(false);
+            change({ restore: '' }, { replace: true });
           }}
         />
       )}
@@ -46,8 +55,8 @@ export function RestoreSection(): ReactElement {
   );
 }
 
-function RestoreDialog({ onClose }: { onClose: () => void }): ReactElement {
-  const [draft, setDraft] = useState({ since: '', until: '', traces: '' });
+function RestoreDialog({ traces, onClose }: { traces: string; onClose: () => void }): ReactElement {
+  const [draft, setDraft] = useState({ since: '', until: '', traces });
   const restore = useRestore(onClose);
   const trace_ids = draft.traces.split(/[\s,]+/).filter((id) => id !== '');
   const isEmpty = draft.since === '' && draft.until === '' && trace_ids.length === 0;

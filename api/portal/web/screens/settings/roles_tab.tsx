@@ -41,8 +41,12 @@ function PermissionTable({ items }: { items: readonly PermissionItem[] }): React
               </th>
             ))}
             <th scope="col">You</th>
-            <th scope="col">Scope of a key</th>
-            <th scope="col">Can be granted on</th>
+            <th scope="col" className={numbers.words}>
+              Scope of a key
+            </th>
+            <th scope="col" className={numbers.words}>
+              Can be granted on
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -59,7 +63,7 @@ function PermissionTable({ items }: { items: readonly PermissionItem[] }): React
               <td>
                 <Held held={can(permission)} />
               </td>
-              <td>{scope === null ? '–' : <code>{scope}</code>}</td>
+              <td className={numbers.words}>{scope === null ? '–' : <code>{scope}</code>}</td>
               <td className={numbers.words}>{grantable_on.length === 0 ? '–' : grantable_on.join(', ')}</td>
             </tr>
           ))}

@@ -1,17 +1,16 @@
 // The settings of an organization: a row of tabs, those that the person may read.
-import { type ReactElement, Suspense } from 'react';
+import type { ReactElement } from 'react';
 import { useLocation } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
 import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
 import { SETTINGS, type SettingsSection } from '../../shell/sections.ts';
 import { EmptyState } from '../../ui/empty_state.tsx';
-import { Skeleton } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import home from '../home/home.module.css';
 import NotFoundScreen from '../not_found/not_found_screen.tsx';
 import { rolesWords, usePermissions } from './settings_api.ts';
-import { SCREENS } from './settings_tabs.ts';
+import { SCREENS } from './settings_tabs.tsx';
 
 const FIRST = 'members';
 
@@ -37,19 +36,7 @@ export default function SettingsScreen(): ReactElement {
           navigate(`/o/${encodeURIComponent(org_id)}/settings/${next}`);
         }}
       >
-        {can(tab.permission) && Screen !== undefined ? (
-          <Suspense
-            fallback={
-              <div aria-busy="true">
-                <Skeleton rows={12} height={20} />
-              </div>
-            }
-          >
-            <Screen />
-          </Suspense>
-        ) : (
-          <NoRight tab={tab} />
-        )}
+        {can(tab.permission) && Screen !== undefined ? <Screen /> : <NoRight tab={tab} />}
       </Tabs>
     </div>
   );

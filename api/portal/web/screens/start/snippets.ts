@@ -38,11 +38,12 @@ function curl({ url, org_id, key }: SnippetValues): Snippet {
         text: `curl -s ${url}/orgs/${org_id}/ingest/custom \\
   -H 'X-Org-Api-Key: ${key}' -H 'Content-Type: application/json' -d '{
   "events": [
-    {"name": "plan", "outcome": "success", "duration_ms": 40,
+    {"name": "plan", "outcome": "success", "duration_ms": 340,
      "trace_id": "run-1", "span_id": "a", "attributes": {"agent_id": "planner"}},
     {"name": "web.search", "outcome": "success", "duration_ms": 300,
      "trace_id": "run-1", "parent_span_id": "a",
-     "attributes": {"span_kind": "tool", "input": "millrace", "output": "a channel of water"}}
+     "attributes": {"span_kind": "tool",
+                    "input": "millrace", "output": "a channel of water"}}
   ]}'`,
       },
     ],

@@ -87,16 +87,17 @@ interface CopyProps {
 
 /** Copies a snippet; before there is a key, it makes one for it. */
 function Copy({ startKey: { value, busy, make }, language, textWith }: CopyProps): ReactElement {
-  if (value !== '' || make === null) return <CopyButton text={textWith(value)} label={`Copy ${language}`} labelled />;
+  const noun = language === 'sh' ? 'command' : 'code';
+  if (value !== '' || make === null) return <CopyButton text={textWith(value)} label={`Copy ${noun}`} labelled />;
   const makeAndCopy = async (): Promise<void> => {
     const key = await make();
     if (key === null) return;
     const copied = await copyText(textWith(key));
-    toast({ text: copied ? `Copied the ${language} with a new key.` : 'Copying failed; the text below has the key.' });
+    toast({ text: copied ? `Copied the ${noun} with a new key.` : 'Copying failed; the text below has the key.' });
   };
   return (
     <Button icon="copy" busy={busy} onClick={() => void makeAndCopy()}>
-      Create key and copy {language}
+      Create key and copy {noun}
     </Button>
   );
 }

@@ -1,15 +1,16 @@
 // The action Compare of a trace: with the last success of the same agent and name, which its key does
 // at once, with the run before, or with any other trace.
-import { lazy, type ReactElement, Suspense, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { useOrganization } from '../../client/session.ts';
 import { RequestError } from '../../client/error.ts';
 import { useKeys } from '../../shell/keys.ts';
+import { deferred } from '../../ui/deferred.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { type Compared, comparePath, lastSuccess, previousRun } from '../compare/candidates.ts';
 
-const ChooseDialog = lazy(() => import('../compare/choose_dialog.tsx'));
+const ChooseDialog = deferred(() => import('../compare/choose_dialog.tsx'));
 
 export function CompareMenu({ trace }: { trace: Compared }): ReactElement {
   const { org_id } = useOrganization();
@@ -17,8 +18,10 @@ export function CompareMenu({ trace }: { trace: Compared }): ReactElement {
   const compareWith = (find: typeof lastSuccess, none: string) => (): void => {
     find(org_id, trace).then(
       (found) => {
-        if (found === null) toast({ text: none });
-        else navigate(comparePath(org_id, found, trace.trace_id));
+        if (found === null) {
+          toast({ text: `${none} Choose another trace.` });
+          setChoosing(true);
+        } else navigate(comparePath(org_id, found, trace.trace_id));
       },
       (error: unknown) => {
         toast({ tone: 'error', text: error instanceof RequestError ? error.detail : String(error) });
@@ -49,14 +52,12 @@ export function CompareMenu({ trace }: { trace: Compared }): ReactElement {
         Compare
       </Menu>
       {isChoosing && (
-        <Suspense fallback={null}>
-          <ChooseDialog
-            trace={trace}
-            onClose={() => {
-              setChoosing(false);
-            }}
-          />
-        </Suspense>
+        <ChooseDialog
+          trace={trace}
+          onClose={() => {
+            setChoosing(false);
+          }}
+        />
       )}
     </>
   );

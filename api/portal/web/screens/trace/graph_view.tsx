@@ -39,7 +39,7 @@ function useLayout(nodes: Steps['nodes'], edges: Steps['edges'], isWanted: boole
 const nextSpan = (spans: readonly number[], selected: number): number =>
   spans[spans.indexOf(selected) + 1] ?? spans[0] ?? -1;
 
-export function GraphView(): ReactElement {
+export default function GraphView(): ReactElement {
   const store = useTraceStore();
   const { tree } = useTrace((snapshot) => snapshot.model);
   const selected = useTrace((snapshot) => snapshot.focusRow);

@@ -12,7 +12,7 @@ const TITLES: Record<'llm' | 'other', Record<TextSide, string>> = {
 };
 
 export function InputOutputTab({ traceId, detail }: { traceId: string; detail: SpanDetail }): ReactElement {
-  if (detail.text_state !== 'here') return <NoTexts detail={detail} />;
+  if (detail.text_state !== 'here') return <NoTexts traceId={traceId} detail={detail} />;
   return (
     <>
       <Side traceId={traceId} detail={detail} side="prompt" />

@@ -11,6 +11,7 @@ import { InputOutputTab } from './io_tab.tsx';
 import { MessageView } from './message_view.tsx';
 import { TextModes } from './text_section.tsx';
 import type { SpanDetail } from './trace_api.ts';
+import { gatewayCall } from './gateway_call.ts';
 import { loadingWords, NoTexts, useWholeText } from './whole_texts.tsx';
 import styles from './span_panel.module.css';
 
@@ -44,7 +45,7 @@ function useMessages(text: string, isWhole: boolean): Message[] | null | 'loadin
 export function MessagesTab({ traceId, detail }: { traceId: string; detail: SpanDetail }): ReactElement {
   const prompt = useWholeText(traceId, detail, 'prompt');
   const messages = useMessages(prompt.text, prompt.missing !== 'loading');
-  if (detail.text_state !== 'here') return <NoTexts detail={detail} />;
+  if (detail.text_state !== 'here') return <NoTexts traceId={traceId} detail={detail} />;
   if (messages === 'loading')
     return (
       <>
@@ -81,6 +82,13 @@ function MessageList({ messages, detail, traceId }: ListProps): ReactElement {
         <span className={styles.push}>
           <TextModes />
           <CopyButton text={() => JSON.stringify(messages, null, 2)} label="Copy all messages" />
+          {detail.model !== '' && (
+            <CopyButton
+              icon="terminal"
+              text={() => gatewayCall(location.origin, detail.model, messages)}
+              label="Copy as a call of the gateway"
+            />
+          )}
         </span>
       </div>
       {hidden > 0 && (

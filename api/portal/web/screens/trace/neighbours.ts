@@ -2,19 +2,15 @@
 // cache of answers, so the trace needs no copy of it; a trace that was opened by a link has no list.
 import type { QueryClient } from '@tanstack/react-query';
 import { navigate } from 'wouter/use-browser-location';
+import type { TraceItem } from '../../lists/trace_data.ts';
 import { toast } from '../../ui/toast.tsx';
 import { outlineQuery } from './trace_api.ts';
 
-/** Returns the ids of the traces in a cached answer, which is one page or several. */
-function idsOf(data: unknown): string[] {
+/** Returns the traces in a cached answer of the list, which is one page or several. */
+export function itemsOf(data: unknown): TraceItem[] {
   if (typeof data !== 'object' || data === null) return [];
-  if ('pages' in data && Array.isArray(data.pages)) return data.pages.flatMap(idsOf);
-  if (!('data' in data) || !Array.isArray(data.data)) return [];
-  return data.data.flatMap((item: unknown) =>
-    typeof item === 'object' && item !== null && 'trace_id' in item && typeof item.trace_id === 'string'
-      ? [item.trace_id]
-      : [],
-  );
+  if ('pages' in data && Array.isArray(data.pages)) return data.pages.flatMap(itemsOf);
+  return 'data' in data && Array.isArray(data.data) ? (data.data as TraceItem[]) : [];
 }
 
 /** Returns the id of a neighbour in the list that was loaded last and has the trace; null at its ends. */
@@ -24,7 +20,7 @@ function neighbourOf(queries: QueryClient, org_id: string, traceId: string, step
     .findAll({ queryKey: [org_id, '/v1/traces'] })
     .toSorted((a, b) => b.state.dataUpdatedAt - a.state.dataUpdatedAt);
   for (const { state } of lists) {
-    const ids = idsOf(state.data);
+    const ids = itemsOf(state.data).map(({ trace_id }) => trace_id);
     const at = ids.indexOf(traceId);
     if (at >= 0) return ids[at + step] ?? null;
   }

@@ -62,7 +62,8 @@ function useSave(traceId: string, span_id: string, onSaved: () => void) {
   });
 }
 
-export function ScoreDialog({ traceId, onClose }: { traceId: string; onClose: () => void }): ReactElement {
+/** The dialog. */
+export default function ScoreDialog({ traceId, onClose }: { traceId: string; onClose: () => void }): ReactElement {
   const { tree } = useTrace((snapshot) => snapshot.model);
   const span = useTrace((snapshot) => spanOfRow(snapshot.model, snapshot.focusRow));
   const [draft, setDraft] = useState(EMPTY);

@@ -1,22 +1,25 @@
 // One text of a span with its heading, the choice of how it is shown, and copy. The choice is the
 // person's and holds for all texts: as text (exact), rendered Markdown, or JSON.
-import { lazy, type ReactElement, type ReactNode, Suspense, useSyncExternalStore } from 'react';
+import { type ReactElement, type ReactNode, useSyncExternalStore } from 'react';
 import { count } from '../../text/format.ts';
 import { CopyButton } from '../../ui/copy_button.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { JsonViewer } from '../../trace/json/json_viewer.tsx';
 import { useTrace } from '../../trace/store.ts';
+import { isRenderable } from '../../trace/text/renderable.ts';
 import { TextView } from '../../trace/text/text_view.tsx';
 import styles from './span_panel.module.css';
 
-const Markdown = lazy(() => import('../../trace/text/markdown.tsx'));
+const Markdown = deferred(
+  () => import('../../trace/text/markdown.tsx'),
+  () => <Skeleton rows={3} />,
+);
 
 const MODES = ['text', 'rendered', 'json'] as const;
 type Mode = (typeof MODES)[number];
 const WORDS: Record<Mode, string> = { text: 'Text', rendered: 'Rendered', json: 'JSON' };
 const KEY = 'millrace.text_mode';
-/** Longer texts are not rendered as Markdown. */
-const RENDERED_CHARS_MAX = 200_000;
 
 const listeners = new Set<() => void>();
 let chosen: Mode = readMode();
@@ -58,12 +61,7 @@ export function ShownText({ text, label }: { text: string; label: string }): Rea
   const mode = useMode();
   const find = useTrace((snapshot) => snapshot.find);
   if (mode === 'json' && looksLikeJson(text)) return <JsonViewer given={{ text }} label={label} />;
-  if (mode === 'rendered' && text.length <= RENDERED_CHARS_MAX)
-    return (
-      <Suspense fallback={<Skeleton rows={3} />}>
-        <Markdown text={text} />
-      </Suspense>
-    );
+  if (mode === 'rendered' && isRenderable(text)) return <Markdown text={text} />;
   return <TextView text={text} label={label} find={find} />;
 }
 

@@ -1,17 +1,15 @@
 // The parts of an open trace, one below the other: head, cause, where it went, the view with its
 // tools, and the panel of the selected span beside it.
-import { lazy, type ReactElement, type RefObject, Suspense, useRef, useState } from 'react';
+import { type ReactElement, type RefObject, useRef, useState } from 'react';
 import { count } from '../../text/format.ts';
 import { useSearchState } from '../../url/use_search_state.ts';
 import { SplitPane } from '../../ui/split_pane.tsx';
 import { useTrace } from '../../trace/store.ts';
 import { CauseLine } from './cause_line.tsx';
 import { Conversation } from './conversation.tsx';
-import { GraphView } from './graph_view.tsx';
 import { OutlineJson } from './outline_json.tsx';
 import { Minimap } from './minimap.tsx';
 import { PanelSheet } from './panel_sheet.tsx';
-import { ScoreDialog } from './score_dialog.tsx';
 import { SpanPanel } from './span_panel.tsx';
 import { TraceHead } from './trace_head.tsx';
 import { TraceTools } from './trace_tools.tsx';
@@ -24,9 +22,12 @@ import { useTraceUrl } from './use_trace_url.ts';
 import { Waterfall } from './waterfall.tsx';
 import { WhereItWent } from './where_it_went.tsx';
 import { cx } from '../../ui/cx.ts';
+import { deferred } from '../../ui/deferred.tsx';
 import styles from './trace_screen.module.css';
 
-const ReplayDialog = lazy(() => import('./replay_dialog.tsx'));
+const GraphView = deferred(() => import('./graph_view.tsx'));
+const ReplayDialog = deferred(() => import('./replay_dialog.tsx'));
+const ScoreDialog = deferred(() => import('./score_dialog.tsx'));
 
 type Layer = 'panel' | 'score' | 'replay' | null;
 
@@ -96,11 +97,7 @@ export function TraceBody({ meta, isStale }: TraceBodyProps): ReactElement {
       </div>
       {isNarrow && layer === 'panel' && <PanelSheet onClose={close}>{panel}</PanelSheet>}
       {layer === 'score' && <ScoreDialog traceId={traceId} onClose={close} />}
-      {layer === 'replay' && (
-        <Suspense fallback={null}>
-          <ReplayDialog traceId={traceId} onClose={close} />
-        </Suspense>
-      )}
+      {layer === 'replay' && <ReplayDialog traceId={traceId} onClose={close} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // The head of a trace: what it is, its figures, and the actions.
-import type { ReactElement, ReactNode } from 'react';
+import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { useOrganization } from '../../client/session.ts';
 import { pageCurl } from '../../shell/page_request.ts';
@@ -20,8 +20,10 @@ import { CompareMenu } from './compare_menu.tsx';
 import { QueueButton } from '../annotate/queue_button.tsx';
 import { ToDatasetButton } from '../datasets/to_dataset_button.tsx';
 import type { Targets } from '../datasets/to_dataset_dialog.tsx';
+import { grantHref } from '../settings/grant_link.tsx';
 import { shareWords } from './share_words.ts';
 import { downloadTrace } from './download_trace.ts';
+import { Fact } from './fact.tsx';
 import styles from './trace_head.module.css';
 
 const VERDICTS_SHOWN = 6;
@@ -95,15 +97,6 @@ export function TraceHead({ onScore, onReplay }: TraceHeadProps): ReactElement {
         )}
       </dl>
     </header>
-  );
-}
-
-function Fact({ label, title, children }: { label: string; title?: string; children: ReactNode }): ReactElement {
-  return (
-    <div className={styles.fact} title={title}>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
@@ -181,6 +174,9 @@ function Actions({ trace, onScore, onReplay }: TraceHeadProps & { trace: Outline
             },
           },
         ]
+      : []),
+    ...(can('grants:edit')
+      ? [{ label: 'Grant access', icon: 'key' as const, href: grantHref(org_id, 'trace', trace.trace_id) }]
       : []),
   ];
   return (

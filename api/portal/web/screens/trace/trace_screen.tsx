@@ -1,8 +1,9 @@
 // The page of one trace. One request, the outline, draws everything but the texts.
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactElement, useMemo, useState } from 'react';
 import { RequestError } from '../../client/error.ts';
 import { useOrganization } from '../../client/session.ts';
+import type { TraceItem } from '../../lists/trace_data.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
 import { usePageTitle } from '../../shell/page_title.ts';
 import { useRouteParams } from '../../shell/route_params.ts';
@@ -13,6 +14,7 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { buildModel, type TraceModel } from '../../trace/model/trace_model.ts';
 import { oneLine } from '../../trace/text/one_line.ts';
 import { TraceContext, TraceStore } from '../../trace/store.ts';
+import { ListedHead, listedTrace } from './listed_head.tsx';
 import { outlineQuery } from './trace_api.ts';
 import { TraceBody } from './trace_body.tsx';
 import { traceUrl } from './trace_url.ts';
@@ -28,17 +30,13 @@ export default function TraceScreen(): ReactElement {
   usePageRequest(`/v1/traces/${encodeURIComponent(traceId)}/outline`);
   const outline = query.data?.data;
   useLiveOutline(org_id, traceId, outline?.complete === false && !query.isPlaceholderData);
-  usePageTitle(oneLine(outline?.trace.root_span_name ?? traceId));
+  const queries = useQueryClient();
+  const listed = outline === undefined ? listedTrace(queries, org_id, traceId) : undefined;
+  usePageTitle(oneLine((outline?.trace ?? listed)?.root_span_name ?? traceId));
   const model = useMemo(() => (outline === undefined ? null : buildModel(outline)), [outline]);
   if (query.isError && outline === undefined)
     return <Failure error={query.error} onRetry={() => void query.refetch()} />;
-  if (model === null)
-    return (
-      <div className={styles.loading}>
-        <Skeleton rows={2} height={16} />
-        <Skeleton rows={20} height={12} />
-      </div>
-    );
+  if (model === null) return <Loading listed={listed} />;
   return (
     <OpenTrace
       key={model.outline.trace.trace_id}
@@ -46,6 +44,19 @@ export default function TraceScreen(): ReactElement {
       meta={query.data?.meta ?? { total: model.tree.size, truncated: false }}
       isStale={query.isPlaceholderData}
     />
+  );
+}
+
+/** The head from the row of the list, where there is one, above the rows to come. */
+function Loading({ listed }: { listed: TraceItem | undefined }): ReactElement {
+  return (
+    <>
+      {listed !== undefined && <ListedHead trace={listed} />}
+      <div className={styles.loading}>
+        {listed === undefined && <Skeleton rows={2} height={16} />}
+        <Skeleton rows={20} height={12} />
+      </div>
+    </>
   );
 }
 

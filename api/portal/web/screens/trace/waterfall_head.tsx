@@ -79,7 +79,7 @@ function Ticks(): ReactElement {
     <span aria-hidden="true">
       {ticks.map(({ time, at, isNamed }) => (
         <span key={time} className={styles.tick} style={{ left: `${at * 100}%` }}>
-          {isNamed && tickName(time, stepMs)}
+          {isNamed && <span className={styles.tickName}>{tickName(time, stepMs)}</span>}
         </span>
       ))}
       {axis.breaks.map(({ from, to }) => {

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { useOrganization } from '../../client/session.ts';
 import { bytes } from '../../text/format.ts';
+import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { type SpanDetail, textQuery, type TextSide } from './trace_api.ts';
 
@@ -26,27 +27,37 @@ export function useWholeText(traceId: string, detail: SpanDetail, side: TextSide
 }
 
 /** Says why a span has no texts; null where it has some. */
-export function NoTexts({ detail }: { detail: SpanDetail }): ReactElement | null {
-  const { can } = useOrganization();
+export function NoTexts({ traceId, detail }: { traceId: string; detail: SpanDetail }): ReactElement | null {
+  const { org_id, can } = useOrganization();
+  const settings = `/o/${encodeURIComponent(org_id)}/settings`;
   switch (detail.text_state) {
     case 'here':
       return null;
     case 'cold':
       return (
-        <EmptyState title="The texts are in cold storage">
+        <EmptyState
+          title="The texts are in cold storage"
+          action={
+            can('retention:override') ? (
+              <ButtonLink href={`${settings}/retention?${new URLSearchParams({ restore: traceId })}`} icon="replay">
+                Restore the texts of this trace
+              </ButtonLink>
+            ) : undefined
+          }
+        >
           {detail.texts_left_on === null ? '' : `They moved there on ${detail.texts_left_on}. `}
-          {can('retention:override')
-            ? 'Restore the time of this trace with POST /orgs/{org_id}/retention/restore to read them here.'
-            : 'An owner of the organization can restore them.'}
+          {can('retention:override') ? '' : 'An owner of the organization can restore them.'}
         </EmptyState>
       );
     case 'dropped':
       return <EmptyState title="The texts were deleted">Retention or an erasure removed them.</EmptyState>;
     case 'sampled_out':
       return (
-        <EmptyState title="Sampling kept only the numbers">
-          Prompt, response and attributes of this span were not stored. GET /v1/sampling shows the rules that keep a
-          trace.
+        <EmptyState
+          title="Sampling kept only the numbers"
+          action={<ButtonLink href={`${settings}/sampling`}>Show which events are kept</ButtonLink>}
+        >
+          Prompt, response and attributes of this span were not stored.
         </EmptyState>
       );
     case 'none':

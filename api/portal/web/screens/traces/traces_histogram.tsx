@@ -1,20 +1,13 @@
 // The histogram over the list. It loads beside the rows and fails by itself.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type ReactElement, useMemo } from 'react';
+import { tracesHistogramQuery } from '../../lists/begin_traces.ts';
 import { Histogram } from '../../lists/histogram.tsx';
 import type { Query } from '../../lists/list_query.ts';
-import { bucketsOf, seriesQuery } from '../../lists/series.ts';
+import { bucketsOf } from '../../lists/series.ts';
 import type { ChangeList } from '../../lists/use_list_url.ts';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import styles from './traces_screen.module.css';
-
-const BUCKETS_MAX = 120;
-
-/** Describes the read of the histogram of a list. */
-export const tracesHistogramQuery = (org_id: string, query: Query) => ({
-  ...seriesQuery(org_id, query, BUCKETS_MAX),
-  staleTime: Infinity,
-});
 
 interface TracesHistogramProps {
   org_id: string;

@@ -1,17 +1,15 @@
 // The list of traces: views, query field, histogram, facets, table and the trace that is looked at
 // beside it. The address holds the whole state; rows, counts and histogram fail by themselves.
 import { type ReactElement, type RefObject, useMemo, useRef, useState } from 'react';
-import { queryClient, readAhead } from '../../client/query_client.ts';
 import { useOrganization } from '../../client/session.ts';
 import { suggestedValues, useFacets } from '../../lists/facets.ts';
-import { type ListUrl, parseListUrl } from '../../lists/list_url.ts';
+import type { ListUrl } from '../../lists/list_url.ts';
 import { QueryField } from '../../lists/query_field.tsx';
 import type { SuggestedValue } from '../../lists/suggestions.ts';
 import { TimeMenu } from '../../lists/time_menu.tsx';
 import { type ChangeList, useListUrl } from '../../lists/use_list_url.ts';
-import { loadQuery, tracePagesQuery, useLoadQuery, useTracePages } from '../../lists/use_trace_rows.ts';
+import { useLoadQuery, useTracePages } from '../../lists/use_trace_rows.ts';
 import { usePageRequest } from '../../shell/page_request.ts';
-import type { PreloadContext } from '../../shell/routes.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { newMonitorHref } from '../monitors/new_monitor_href.ts';
 import { monitorFromList } from '../monitors/from_list.ts';
@@ -19,18 +17,10 @@ import { ViewBar } from '../../views/view_bar.tsx';
 import { ColumnMenu } from './column_menu.tsx';
 import { FacetRail } from './facet_rail.tsx';
 import { TraceList } from './trace_list.tsx';
-import { TracesHistogram, tracesHistogramQuery } from './traces_histogram.tsx';
+import { TracesHistogram } from './traces_histogram.tsx';
 import styles from './traces_screen.module.css';
 import { useListKeys } from './use_list_keys.ts';
 import { useRail } from './use_rail.ts';
-
-/** Asks for the rows and the histogram. */
-export function preload({ org_id, search }: PreloadContext): void {
-  const state = parseListUrl(search);
-  const query = loadQuery(state);
-  readAhead(queryClient.infiniteQuery(tracePagesQuery(org_id, query, state.sort)));
-  readAhead(queryClient.query(tracesHistogramQuery(org_id, query)));
-}
 
 /** The page. */
 export default function TracesScreen(): ReactElement {

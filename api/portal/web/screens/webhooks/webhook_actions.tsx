@@ -1,6 +1,6 @@
 // The actions on an endpoint: a test event with its answer, editing, a new secret, disabling, deletion.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { lazy, type ReactElement, Suspense, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { send } from '../../client/api.ts';
 import { deleteThing } from '../../client/deleted_thing.ts';
@@ -11,6 +11,7 @@ import { fullTime } from '../../text/format_time.ts';
 import { usePreferences } from '../../shell/preferences.ts';
 import { oneLine } from '../../trace/text/one_line.ts';
 import { Button } from '../../ui/button.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -21,7 +22,7 @@ import lists from '../sessions/sessions.module.css';
 import { TestResult, useTest } from './test_event.tsx';
 import { rereadWebhooks, type Webhook } from './webhook_data.ts';
 
-const WebhookDialog = lazy(() => import('./webhook_dialog.tsx'));
+const WebhookDialog = deferred(() => import('./webhook_dialog.tsx'));
 
 type Open = 'edit' | 'rotate' | 'disable' | 'delete' | { secret: string; until: string } | null;
 
@@ -118,12 +119,7 @@ interface OpenDialogProps {
 
 function OpenDialog({ open, webhook, onOpen, onClose }: OpenDialogProps): ReactElement {
   const { zone } = usePreferences();
-  if (open === 'edit')
-    return (
-      <Suspense fallback={null}>
-        <WebhookDialog webhook={webhook} onClose={onClose} />
-      </Suspense>
-    );
+  if (open === 'edit') return <WebhookDialog webhook={webhook} onClose={onClose} />;
   if (open === 'rotate')
     return (
       <RotateDialog

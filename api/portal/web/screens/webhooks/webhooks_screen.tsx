@@ -1,6 +1,6 @@
 // The webhook endpoints: how many of their deliveries succeed, what waits for them, and what was given up.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { lazy, type ReactElement, Suspense, useMemo, useState } from 'react';
+import { type ReactElement, useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { navigate } from 'wouter/use-browser-location';
 import { useOrganization } from '../../client/session.ts';
@@ -11,6 +11,7 @@ import { count, percent } from '../../text/format.ts';
 import { oneLine } from '../../trace/text/one_line.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data_table.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { EmptyState } from '../../ui/empty_state.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { Moment } from '../../ui/moment.tsx';
@@ -19,7 +20,7 @@ import lists from '../sessions/sessions.module.css';
 import { WebhookEvents } from './webhook_events.tsx';
 import { statsQuery, type Webhook, webhookPath, type WebhookStats, webhooksQuery } from './webhook_data.ts';
 
-const WebhookDialog = lazy(() => import('./webhook_dialog.tsx'));
+const WebhookDialog = deferred(() => import('./webhook_dialog.tsx'));
 
 interface Row {
   webhook: Webhook;
@@ -114,17 +115,15 @@ function OpenDialog({ open, onOpen }: { open: Exclude<Open, null>; onOpen: (open
       </SecretDialog>
     );
   return (
-    <Suspense fallback={null}>
-      <WebhookDialog
-        webhook={null}
-        onClose={() => {
-          onOpen(null);
-        }}
-        onCreated={(webhook_id, secret) => {
-          onOpen({ webhook_id, secret });
-        }}
-      />
-    </Suspense>
+    <WebhookDialog
+      webhook={null}
+      onClose={() => {
+        onOpen(null);
+      }}
+      onCreated={(webhook_id, secret) => {
+        onOpen({ webhook_id, secret });
+      }}
+    />
   );
 }
 

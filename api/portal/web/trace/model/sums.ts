@@ -3,10 +3,11 @@ import type { Tree } from './tree.ts';
 
 /** Returns the duration of each span, less the time in which at least one of its children runs. */
 export function ownTimes(tree: Tree): Float64Array {
-  const own = Float64Array.from(tree.start, (from, i) => (tree.end[i] ?? from) - from);
+  const own = tree.end.slice();
+  for (let i = 0; i < tree.size; i += 1) own[i] = (own[i] ?? 0) - (tree.start[i] ?? 0);
   // End of the part of each span that its children have covered so far. Children come in order of
   // their start, so one pass finds the union.
-  const covered = Float64Array.from(tree.start);
+  const covered = tree.start.slice();
   for (let i = 0; i < tree.size; i += 1) {
     const up = tree.parent[i] ?? -1;
     if (up < 0) continue;
@@ -21,7 +22,7 @@ export function ownTimes(tree: Tree): Float64Array {
 
 /** Returns the sum of a column over each span and everything below it. Usage is counted once, so sums of sums are right. */
 export function subtreeSums(tree: Tree, column: Float64Array): Float64Array {
-  const sums = Float64Array.from(column);
+  const sums = column.slice();
   for (let i = tree.size - 1; i >= 0; i -= 1) {
     const up = tree.parent[i] ?? -1;
     if (up >= 0) sums[up] = (sums[up] ?? 0) + (sums[i] ?? 0);
@@ -31,8 +32,8 @@ export function subtreeSums(tree: Tree, column: Float64Array): Float64Array {
 
 /** Returns the earliest start and the latest end of each subtree; children may outlive their parents. */
 export function subtreeRanges(tree: Tree): { from: Float64Array; to: Float64Array } {
-  const from = Float64Array.from(tree.start);
-  const to = Float64Array.from(tree.end);
+  const from = tree.start.slice();
+  const to = tree.end.slice();
   for (let i = tree.size - 1; i >= 0; i -= 1) {
     const up = tree.parent[i] ?? -1;
     if (up < 0) continue;
