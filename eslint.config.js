@@ -30,7 +30,7 @@ export const sizes = [
 ];
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'data/', '.tools/', 'api/portal/web/client/contract.d.ts'] },
+  { ignores: ['node_modules/', 'data/', '.tools/', 'api/portal/web/client/contract.d.ts', 'api/sdk/src/contract.ts'] },
   {
     files: ['**/*.{ts,tsx}'],
     extends: [...tseslint.configs.strictTypeChecked],
@@ -63,6 +63,14 @@ export default tseslint.config(
         {
           selector: 'JSXAttribute[name.name="style"] > Literal',
           message: 'style takes an object; fixed styles belong to a CSS module.',
+        },
+      ],
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'react',
+          importNames: ['lazy', 'Suspense'],
+          message: 'React shows what follows a fallback 300 ms later at the earliest: use deferred of ui/deferred.tsx.',
         },
       ],
     },

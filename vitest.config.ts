@@ -21,9 +21,6 @@ export default defineConfig({
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
           globalSetup: ['test/browser/support/setup.ts'],
-          // Beside two other test files and the linter on two cores a page may answer later than a test waits. A test that
-          // fails three times fails.
-          retry: 2,
           testTimeout: 300_000,
           hookTimeout: 300_000,
           expect: { poll: { timeout: 60_000 } },

@@ -35,7 +35,7 @@ export interface AppDeps {
   ingest: Omit<IngestDeps, 'edge'> & Pick<OtlpDeps, 'queuePending'>;
   gateway: Omit<GatewayDeps, 'edge'>;
   analysts: Omit<AnalystsDeps, 'edge'>;
-  mcp: Pick<McpDeps, 'hasProvider' | 'runSql'>;
+  mcp: Pick<McpDeps, 'hasProvider' | 'publicUrl' | 'runSql'>;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   status: StatusDeps;
   /** Origins whose pages may call every path. */

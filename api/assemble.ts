@@ -27,7 +27,7 @@ import { type Edge, openEdge } from './wiring/edge.ts';
 import { openGatewayCalls, openIntake } from './wiring/intake.ts';
 import { migrateInBackground, type Migrating } from './wiring/migrating.ts';
 import { createFirstOrg } from './wiring/organizations.ts';
-import { type ApiParts, isDevelopment, type WiringParts } from './wiring/parts.ts';
+import { type ApiParts, isDevelopment, issuerOf, type WiringParts } from './wiring/parts.ts';
 import { pendingScoreQueue } from './wiring/pending_scores.ts';
 import { openSlices } from './wiring/slices.ts';
 import { openStores, type Stores } from './wiring/stores.ts';
@@ -47,10 +47,11 @@ export interface Api {
 }
 
 /** SQL of analysts, over HTTP and as a tool of MCP. */
-const sqlOf = ({ SERVICE_JWT_ISSUER }: ApiParts['env'], analysts: Parameters<typeof runSql>[0]) => ({
+const sqlOf = (env: ApiParts['env'], analysts: Parameters<typeof runSql>[0]) => ({
   analysts,
   mcp: {
-    hasProvider: SERVICE_JWT_ISSUER !== undefined,
+    hasProvider: issuerOf(env) !== undefined,
+    publicUrl: env.SERVICE_PUBLIC_URL,
     runSql: (question: Parameters<typeof runSql>[1]) => runSql(analysts, question),
   },
 });
@@ -64,7 +65,7 @@ const slicesOf = ({ routes, keyInForce }: Awaited<ReturnType<typeof openBudgets>
 const portalOf = ({ SERVICE_PORTAL, SERVICE_PORTAL_DIR }: ApiParts['env']) =>
   SERVICE_PORTAL && SERVICE_PORTAL_DIR !== undefined ? openPortal(SERVICE_PORTAL_DIR) : null;
 
-const callsOf = ({ recorder, open, orgOf }: ReturnType<typeof openGatewayCalls>) => ({ recorder, open, orgOf });
+const callsOf = ({ recorder, open }: ReturnType<typeof openGatewayCalls>) => ({ recorder, open });
 
 /** What organizations have set for calls of the gateway. */
 const settingsOfCalls = ({ judges, policies }: Stores) => ({

@@ -24,10 +24,11 @@ export interface KeyLookup {
 /** Verifies tokens of an identity provider. */
 export interface TokenVerifier {
   /**
+   * @param audience accepted besides the configured audience
    * @throws ApiError unauthenticated; upstream_unavailable when the provider's keys cannot be
    * fetched
    */
-  verify(jwt: string): PersonCredential | Promise<PersonCredential>;
+  verify(jwt: string, audience?: string): PersonCredential | Promise<PersonCredential>;
 }
 
 /** Lookup of members of organizations. */
@@ -74,6 +75,8 @@ export interface AuthRequest {
    * caller.
    */
   resources?: readonly Resource[];
+  /** Audience of a person's token that this endpoint accepts besides the configured one. */
+  audience?: string | undefined;
 }
 
 export const KEY_PREFIX = 'sk_svc_';
@@ -86,11 +89,18 @@ export function unauthenticated(detail: string, cause?: unknown): ApiError {
   return new ApiError('unauthenticated', detail, { headers: WWW_AUTHENTICATE, cause });
 }
 
+/**
+ * The scheme of a token. OTEL_EXPORTER_OTLP_HEADERS holds the space percent-encoded, and some exporters,
+ * Claude Code's over HTTP among them, send the value without decoding it.
+ */
+const BEARER = /^bearer(?: |%20)/i;
+
 /** Returns the Bearer token of the Authorization header; null without one. */
 function bearerOf(headers: IncomingHttpHeaders): string | null {
   const given = headers.authorization;
-  if (given === undefined || given.length < 8 || given.slice(0, 7).toLowerCase() !== 'bearer ') return null;
-  return given.slice(7).trim();
+  const scheme = given === undefined ? null : BEARER.exec(given);
+  if (given === undefined || scheme === null || given.length === scheme[0].length) return null;
+  return given.slice(scheme[0].length).trim();
 }
 
 /** Returns the raw credential of a request, whichever header carries it; null without one. */
@@ -190,7 +200,7 @@ async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise
         : 'The token is not valid.',
     );
   }
-  const person = await verifierOf(token, bearer === null, deps).verify(token);
+  const person = await verifierOf(token, bearer === null, deps).verify(token, request.audience);
   if (bearer === null) checkSameSite(request.method, request.headers);
   return person;
 }

@@ -30,8 +30,10 @@ export function takeForeignCredential(req: IncomingMessage): void {
 /** Returns the secret of an Authorization header with the scheme Basic; null for any other. */
 function basicSecret(authorization: string | undefined): string | null {
   if (authorization === undefined || authorization.length > BASIC_CHARS_MAX) return null;
-  if (authorization.slice(0, 6).toLowerCase() !== 'basic ') return null;
-  const text = Buffer.from(authorization.slice(6).trim(), 'base64').toString('utf8');
+  // Some exporters send the header as OTEL_EXPORTER_OTLP_HEADERS holds it, percent-encoded.
+  const scheme = /^basic(?: |%20)/i.exec(authorization)?.[0];
+  if (scheme === undefined) return null;
+  const text = Buffer.from(authorization.slice(scheme.length).trim(), 'base64').toString('utf8');
   const colon = text.indexOf(':');
   return colon === -1 ? null : text.slice(colon + 1);
 }

@@ -125,25 +125,34 @@ function verifyWith(
     clockTolerance: CLOCK_SKEW_S,
     requiredClaims: mayBeEndless === true ? ['sub'] : ['exp', 'sub'],
     ...(issuer === undefined ? {} : { issuer }),
-    ...(audience === undefined ? {} : { audience }),
   };
-  const verifyNew = async (token: string, digest: string) => {
+  const verifyNew = async (token: string, digest: string): Promise<Verified> => {
     const { epoch } = verified;
-    let person: PersonCredential;
+    let found: Verified;
     try {
       const { payload, protectedHeader } = await check(token, { ...fixed, currentDate: new Date(now()) });
-      person = personOf(payload, protectedHeader.typ, now());
+      found = { person: personOf(payload, protectedHeader.typ, now()), audiences: audiencesOf(payload) };
     } catch (error) {
       throw refusalOf(error, algorithms);
     }
-    verified.keep(digest, person, epoch);
-    return person;
+    verified.keep(digest, found, epoch);
+    return found;
   };
-  return (token) => {
+  /** @throws ApiError unauthenticated unless one of the audiences is accepted */
+  const personFor = ({ person, audiences }: Verified, also: string | undefined): PersonCredential => {
+    if (audience === undefined || audiences.some((one) => one === audience || one === also)) return person;
+    throw unauthenticated(
+      audiences.length === 0 ? 'The token lacks the claim aud.' : 'The token is for another audience (aud).',
+    );
+  };
+  return (token, also) => {
     const digest = hash('sha256', token, 'base64url');
-    return verified.get(digest) ?? verifyNew(token, digest);
+    const known = verified.get(digest);
+    return known === null ? verifyNew(token, digest).then((found) => personFor(found, also)) : personFor(known, also);
   };
 }
+
+const audiencesOf = ({ aud }: JWTPayload): readonly unknown[] => (aud === undefined ? [] : [aud].flat());
 
 /**
  * Returns the person that a verified token names.
@@ -200,10 +209,16 @@ function detailOfClaim({ claim, reason }: errors.JWTClaimValidationFailed): stri
   return `The token's claim ${claim} is not valid.`;
 }
 
+/** The person and the audiences that a valid token names. */
+interface Verified {
+  person: PersonCredential;
+  audiences: readonly unknown[];
+}
+
 /** Verified tokens by their digest; the oldest are evicted. */
 class VerifiedTokens {
   readonly #now: () => number;
-  readonly #persons = new Map<string, PersonCredential>();
+  readonly #tokens = new Map<string, Verified>();
   #epoch = 0;
 
   constructor(now: () => number) {
@@ -216,32 +231,33 @@ class VerifiedTokens {
   }
 
   /**
-   * Returns the person of a verified token that is still valid; null for an unknown token.
+   * Returns a verified token that is still valid; null for an unknown token.
    * @throws ApiError unauthenticated when the token has expired
    */
-  get(digest: string): PersonCredential | null {
-    const person = this.#persons.get(digest);
-    if (person === undefined) return null;
+  get(digest: string): Verified | null {
+    const found = this.#tokens.get(digest);
+    if (found === undefined) return null;
+    const { expires_at } = found.person;
     // A token without exp is valid as long as the secret, which a process never changes.
-    if (person.expires_at === null || person.expires_at > Math.floor(this.#now() / 1000) - CLOCK_SKEW_S) return person;
-    this.#persons.delete(digest);
+    if (expires_at === null || expires_at > Math.floor(this.#now() / 1000) - CLOCK_SKEW_S) return found;
+    this.#tokens.delete(digest);
     throw unauthenticated('The token has expired.');
   }
 
   /** Keeps a verified token, unless the keys have changed since its verification began. */
-  keep(digest: string, person: PersonCredential, epoch: number): void {
+  keep(digest: string, token: Verified, epoch: number): void {
     if (epoch !== this.#epoch) return;
-    if (this.#persons.size >= VERIFIED_MAX) {
-      for (const oldest of this.#persons.keys()) {
-        this.#persons.delete(oldest);
+    if (this.#tokens.size >= VERIFIED_MAX) {
+      for (const oldest of this.#tokens.keys()) {
+        this.#tokens.delete(oldest);
         break;
       }
     }
-    this.#persons.set(digest, person);
+    this.#tokens.set(digest, token);
   }
 
   clear(): void {
     this.#epoch += 1;
-    this.#persons.clear();
+    this.#tokens.clear();
   }
 }

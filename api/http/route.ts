@@ -85,7 +85,7 @@ interface Declaration {
   /** Status of a success; 200 by default. */
   status?: 200 | 201 | 202 | 207;
   /** Other statuses of the same response, with when they are sent. */
-  also?: Readonly<Partial<Record<200 | 503, string>>>;
+  also?: Readonly<Partial<Record<200 | 202 | 207 | 503, string>>>;
   /** Meta fields besides api_version, request_id and timestamp; `pageMeta` for lists. */
   meta?: z.ZodObject;
   /** Error codes of this route besides those of every route of its kind. */

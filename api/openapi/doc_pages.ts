@@ -1,7 +1,7 @@
 // Serves the guides, the pages for operators, runbooks and architecture decisions as HTML, so that
 // users of a running service can read them without a clone. The pages are the Markdown files of
-// ops/, rendered on the first request and kept in memory. Only files in those folders are served: a
-// name is looked up and never joined to a path.
+// ops/, rendered on the first request and kept in memory, and the pictures that they show. Only files in
+// those folders are served: a name is looked up and never joined to a path.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Marked, type Tokens } from 'marked';
@@ -60,9 +60,14 @@ export interface DocPages {
   pages: ReadonlyMap<string, DocPage>;
   /** Returns a page as an HTML document; null for a page that does not exist. */
   html: (section: string, name: string) => string | null;
+  /** Returns a picture of the pages as PNG, by the name of its file; null for one that does not exist. */
+  picture: (name: string) => Buffer | null;
   /** Links to all pages as HTML, for the navigation of the reference. */
   nav: string;
 }
+
+/** Folder of the pictures; pages refer to them by their relative path. */
+const PICTURES = 'ops/docs/pictures';
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
@@ -96,10 +101,15 @@ export function openDocPages(root: string = ROOT): DocPages {
       pages.set(`${section}/${name}`, { url: `/docs/${section}/${name}`, file, title });
     }
   }
+  const pictureFolder = path.join(root, PICTURES);
+  const pictures = new Set(
+    existsSync(pictureFolder) ? readdirSync(pictureFolder).filter((file) => file.endsWith('.png')) : [],
+  );
   const rendered = new Map<string, string>();
   return {
     pages,
     nav: navOf(pages, null),
+    picture: (name) => (pictures.has(name) ? readFileSync(path.join(pictureFolder, name)) : null),
     html: (section, name) => {
       const key = `${section}/${name}`;
       const page = pages.get(key);
@@ -157,6 +167,12 @@ function render(markdown: string, page: DocPage, pages: ReadonlyMap<string, DocP
         const text = this.parser.parseInline(tokens);
         const target = hrefOf(href);
         return target === null ? text : `<a href="${escaped(target)}">${text}</a>`;
+      },
+      image({ href, text }: Tokens.Image): string {
+        const file = path.posix.join(path.posix.dirname(page.file), href);
+        if (path.posix.dirname(file) !== PICTURES) return escaped(text);
+        const url = `/docs/pictures/${encodeURIComponent(path.posix.basename(file))}`;
+        return `<img src="${url}" alt="${escaped(text)}" loading="lazy">`;
       },
       table(token: Tokens.Table): string {
         const cells = (tag: 'th' | 'td', row: readonly Tokens.TableCell[]): string =>

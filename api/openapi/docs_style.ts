@@ -24,6 +24,7 @@ nav form { margin: 0 0 12px; } #find { width: 100%; padding: 7px 10px; font: inh
 #find:focus { outline: 2px solid var(--accent); outline-offset: -1px; } #found { display: block; padding: 4px 8px 0; font-size: 12px; color: var(--dim); }
 .operations a { justify-content: space-between; } nav .operations em { width: auto; font-size: 10px; }
 a.contents { display: none; }
+main img { display: block; max-width: 100%; height: auto; margin: 12px 0; border: 1px solid var(--line); border-radius: 8px; }
 h1 { margin: 0 0 12px; font-size: 28px; line-height: 1.2; }
 h2.tag { margin: 48px 0 8px; padding-bottom: 6px; font-size: 21px; border-bottom: 1px solid var(--line); }
 article { padding: 28px 0 20px; border-bottom: 1px solid var(--line); }

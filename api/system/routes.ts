@@ -17,6 +17,8 @@ import { type StatusDeps, statusRoutes } from './status.ts';
 
 /** The documentation has one inline style, and the reference one inline script. */
 const DOCS_POLICY = inlinePagePolicy(DOCS_CSS, DOCS_SCRIPT);
+/** Guides show pictures of the service itself. */
+const GUIDE_POLICY = `${DOCS_POLICY}; img-src 'self'`;
 /**
  * Maximum time for a worker to answer with its metrics; a slower worker is left out of the
  * response.
@@ -27,7 +29,7 @@ export interface SystemDeps {
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   reference: Pick<ApiReference, 'json' | 'html'>;
   /** The guides and the pages for operators. */
-  pages: Pick<DocPages, 'html'>;
+  pages: Pick<DocPages, 'html' | 'picture'>;
   status: StatusDeps;
 }
 
@@ -114,17 +116,22 @@ function referenceRoutes({ reference, pages }: SystemDeps): Route[] {
       method: 'get',
       path: '/docs/:section/:page',
       operation_id: 'docsPage',
-      summary: 'Get a page of the documentation',
+      summary: 'Get a page of the documentation, or a picture of one',
       tag: 'System',
       any_query: true,
       params: z.object({ section: z.string(), page: z.string() }),
-      media: ['text/html'],
+      media: ['text/html', 'image/png'],
       response: z.string(),
       errors: ['not_found'],
       handler: (ctx) => {
+        const picture = ctx.params.section === 'pictures' ? pages.picture(ctx.params.page) : null;
+        if (picture !== null) {
+          ctx.res.writeHead(200, { 'Content-Type': 'image/png', 'Cache-Control': 'max-age=3600' }).end(picture);
+          return STREAMED;
+        }
         const html = pages.html(ctx.params.section, ctx.params.page);
         if (html === null) throw new ApiError('not_found', 'There is no such page. /docs lists all pages.');
-        ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
+        ctx.res.setHeader('Content-Security-Policy', GUIDE_POLICY);
         return streamText(ctx, html, 'text/html; charset=utf-8');
       },
     }),

@@ -1,11 +1,11 @@
 // Wires the intake of telemetry: the publisher to the ingest log, the backlog shares that follow
 // it, the disk watch, and the gateway calls in progress.
-import type { ServerResponse } from 'node:http';
 import { followLandingReports } from '../../ops/exchange/landing_reports.ts';
+import { Bag } from '../../ops/platform/bag.ts';
 import { DiskWatch } from '../../ops/platform/disk_watch.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { BacklogShares } from '../admission/backlog_shares.ts';
-import { callsEnded } from '../intake/gateway/handler.ts';
+import { callsEnded, type OpenCall } from '../intake/gateway/handler.ts';
 import { Recorder } from '../intake/gateway/recorder.ts';
 import { AckInbox } from '../intake/ingest/ack_inbox.ts';
 import { Publisher } from '../intake/ingest/publisher.ts';
@@ -73,9 +73,7 @@ function watchDisk({ env, logger, onProblem }: WiringParts): Promise<DiskWatch> 
 
 /** The gateway calls in progress, and the recorder of their spans. */
 export interface GatewayCalls {
-  open: Set<ServerResponse>;
-  /** The organization of a call; the gateway sets it once the caller is known. */
-  orgOf: WeakMap<ServerResponse, string>;
+  open: Bag<OpenCall>;
   recorder: Recorder;
   /** Ends every call; the recorder records what it used. */
   endAll: () => void;
@@ -88,11 +86,10 @@ export function openGatewayCalls(
   { deletions, isGone }: Pick<Stores, 'deletions' | 'isGone'>,
   { publisher, disk }: Pick<Intake, 'publisher' | 'disk'>,
 ): GatewayCalls {
-  const open = new Set<ServerResponse>();
-  const orgOf = new WeakMap<ServerResponse, string>();
+  const open = new Bag<OpenCall>();
   // A call of an organization that is being deleted ends at once; what it used is recorded nowhere.
   deletions.onChange(({ org_id }) => {
-    for (const res of open) if (orgOf.get(res) === org_id) res.destroy();
+    for (const call of open) if (call.org_id === org_id) call.res.destroy();
   });
   const recorder = new Recorder({
     publish: (events) => {
@@ -108,10 +105,9 @@ export function openGatewayCalls(
   });
   return {
     open,
-    orgOf,
     recorder,
     endAll: () => {
-      for (const res of open) res.destroy();
+      for (const { res } of open) res.destroy();
     },
     flush: async () => {
       await callsEnded(open);

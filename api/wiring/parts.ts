@@ -75,3 +75,7 @@ export interface WiringParts extends ApiParts {
 
 /** Returns true in development, where cookies need no TLS, tokens are shown, and webhooks may go to this machine. */
 export const isDevelopment = ({ env }: Pick<WiringParts, 'env'>): boolean => env.SERVICE_ENV === 'development';
+
+/** Returns the OIDC provider whose tokens the service accepts; undefined where none is configured. */
+export const issuerOf = ({ SERVICE_JWT_ISSUER, SERVICE_JWT_JWKS_URL }: ApiSettings): string | undefined =>
+  SERVICE_JWT_JWKS_URL === undefined ? undefined : SERVICE_JWT_ISSUER;

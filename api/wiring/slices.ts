@@ -26,7 +26,7 @@ import { compatRoutes } from './compat.ts';
 import { openLive } from './live.ts';
 import { judgingRoutes } from './judging.ts';
 import { jobSliceRoutes, operatorSliceRoutes, orgSliceRoutes } from './organizations.ts';
-import { isDevelopment, type WiringParts } from './parts.ts';
+import { isDevelopment, issuerOf, type WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
 import { openAnalystSlice, telemetryRoutes } from './telemetry.ts';
 
@@ -110,7 +110,7 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
       viewRoutes({ views: stores.views, now }),
       monitorRoutes(monitorsDeps(parts, stores)),
       annotation.routes,
-      mcpRoutes(env.SERVICE_JWT_ISSUER),
+      mcpRoutes(issuerOf(env), env.SERVICE_PUBLIC_URL),
       operatorSliceRoutes(parts, deps.adminToken),
       orgSliceRoutes(parts, stores, { sealer, sessions, keyInForce }),
       webhookRoutes({ store: webhooks, deadLetters, sealer, log, clickhouse, development: isDevelopment(parts), now }),

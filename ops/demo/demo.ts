@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { z } from 'zod';
 import { EnvError, parseEnv } from '../platform/env.ts';
+import { inParallel } from '../platform/in_parallel.ts';
 import {
   compareOutlines,
   compareTotals,
@@ -22,6 +23,7 @@ import {
 import { runEvents, type RunEvents } from './events.ts';
 import { outline, outlineSpan } from './outline.ts';
 import { planRun } from './plan.ts';
+import { dailyRuns } from './daily.ts';
 import { startProgress } from './progress.ts';
 import { HELP_RUN, helpDesk } from './help_desk.ts';
 import { runEvals, sendRegistry } from './registry.ts';
@@ -115,24 +117,22 @@ function layOut(runs: readonly Run[], at: number, loadTag: string, withScenarios
   }
   for (let index = 0; index < HELP_RUNS; index += 1)
     laid.push(scenarioEvents(helpDesk(index), at - (index + 1) * HELP_EVERY_MS, loadTag));
+  for (const { scenario, ago_ms } of dailyRuns()) laid.push(scenarioEvents(scenario, at - ago_ms, loadTag));
   return laid.reverse();
 }
 
 async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<void> {
   const progress = startProgress('Sending  ', spansOf(runs));
-  const left = [...runs].reverse();
   let sent = 0;
-  const worker = async (): Promise<void> => {
-    for (let run = left.pop(); run !== undefined; run = left.pop()) {
-      for (const event of run.events) {
-        await client.ingest(event.format, event.body);
-        sent += Array.isArray(event.body['events']) ? event.body['events'].length : 1;
-        progress.set(sent, client.retries === 0 ? '' : `(${client.retries} sent again)`);
-      }
+  const sendRun = async (run: RunEvents): Promise<void> => {
+    for (const event of run.events) {
+      await client.ingest(event.format, event.body);
+      sent += Array.isArray(event.body['events']) ? event.body['events'].length : 1;
+      progress.set(sent, client.retries === 0 ? '' : `(${client.retries} sent again)`);
     }
   };
   try {
-    await Promise.all(Array.from({ length: RUNS_AT_ONCE }, worker));
+    await inParallel(runs, RUNS_AT_ONCE, sendRun);
   } finally {
     progress.end();
   }

@@ -20,6 +20,8 @@ export interface Step {
   model?: string;
   /** Version of a prompt that a model call was made with, and its variables. */
   prompt?: { name: string; version: string; variables: Readonly<Record<string, string>> };
+  /** Outcomes that the step achieved, by name, for the cost of an outcome. */
+  outcomes?: Readonly<Record<string, number>>;
   parallel?: boolean;
   steps?: readonly Step[];
 }
@@ -120,6 +122,7 @@ function attributesOf({ agent, department, user_id, session_id }: Scenario, step
           prompt_version: step.prompt.version,
           prompt_variables: step.prompt.variables,
         }),
+    ...(step.outcomes === undefined ? {} : { outcomes: step.outcomes }),
     ...(step.tokens === undefined ? {} : { usage: { input_tokens: step.tokens[0], output_tokens: step.tokens[1] } }),
   };
 }

@@ -1,12 +1,45 @@
 // Heartbeats of pipeline workers: plain NATS messages that nobody stores and every listening
 // process hears. Storing two of them per second and worker would be most of what an idle service
 // writes to the disk, and a heartbeat older than two seconds is worthless.
-import type { NatsConnection } from '@nats-io/transport-node';
-import { type Heartbeat, HEARTBEAT_SUBJECT, heartbeatShape } from '../../schemas/signals/heartbeats.ts';
+import { type NatsConnection, RequestError } from '@nats-io/transport-node';
+import {
+  type Heartbeat,
+  HEARTBEAT_SUBJECT,
+  heartbeatShape,
+  presenceSubject,
+} from '../../schemas/signals/heartbeats.ts';
 
 /** Sends a heartbeat. While the connection is down it is lost, as intended. */
 export function sendBeat(nc: NatsConnection, beat: Heartbeat): void {
   if (!nc.isClosed()) nc.publish(HEARTBEAT_SUBJECT, JSON.stringify(beat));
+}
+
+/** Maximum wait for a worker's answer. The server's, that nobody listens, takes less than a millisecond. */
+const PRESENCE_MS_MAX = 250;
+
+/** Listens under the name of this worker as long as it is connected. Returns what ends it. */
+export function showPresence(nc: NatsConnection, worker_id: string): () => void {
+  const subscription = nc.subscribe(presenceSubject(worker_id), {
+    callback: (error, message) => {
+      if (error === null) message.respond();
+    },
+  });
+  return () => {
+    subscription.unsubscribe();
+  };
+}
+
+/**
+ * Returns true if no connection of a worker is left, which the NATS server knows at once when a process is killed. A
+ * process that is paused or busy is not absent, and neither is one about which the server says nothing.
+ */
+export async function isAbsent(nc: NatsConnection, worker_id: string): Promise<boolean> {
+  try {
+    await nc.request(presenceSubject(worker_id), undefined, { timeout: PRESENCE_MS_MAX });
+    return false;
+  } catch (error) {
+    return error instanceof RequestError && error.isNoResponders();
+  }
 }
 
 interface Heard {
@@ -14,6 +47,7 @@ interface Heard {
   at: number;
   metrics_url: string;
   up: boolean;
+  present: boolean;
 }
 
 /** The workers that were heard, and when. It survives reconnects. */
@@ -27,7 +61,13 @@ export class HeartbeatListener {
         const beat = error === null ? parseBeat(message.string()) : null;
         if (beat === null) return;
         if (beat.ended) this.#heard.delete(beat.worker_id);
-        else this.#heard.set(beat.worker_id, { at: now(), metrics_url: beat.metrics_url, up: beat.up ?? true });
+        else
+          this.#heard.set(beat.worker_id, {
+            at: now(),
+            metrics_url: beat.metrics_url,
+            up: beat.up ?? true,
+            present: beat.present ?? false,
+          });
       },
     });
     this.#stop = () => {
@@ -41,6 +81,18 @@ export class HeartbeatListener {
       .filter(([, { at }]) => now - at <= withinMs)
       .map(([worker]) => worker)
       .sort();
+  }
+
+  /** Returns the workers that were heard last between two times ago, and whose presence can be asked for. */
+  silent(now: number, fromMs: number, toMs: number): string[] {
+    return [...this.#heard]
+      .filter(([, { at, present }]) => present && now - at > fromMs && now - at <= toMs)
+      .map(([worker]) => worker);
+  }
+
+  /** Forgets a worker, as if it had announced its end. */
+  remove(worker: string): void {
+    this.#heard.delete(worker);
   }
 
   /** Returns when a worker was heard last; undefined for never. */

@@ -25,8 +25,8 @@ const HELD_BYTES_MAX = 32 * 1024 * 1024;
 const GATHER_MS = 250;
 const RETRY = { firstMs: 500, maxMs: 30_000 };
 const ACK_WAIT_MS = 20_000;
-/** A score is asked for again after this share of its age, between the bounds below. */
-const AGE_SHARE = 0.2;
+/** A score is asked for again after this share of the time that it has waited, between the bounds below. */
+const WAITED_SHARE = 0.2;
 const AGAIN_MS_MIN = 400;
 const AGAIN_MS_MAX = 60_000;
 
@@ -40,8 +40,8 @@ export interface PendingScoresOptions {
 }
 
 /** Returns when a score that has waited this long is asked for again, milliseconds from now. */
-export const againMs = (ageMs: number): number =>
-  Math.round(Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, ageMs * AGE_SHARE)));
+export const againMs = (waitedMs: number): number =>
+  Math.round(Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, waitedMs * WAITED_SHARE)));
 
 export class PendingScores {
   readonly #options: PendingScoresOptions;
@@ -114,15 +114,16 @@ export class PendingScores {
     for (const delivery of batch) {
       const { value } = delivery;
       const started = arrived.get(keyOf(value));
-      const age = now() - value.created_at;
+      // The time of a score may be long past when it comes.
+      const waited = now() - Math.max(delivery.queued_at, value.created_at);
       if (started !== undefined) {
         if (!landed.has(landedKey(value.score_id, value.created_at)))
           await queueAttachedScore(log, { ...value, trace_started_at: started });
         await this.#consumer.acknowledge(delivery);
         observe(QUEUE, 'done', 1);
-      } else if (now() - Math.max(delivery.queued_at, value.created_at) > WAIT_MS_MAX)
+      } else if (waited > WAIT_MS_MAX)
         await this.#consumer.deadLetter(delivery, 'expired', new Error('its trace did not arrive within 24 hours'));
-      else this.#consumer.retry(delivery, againMs(age));
+      else this.#consumer.retry(delivery, againMs(waited));
     }
   }
 

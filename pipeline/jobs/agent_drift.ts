@@ -5,6 +5,7 @@
 // repeating a run changes nothing.
 import { type AgentRef, type AgentSeen, lookupBatches } from '../../sql/stores/agent_activity.ts';
 import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
+import { inParallel } from '../../ops/platform/in_parallel.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
 import { deprecated, driftOf, INACTIVE_DAYS, revived } from '../domain/agents/agent_life.ts';
 import type { JobContext, JobResult } from './job.ts';
@@ -57,12 +58,13 @@ export function createAgentDrift(deps: AgentDriftDeps): (context: JobContext) =>
         const found = await deps.lastSeenOf(batch, signal);
         const seen = new Map(found.map((one) => [agentKey(one.org_id, one.agent_id), one.last_seen_ms]));
         const work = batch.map((agent) => ({ agent, lastSeen: seen.get(agentKey(agent.org_id, agent.agent_id)) ?? 0 }));
-        await inParallel(work, signal, async ({ agent, lastSeen }) => {
+        const moved = async ({ agent, lastSeen }: (typeof work)[number]): Promise<void> => {
           const drift = driftOf(agent, lastSeen, now);
           if (drift === null || !(await move(deps, registry, agent, drift, lastSeen, now))) return;
           if (drift === 'deprecate') counts.deprecated += 1;
           else counts.revived += 1;
-        });
+        };
+        await inParallel(work, WRITES_MAX, moved, signal);
       }
       return counts;
     } finally {
@@ -109,31 +111,4 @@ async function move(
       : { deprecated_at: null, reason: 'events were received again' };
   });
   return moved;
-}
-
-/**
- * Processes the items, WRITES_MAX at a time. After the first failure or an abort it starts no
- * further item, waits for the running ones, and throws.
- */
-async function inParallel<T>(
-  items: readonly T[],
-  signal: AbortSignal,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  let failed = false;
-  const worker = async (): Promise<void> => {
-    for (let item = items[next++]; item !== undefined && !failed; item = items[next++]) {
-      try {
-        signal.throwIfAborted();
-        await work(item);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: Math.min(WRITES_MAX, items.length) }, worker));
-  const failure = ends.find((end) => end.status === 'rejected');
-  if (failure !== undefined) throw failure.reason;
 }

@@ -3,6 +3,7 @@
 // organization's configuration; writes rows of the table anomalies and publishes one cost.anomaly
 // for each. Guarantees: the event is published before its row is written, under an id derived from
 // organization and day, so that a repeat after a crash has the same id and no event is lost.
+import { inParallel } from '../../ops/platform/in_parallel.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
@@ -41,19 +42,15 @@ export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => P
     );
     const counts = { orgs: orgs.length, anomalies: 0, found: 0 };
     const failures: unknown[] = [];
-    const left = orgs.map(({ org_id }) => org_id);
-    const worker = async (): Promise<void> => {
-      for (let org_id = left.pop(); org_id !== undefined; org_id = left.pop()) {
-        signal.throwIfAborted();
-        const { anomalies, found } = await look(deps, org_id, now, signal).catch((error: unknown) => {
-          keepFailure(failures, log, error);
-          return { anomalies: 0, found: 0 };
-        });
-        counts.anomalies += anomalies;
-        counts.found += found;
-      }
+    const lookAt = async ({ org_id }: (typeof orgs)[number]): Promise<void> => {
+      const { anomalies, found } = await look(deps, org_id, now, signal).catch((error: unknown) => {
+        keepFailure(failures, log, error);
+        return { anomalies: 0, found: 0 };
+      });
+      counts.anomalies += anomalies;
+      counts.found += found;
     };
-    await Promise.all(Array.from({ length: ORGS_AT_ONCE }, worker));
+    await inParallel(orgs, ORGS_AT_ONCE, lookAt, signal);
     // All other organizations were checked; the retry of the run covers those that failed.
     if (failures.length > 0) throw failures[0];
     return counts;

@@ -45,12 +45,14 @@ export class ClickHouseHistoryStore implements HistoryStore {
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
-    // A power loss may have lost the trace_lookup rows of an insert whose spans survived. A
-    // repeated row changes nothing there.
-    await this.#landing.repairLookup(partition, above);
-    // A worker that died had not written the activity of agents above its last checkpoint.
-    await repairAgentActivity(this.#client, partition, checkpoint);
-    const usage = await readUsageThrough(this.#client, partition);
+    const [usage] = await Promise.all([
+      readUsageThrough(this.#client, partition),
+      // A power loss may have lost the trace_lookup rows of an insert whose spans survived. A
+      // repeated row changes nothing there.
+      this.#landing.repairLookup(partition, above),
+      // A worker that died had not written the activity of agents above its last checkpoint.
+      repairAgentActivity(this.#client, partition, checkpoint),
+    ]);
     const since = windowStart(windowMs, usage.received_ms);
     const [spans, texts, traces, decided] = await Promise.all([
       this.#landing.landedKeys('spans', partition, above),

@@ -1,13 +1,14 @@
 // Ownership of partitions: heartbeats of workers, and a record for each partition in a KV bucket.
 //
-// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead.
+// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead;
+// for SILENT_MS, if the NATS server has no connection of it any more.
 // Live workers share the partitions evenly by their sorted ids. A record changes only by
 // compare-and-set on its revision, and each new owner raises its epoch, so that the next write of a
 // paused former owner is rejected. The fence in the store, not this clock, keeps a former owner
 // from landing rows.
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { HeartbeatListener, sendBeat } from '../../ops/exchange/heartbeats.ts';
+import { HeartbeatListener, isAbsent, sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
@@ -56,6 +57,13 @@ interface OwnedPartition extends RecordRevision {
 
 export const BEAT_MS = 500;
 export const TTL_MS = 2000;
+/**
+ * A silent worker is looked for after this time. A lost connection is back within 300 ms (RECONNECT_MS and its jitter in
+ * ops/platform/nats/connect.ts), and the last heartbeat before may be 500 ms older.
+ */
+export const SILENT_MS = 1000;
+/** Time between two looks at which workers live. */
+const LOOK_MS = 250;
 /** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
 /** Membership must be unchanged for this long before partitions are released to a newcomer. */
@@ -66,6 +74,7 @@ export class Ownership {
   readonly #owned = new Map<number, OwnedPartition>();
   readonly #records: PartitionRecords;
   readonly #heartbeats: HeartbeatListener;
+  readonly #endPresence: () => void;
   /** null until `start`. Before, no partition is owned. */
   #holder: PartitionHolder | null = null;
   #membersSince = 0;
@@ -87,6 +96,7 @@ export class Ownership {
       this.#see(record);
     });
     this.#heartbeats = new HeartbeatListener(options.nc);
+    this.#endPresence = showPresence(options.nc, options.workerId);
   }
 
   /** Owned partitions with their epochs. */
@@ -140,7 +150,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => void tick().finally(loop), BEAT_MS);
+      this.#timer = setTimeout(() => void tick().finally(loop), LOOK_MS);
     };
     await tick();
     loop();
@@ -174,6 +184,7 @@ export class Ownership {
     await this.#handOver([...this.#owned.keys()]);
     this.#records.close();
     this.#heartbeats.stop();
+    this.#endPresence();
     this.#beat(true);
   }
 
@@ -190,7 +201,18 @@ export class Ownership {
 
   #beat(ended = false): void {
     const { nc, workerId, metricsUrl, isUp } = this.#options;
-    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true });
+    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true, present: true });
+  }
+
+  /** Removes the workers that are silent because they are gone. */
+  async #removeAbsent(now: number): Promise<void> {
+    const { nc, workerId } = this.#options;
+    const silent = this.#heartbeats.silent(now, SILENT_MS, TTL_MS).filter((worker) => worker !== workerId);
+    await Promise.all(
+      silent.map(async (worker) => {
+        if (await isAbsent(nc, worker)) this.#heartbeats.remove(worker);
+      }),
+    );
   }
 
   /** Returns the live workers, or none if not even this worker's own heartbeats arrive. */
@@ -217,6 +239,7 @@ export class Ownership {
     const { workerId, partitions } = this.#options;
     const now = performance.now();
     this.#excuseSilence(now);
+    await this.#removeAbsent(now);
     this.#heartbeats.forget(now, FORGET_MS);
     const live = this.#liveWorkers(now);
     if (this.#stopped || !live.includes(workerId)) return;
@@ -256,6 +279,7 @@ export class Ownership {
   async #bringUp(): Promise<void> {
     const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
     if (down.length === 0) return;
+    const began = performance.now();
     try {
       await this.#holder?.acquire(down.map(({ record }) => record));
     } catch (error) {
@@ -263,6 +287,10 @@ export class Ownership {
       return;
     }
     for (const own of down) own.acquired = true;
+    this.#options.logger.info(
+      { partitions: down.map(({ record }) => record.partition), ms: Math.round(performance.now() - began) },
+      'partitions are read',
+    );
   }
 
   async #claim(partition: number): Promise<void> {

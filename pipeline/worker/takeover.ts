@@ -1,6 +1,7 @@
 // Brings up the partitions that this worker has claimed: raises their fences, reads their history
 // from the store, and adds their state to the worker, which reads the log from their checkpoints
 // on.
+import { inParallel } from '../../ops/platform/in_parallel.ts';
 import type { Fences } from '../landing/fences.ts';
 import { JudgedInputs } from '../judging/rule_inputs.ts';
 import { LIMITS } from '../limits.ts';
@@ -32,10 +33,16 @@ export interface TakeoverDeps {
 }
 
 /**
+ * Histories read at the same time. Beside the landings of other workers their statements wait for the store more than they
+ * work, so reading one after the other would add up the waits.
+ */
+const HISTORIES_AT_ONCE = 4;
+
+/**
  * Resolves when the worker reads every partition of `records` that it still owns. A call after a
  * failure skips partitions that are up already, because their state is ahead of their record.
  *
- * @throws StoreUnavailable
+ * @throws StoreUnavailable if a history could not be read; the partitions whose history was read are up then
  */
 export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRecord[]): Promise<void> {
   const { ownership, states, fences } = deps;
@@ -43,10 +50,16 @@ export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRe
     ({ partition, epoch }) => ownership.isOwner(partition) && states.get(partition)?.epoch !== epoch,
   );
   await fences.raise(down.map((record) => [record.partition, record.epoch] as const));
-  for (const record of down) {
-    const state = await recover(deps, record);
-    if (ownership.epochOf(record.partition) === record.epoch) deps.worker.add(state);
-  }
+  const read: PartitionState[] = [];
+  const failures: unknown[] = [];
+  await inParallel(down, HISTORIES_AT_ONCE, async (record) => {
+    await recover(deps, record).then(
+      (state) => read.push(state),
+      (error: unknown) => failures.push(error),
+    );
+  });
+  deps.worker.add(read.filter(({ partition, epoch }) => ownership.epochOf(partition) === epoch));
+  if (failures.length > 0) throw failures[0];
 }
 
 async function recover(deps: TakeoverDeps, record: PartitionRecord): Promise<PartitionState> {

@@ -78,8 +78,10 @@ export class Worker {
     this.#wake?.();
   }
 
-  add(state: PartitionState): void {
-    this.#states.set(state.partition, state);
+  /** Processes further partitions. Those of one call are read together, so that nothing is read twice. */
+  add(states: readonly PartitionState[]): void {
+    if (states.length === 0) return;
+    for (const state of states) this.#states.set(state.partition, state);
     this.#readAgain();
   }
 

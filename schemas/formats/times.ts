@@ -16,6 +16,43 @@ const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(
  * millisecond are dropped.
  */
 export function isoMillis(text: string): number {
+  return text.length === WRITTEN_LENGTH ? (writtenMillis(text) ?? anyMillis(text)) : anyMillis(text);
+}
+
+/** Length of a time as Date.toISOString writes it: YYYY-MM-DDTHH:mm:ss.sssZ. Nearly every event has this form. */
+const WRITTEN_LENGTH = 24;
+/** The last day that every month has. */
+const DAY_MIN_LAST = 28;
+const ZERO = 0x30;
+
+/** Returns the milliseconds of a time in the form of WRITTEN_LENGTH; null where the general rules must decide. */
+function writtenMillis(text: string): number | null {
+  if (text[4] !== '-' || text[7] !== '-' || text[10] !== 'T') return null;
+  if (text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return null;
+  const year = digits(text, 0, 4);
+  const month = digits(text, 5, 7);
+  const day = digits(text, 8, 10);
+  const hour = digits(text, 11, 13);
+  const minute = digits(text, 14, 16);
+  const second = digits(text, 17, 19);
+  const millis = digits(text, 20, 23);
+  if (!(year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= DAY_MIN_LAST)) return null;
+  if (!(hour <= 23 && minute <= 59 && second <= 59 && millis >= 0)) return null;
+  return Date.UTC(year, month - 1, day, hour, minute, second, millis);
+}
+
+/** Returns the number that digits spell; NaN where another character is among them. */
+function digits(text: string, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit < 0 || digit > 9) return NaN;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+function anyMillis(text: string): number {
   const part = ISO.exec(text);
   if (part === null) return NaN;
   const field = (index: number) => Number(part[index] ?? 0);

@@ -5,6 +5,9 @@ import { z } from 'zod';
 
 export const HEARTBEAT_SUBJECT = 'workers.beat';
 
+/** Subject at which a worker listens as long as it is connected. */
+export const presenceSubject = (worker_id: string): string => `workers.present.${worker_id}`;
+
 export const heartbeatShape = z.object({
   worker_id: z.string(),
   /** URL of the worker's own metrics. */
@@ -16,5 +19,7 @@ export const heartbeatShape = z.object({
    * version leave it out.
    */
   up: z.boolean().optional(),
+  /** True if the worker listens at its presenceSubject. Workers of an older version leave it out. */
+  present: z.boolean().optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatShape>;

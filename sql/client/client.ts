@@ -5,6 +5,7 @@
 import { createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
 import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { sendAtOnce } from './at_once.ts';
 import { explained, onceMoreIfStale } from './errors.ts';
 
 export { classifyStoreError, isExhausted, isTooLarge, StoreUnavailable } from './errors.ts';
@@ -72,6 +73,8 @@ export const CLUSTER_DDL: ClickHouseSettings = {
   distributed_ddl_task_timeout: '2',
 };
 
+sendAtOnce();
+
 export class ClickHouse {
   readonly database: string;
   readonly #client: ClickHouseClient;
@@ -95,7 +98,7 @@ export class ClickHouse {
       max_open_connections: CONNECTIONS_MAX,
       request_timeout: REQUEST_IDLE_MS,
       compression: { request: false, response: false },
-      keep_alive: { enabled: true },
+      keep_alive: { enabled: true, eagerly_destroy_stale_sockets: true },
       // Sends long lists of parameters in the body, because proxies truncate long URLs.
       use_multipart_params_auto: true,
       // Batches must be atomic, and be durable when the store answers.

@@ -19,7 +19,7 @@ import {
 } from './fill_sql.ts';
 import type { TextRange } from './fill_texts.ts';
 import { thousands } from './report.ts';
-import { merged, sqlRunner, type RunSql } from './store.ts';
+import { calm, merged, sqlRunner, type RunSql } from './store.ts';
 
 /**
  * Maximum distinct texts; each span has one of them. Enough that word frequencies equal those of
@@ -36,6 +36,7 @@ const ALL_TEXTS_SPANS_MAX = 10_080_000;
 const TEXT_DAYS_BEYOND = 30;
 const DAY_MS = 86_400_000;
 const SETTLE_MS_MAX = 300_000;
+const CALM_MS_MAX = 60_000;
 
 /**
  * Blocks of texts are sorted and indexed in memory: this size keeps the engine within its bound.
@@ -85,6 +86,14 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
     });
   });
   return Promise.all(threads);
+}
+
+/** Writes texts, a part of a chunk at a time. Beside merges of texts or an insert of spans, the engine's memory would not do. */
+async function fillTexts(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
+  for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
+    await calm(runSql, CALM_MS_MAX);
+    await runSql(textsSql(plan, first, Math.min(SPANS_AT_ONCE, from + count - first)), TEXT_SETTINGS);
+  }
 }
 
 /** Writes spans, their traces and their use, a part of a chunk at a time. */
@@ -149,10 +158,8 @@ export class GrowingStore {
     for (let first = from; first < to; first += this.#chunk) {
       const count = Math.min(this.#chunk, to - first);
       const texts = hasTexts(plan, first);
-      await Promise.all([
-        texts ? runSql(textsSql(plan, first, count), TEXT_SETTINGS) : null,
-        fillSpans(runSql, plan, { from: first, count, texts }),
-      ]);
+      if (texts) await fillTexts(runSql, plan, first, count);
+      await fillSpans(runSql, plan, { from: first, count, texts });
       this.#progress(`  ${thousands(first + count)} of ${thousands(to)} spans after ${seconds().toFixed(0)} s`);
     }
     if (from === 0) {

@@ -4,6 +4,10 @@
 // time to time, by the same client. Generator, upstream, log, worker and store share the cores with
 // the gateway: the second kind subtracts what that alone makes slower, and says how much it is. The
 // CPU time of each call, by process, tells a slower gateway from a busier machine.
+//
+// Connections that call without a pause use up two cores from ten connections on: their rows measure
+// how many calls the machine makes at once, and with the number of connections the time that each call
+// waits. Paced rows send at a fixed rate, so they measure what one call waits for.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
@@ -25,11 +29,16 @@ export const IN_FRONT: Record<string, string> = {
 interface Run {
   call: Call;
   connections: number;
+  /** Calls a second on each connection; absent: each connection calls without a pause. */
+  pace?: number;
   /** Percentile that the bar bounds. */
   p: number;
   /** Milliseconds; absent where none is promised. */
   bar?: number;
 }
+
+/** Calls a second on each connection of paced rows. */
+const PACE = 25;
 
 const RUNS: readonly Run[] = [
   ...WHOLE.flatMap((call): Run[] => [
@@ -38,9 +47,11 @@ const RUNS: readonly Run[] = [
     { call, connections: 16, p: 0.99, bar: 8 },
   ]),
   ...STREAMS.map((call): Run => ({ call, connections: 10, p: 0.5 })),
+  ...WHOLE.map((call): Run => ({ call, connections: 16, pace: PACE, p: 0.99 })),
 ];
 const TURNS = 8;
-const WARM_REQUESTS = 2000;
+/** Calls of each kind before the first row: after fewer, compilers still use a good part of the CPU. */
+const WARM_REQUESTS = 6000;
 /** Milliseconds between two direct calls beside the gateway's. */
 const BESIDE_MS = 2;
 
@@ -58,26 +69,33 @@ const sentBy = (to: LaneTarget, { path, body, stream }: Call): Buffer =>
   requestHead(stream ? { ...to, headers: `${to.headers}User-Agent: ${STREAMING}\r\n` } : to, 'POST', path, body.length);
 
 /**
- * Returns the milliseconds of each call, with all connections calling without a pause. @throws
- * Error on an answer other than 200
+ * Returns the milliseconds of each call. All connections call without a pause, or at a pace: then a
+ * call that is due while the one before it on its connection is under way has begun when it was due.
+ * @throws Error on an answer other than 200
  */
 async function run(
   to: LaneTarget,
   call: Call,
   connections: number,
-  until: { seconds: number } | { requests: number },
+  until: { seconds: number; pace?: number | undefined } | { requests: number },
 ): Promise<number[]> {
   const head = sentBy(to, call);
   const times: number[] = [];
-  const end = performance.now() + ('seconds' in until ? until.seconds * 1000 : Infinity);
+  const start = performance.now();
+  const end = start + ('seconds' in until ? until.seconds * 1000 : Infinity);
   const most = 'requests' in until ? until.requests : Infinity;
-  const send = async () => {
+  const every = 'pace' in until && until.pace !== undefined ? 1000 / until.pace : 0;
+  const send = async (_: unknown, index: number) => {
     const lane = new Lane(to);
+    let due = start + (every * index) / connections;
     while (performance.now() < end && times.length < most) {
-      const began = performance.now();
+      const early = due - performance.now();
+      if (every > 0 && early > 0) await new Promise((resolve) => setTimeout(resolve, early));
+      const began = every > 0 && early < 0 ? due : performance.now();
       const status = await lane.send(head, call.body);
       times.push(performance.now() - began);
       if (status !== 200) throw new Error(`an answer of ${status}`);
+      due += every;
     }
     lane.close();
   };
@@ -159,16 +177,16 @@ const both = (of: (q: number) => number) => `p50 ${of(0.5).toFixed(2)} ms, p99 $
 
 async function measureRun(
   bench: Bench,
-  { call, connections, p, bar }: Run,
+  { call, connections, pace, p, bar }: Run,
   { through, direct }: { through: LaneTarget; direct: LaneTarget },
   seconds: number,
 ) {
   const times = { direct: [] as number[], through: [] as number[], beside: [] as number[] };
   const cpu = new Map<string, number>();
   for (let turn = 0; turn < TURNS; turn++) {
-    times.direct = times.direct.concat(await run(direct, call, connections, { seconds }));
+    times.direct = times.direct.concat(await run(direct, call, connections, { seconds, pace }));
     const { value, cpu: used } = await withCpu(bench, () => {
-      const running = run(through, call, connections, { seconds });
+      const running = run(through, call, connections, { seconds, pace });
       return Promise.all([running, runBeside(direct, call, running)]);
     });
     for (const [part, more] of used) cpu.set(part, (cpu.get(part) ?? 0) + more);
@@ -182,7 +200,8 @@ async function measureRun(
   const perCall = [...cpu.keys()].map((part) => `${part} ${cpuMs(part).toFixed(2)}`).join(', ');
   const note = `to direct calls beside it: ${both((q) => added(q, 'beside'))}; direct ${plain(times.direct)}; beside ${plain(times.beside)}; through ${plain(times.through)}; CPU ms a call: ${perCall}; n=${thousands(times.through.length)}`;
   const load = (loadavg()[0] ?? 0).toFixed(1);
-  bench.progress(`  ${call.name}, ${connections}: added ${both(added)}; ${note}; load ${load}`);
+  const paced = pace === undefined ? '' : `, each with ${pace} calls a second`;
+  bench.progress(`  ${call.name}, ${connections}${paced}: added ${both(added)}; ${note}; load ${load}`);
   const measures = [0.5, 0.99].map((q): Measure => ({
     name: `p${q * 100}`,
     value: added(q),
@@ -192,7 +211,7 @@ async function measureRun(
   }));
   if (cpu.has('api')) measures.push({ name: 'cpu', value: cpuMs('api'), unit: 'ms', samples: times.through.length });
   const row: ReportRow = {
-    what: `${call.name}, added at ${connections} connection${connections === 1 ? '' : 's'}`,
+    what: `${call.name}, added at ${connections} connection${connections === 1 ? '' : 's'}${paced}`,
     value: `${both(added)}${cpu.has('api') ? `; ${cpuMs('api').toFixed(2)} ms of CPU in the API process` : ''}`,
     ...(bar === undefined ? {} : { bar: `p${p * 100} < ${bar} ms` }),
     note: `${note}; load average ${load}`,
@@ -201,6 +220,7 @@ async function measureRun(
   const numbers = {
     api: call.name,
     connections,
+    ...(pace === undefined ? {} : { pace }),
     added_p50: added(0.5),
     added_p99: added(0.99),
     beside_p50: added(0.5, 'beside'),

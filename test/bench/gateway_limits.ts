@@ -45,6 +45,8 @@ interface Kind extends LimitedCall {
   end: () => Promise<unknown>;
 }
 
+/** Pause before each run, in which what the run before it recorded lands, in milliseconds. */
+const REST_MS = 500;
 /** Pause after a guard was switched, in which every process hears of it, in milliseconds. */
 const SWITCH_MS = 500;
 
@@ -110,9 +112,12 @@ async function measureKind(
   progress: (line: string) => void,
 ): Promise<Section['rows'][number]> {
   const times = { free: [] as number[], limited: [] as number[] };
+  const rest = () => new Promise((resolve) => setTimeout(resolve, REST_MS));
   for (let turn = 0; turn < TURNS; turn++) {
+    await rest();
     for (const time of await run(free, CONNECTIONS, { seconds: each })) times.free.push(time);
     await begin();
+    await rest();
     for (const time of await run(to, CONNECTIONS, { seconds: each })) times.limited.push(time);
     await end();
   }

@@ -120,11 +120,24 @@ export function parseResults(text: string, file: string): Results {
 
 export const readResults = (file: string): Results => parseResults(readFileSync(file, 'utf8'), file);
 
-/** @throws Error when two runs were on different machines or with different versions */
+/** Virtual machines of one kind differ by some pages of memory. */
+const MEMORY_SHARE_MAX = 0.01;
+
+/** Returns the version of a kernel without the name of its build: 6.18.44 of 6.18.44-fc-v669. */
+const releaseOf = (kernel: string): string => kernel.split('-')[0] ?? kernel;
+
+/** @throws Error when two runs were on machines of different kinds or with different versions */
 function assertComparable(into: Results, from: Results): void {
+  const [here, there] = [into.machine, from.machine];
+  const isAlike = {
+    cpu: here.cpu === there.cpu,
+    cores: here.cores === there.cores,
+    memory_bytes: Math.abs(here.memory_bytes - there.memory_bytes) <= here.memory_bytes * MEMORY_SHARE_MAX,
+    platform: here.platform === there.platform,
+    kernel: releaseOf(here.kernel) === releaseOf(there.kernel),
+  };
   for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
-    if (into.machine[what] !== from.machine[what])
-      throw new Error(`the runs are of two machines: ${what} is ${into.machine[what]} and ${from.machine[what]}`);
+    if (!isAlike[what]) throw new Error(`the runs are of two machines: ${what} is ${here[what]} and ${there[what]}`);
   const known = { ...into.versions, clickhouse: from.versions.clickhouse === null ? null : into.versions.clickhouse };
   if (!isDeepStrictEqual(known, from.versions))
     throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');

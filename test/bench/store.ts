@@ -56,3 +56,17 @@ export async function merged(runSql: RunSql, msMax: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, MERGED_POLL_MS));
   }
 }
+
+const CALM_BYTES = 200_000_000;
+const CALM_POLL_MS = 500;
+
+/**
+ * Waits until merges hold little of the engine's memory, or `msMax` have passed. A large insert beside many merges of
+ * texts would exceed it on a busy machine.
+ */
+export async function calm(runSql: RunSql, msMax: number): Promise<void> {
+  const deadline = performance.now() + msMax;
+  const held = async () => Number(await runSql('SELECT sum(memory_usage) FROM system.merges'));
+  while (performance.now() < deadline && (await held()) > CALM_BYTES)
+    await new Promise((resolve) => setTimeout(resolve, CALM_POLL_MS));
+}

@@ -101,6 +101,7 @@ function report(
     time(one.acknowledged_after_ms),
     time(one.silent_ms),
     time(one.landed_after_ms),
+    one.taken_over_ms === null ? '' : time(one.taken_over_ms),
     time(one.no_lag_after_ms),
     one.settled_ms === null ? '' : `${(one.settled_ms / 1000).toFixed(1)} s`,
     one.breaches.length === 0
@@ -115,6 +116,7 @@ function report(
     'next ack',
     'longest without',
     'next landing',
+    'all partitions of a silent worker land again',
     `lag 0 after healing and ${aroundMs / 1000} s of load`,
     'all told after load',
     'breaches',

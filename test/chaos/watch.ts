@@ -2,6 +2,8 @@
 import type { RunSql } from '../bench/store.ts';
 import { lagMessages } from './checks.ts';
 import { pause } from './client.ts';
+import { watchTakeover } from './takeover.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 
 export interface Times {
   /** Requests acknowledged from the strike until the fault was healed. */
@@ -12,6 +14,11 @@ export interface Times {
    */
   acknowledged_after_ms: number | null;
   landed_after_ms: number | null;
+  /**
+   * Milliseconds from the strike until rows landed again in every partition of the workers that fell
+   * silent; null where none did, or the load ended before.
+   */
+  taken_over_ms: number | null;
   /** Longest time without an acknowledgement after the strike. */
   silent_ms: number;
   /** Milliseconds from the healing until the lag was 0; null when it never was. */
@@ -22,6 +29,7 @@ export interface WatchOptions {
   /** Addresses of all API processes. */
   urls: readonly string[];
   runSql: RunSql;
+  log: Log;
   acknowledged: () => number;
 }
 
@@ -39,6 +47,7 @@ export class Watch {
   #quiet = false;
   #acknowledgedAfter: number | null = null;
   #landedAfter: number | null = null;
+  #takenOver: number | null = null;
   #noLagAfter: number | null = null;
   #silent = 0;
   #watching: Promise<unknown> = Promise.resolve();
@@ -50,7 +59,7 @@ export class Watch {
   struck(): void {
     this.#struckAt = performance.now();
     this.#atStrike = this.#options.acknowledged();
-    this.#watching = Promise.all([this.#watchAnswers(), this.#watchRows()]);
+    this.#watching = Promise.all([this.#watchAnswers(), this.#watchRows(), this.#watchPartitions()]);
   }
 
   healed(): void {
@@ -78,6 +87,7 @@ export class Watch {
       acknowledged_during: this.#atHealing - this.#atStrike,
       acknowledged_after_ms: this.#acknowledgedAfter,
       landed_after_ms: this.#landedAfter,
+      taken_over_ms: this.#takenOver,
       silent_ms: this.#silent,
       no_lag_after_ms: this.#noLagAfter,
     };
@@ -111,6 +121,10 @@ export class Watch {
       }
       await pause(ROWS_LOOK_MS);
     }
+  }
+
+  async #watchPartitions(): Promise<void> {
+    this.#takenOver = await watchTakeover(this.#options, () => this.#ended || this.#quiet);
   }
 
   async #watchLag(): Promise<void> {

@@ -31,12 +31,12 @@ async function runDemo(...args: string[]): Promise<{ code: number | null; output
 
 it('the demo shows every run that it sent, with sums that add up, and adds nothing when it is sent again', async () => {
   const first = await runDemo();
-  expect(first.output).toMatch(/131 traces \(13 failed\), 2,482 spans: 648 model calls, 1,181 tool calls, 131 roots/);
+  expect(first.output).toMatch(/197 traces \(19 failed\), 2,680 spans: 714 model calls, 1,247 tool calls, 197 roots/);
   expect(first.output).toMatch(/its sums match what was sent/);
   expect(first.code).toBe(0);
   const again = await runDemo();
-  expect(again.output).toMatch(/131 of these traces were here before/);
-  expect(again.output).toMatch(/131 traces \(13 failed\), 2,482 spans/);
+  expect(again.output).toMatch(/197 of these traces were here before/);
+  expect(again.output).toMatch(/197 traces \(19 failed\), 2,680 spans/);
   expect(again.code).toBe(0);
 });
 

@@ -63,9 +63,12 @@ it('the page behind the link appears as soon as the portal is built', async () =
   const page = () => fetch(`${service.baseUrl}/login`, { headers: { Accept: 'text/html' } });
   await eventually(async () => (await page()).status === 200, { withinMs: BUILT_MS_MAX, what: 'the built portal' });
   const html = await (await page()).text();
-  const entry = /src="(\/portal\/assets\/main-[^"]+\.js)"/.exec(html)?.[1] ?? '';
-  const script = await fetch(service.baseUrl + entry);
-  expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
+  const entries = [...html.matchAll(/<script [^>]*src="(\/portal\/assets\/[^"]+\.js)"/g)].map(([, src = '']) => src);
+  expect(entries).toHaveLength(2);
+  for (const entry of entries) {
+    const script = await fetch(service.baseUrl + entry);
+    expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
+  }
 });
 
 it('no ticket is in a log, nor npm run login usable after the end', async () => {

@@ -87,6 +87,16 @@ export class Tenant implements Account {
       what: `${spans} landed spans of ${this.org}`,
     });
   }
+
+  /** Resolves once this many spans have landed, as landed() says, and a search finds their texts. */
+  async searchable(spans: number): Promise<void> {
+    const { database } = this.#service;
+    await this.landed(spans);
+    const sql = `SELECT count() FROM span_texts_recent WHERE org_id = '${this.org}'`;
+    await eventually(async () => (await database?.run(sql))?.trim() === '0', {
+      what: `the texts of ${this.org} in the index`,
+    });
+  }
 }
 
 /**

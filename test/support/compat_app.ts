@@ -89,6 +89,24 @@ async function langfuseLangchain(): Promise<unknown> {
   return { trace_id: handler.last_trace_id };
 }
 
+async function langfuseVercelAiSdk(): Promise<unknown> {
+  const flush = await startLangfuse();
+  const { LangfuseVercelAiSdkIntegration } = await import('@langfuse/vercel-ai-sdk');
+  const { propagateAttributes, startActiveObservation } = await import('@langfuse/tracing');
+  const { generateText, registerTelemetry } = await import('ai');
+  const { createOpenAI } = await import('@ai-sdk/openai');
+  registerTelemetry(new LangfuseVercelAiSdkIntegration());
+  const model = createOpenAI({ apiKey: 'none', baseURL: upstream }).chat('gpt-4o-mini');
+  const trace_id = await propagateAttributes({ userId: 'user-5', sessionId: 'session-5' }, () =>
+    startActiveObservation('ai-sdk', async (root) => {
+      await generateText({ model, prompt: 'Hello' });
+      return root.traceId;
+    }),
+  );
+  await flush();
+  return { trace_id };
+}
+
 async function langfuseClient(): Promise<unknown> {
   const { LangfuseClient } = await import('@langfuse/client');
   const client = new LangfuseClient();
@@ -230,6 +248,7 @@ const APPS: Readonly<Record<string, () => Promise<unknown>>> = {
   langfuseTracing,
   langfuseOpenai,
   langfuseLangchain,
+  langfuseVercelAiSdk,
   langfuseClient,
   langfuseLegacy,
   langsmithTraceable,

@@ -1,7 +1,8 @@
 // Heartbeats and a KV bucket in memory with injected faults, for tests of decisions that need no
 // server. They behave like the real ones when answers are lost.
 import type { KV } from '@nats-io/kv';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { type NatsConnection, NoRespondersError, RequestError } from '@nats-io/transport-node';
+import { HEARTBEAT_SUBJECT } from '../../schemas/signals/heartbeats.ts';
 
 /** `lost`: the call takes effect, but its answer never arrives. `away`: the call has no effect. */
 export type Fault = 'lost' | 'away';
@@ -11,6 +12,8 @@ interface Entry {
   value: unknown;
   revision: number;
 }
+
+type Callback = (error: null, message: { string: () => string; respond: () => void }) => void;
 
 /** A queue for one reader, which waits while it is empty. */
 class Channel<T> implements AsyncIterable<T> {
@@ -59,7 +62,7 @@ export class FaultyLog {
   readonly #entries = new Map<string, Entry>();
   readonly #watches = new Set<Channel<ReturnType<typeof shown>>>();
   readonly #statuses = new Set<Channel<{ type: string }>>();
-  readonly #listeners = new Set<(error: null, message: { string: () => string }) => void>();
+  readonly #listeners = new Map<Callback, string>();
   #revision = 0;
 
   constructor() {
@@ -67,17 +70,21 @@ export class FaultyLog {
       isClosed: () => false,
       flush: () => Promise.resolve(),
       status: () => this.#open(this.#statuses),
-      publish: (_subject: string, text: string) => {
-        this.beats.push({ ...(JSON.parse(text) as { worker_id: string }), at: performance.now() });
-        for (const listener of this.#listeners) listener(null, { string: () => text });
+      publish: (subject: string, text: string) => {
+        if (subject === HEARTBEAT_SUBJECT)
+          this.beats.push({ ...(JSON.parse(text) as { worker_id: string }), at: performance.now() });
+        this.#tell(subject, text, () => undefined);
       },
-      subscribe: (
-        _subject: string,
-        { callback }: { callback: (error: null, message: { string: () => string }) => void },
-      ) => {
-        this.#listeners.add(callback);
+      subscribe: (subject: string, { callback }: { callback: Callback }) => {
+        this.#listeners.set(callback, subject);
         return { unsubscribe: () => this.#listeners.delete(callback) };
       },
+      request: (subject: string) =>
+        new Promise<void>((resolve, reject) => {
+          if (![...this.#listeners.values()].includes(subject))
+            reject(new RequestError('no responders', { cause: new NoRespondersError(subject) }));
+          this.#tell(subject, '', resolve);
+        }),
     } as unknown as NatsConnection;
     this.kv = {
       status: () => Promise.resolve({ values: this.#entries.size }),
@@ -109,6 +116,11 @@ export class FaultyLog {
     const entry = { key, value, revision: this.#revision };
     this.#entries.set(key, entry);
     if (this.telling) for (const watch of this.#watches) watch.push(shown(entry, 0));
+  }
+
+  #tell(subject: string, text: string, respond: () => void): void {
+    for (const [listener, listened] of this.#listeners)
+      if (listened === subject) listener(null, { string: () => text, respond });
   }
 
   /** Emits the client's reconnect status. */

@@ -2,7 +2,7 @@
 // or the Vercel AI SDK with its telemetry, and a real exporter that reads its endpoint and key from
 // the environment. Prints the id of its trace.
 //
-// Arguments: openinference | openllmetry | ai | ai-legacy, then json | proto. UPSTREAM_URL is the
+// Arguments: openinference | openllmetry | ai | ai-legacy | ai-context, then json | proto. UPSTREAM_URL is the
 // address of the models.
 import { createOpenAI } from '@ai-sdk/openai';
 import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
@@ -13,7 +13,8 @@ import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trac
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { OpenAIInstrumentation as OpenLlmetry } from '@traceloop/instrumentation-openai';
-import { generateText, isStepCount, registerTelemetry, tool } from 'ai';
+import { embed, generateText, isStepCount, registerTelemetry, rerank, tool } from 'ai';
+import { MockRerankingModelV4 } from 'ai/test';
 import OpenAI from 'openai';
 import { z } from 'zod';
 
@@ -58,6 +59,21 @@ async function callAiSdk(): Promise<void> {
   });
 }
 
+/** Generates, embeds and reranks with a runtime context that names the session and the user. */
+async function callWithContext(): Promise<void> {
+  registerTelemetry(new OpenTelemetry({ tracer, runtimeContext: true }));
+  const openai = createOpenAI({ apiKey: 'none', baseURL });
+  const whose = {
+    runtimeContext: { sessionId: 'session-7', userId: 'user-7' },
+    telemetry: { includeRuntimeContext: { sessionId: true, userId: true } },
+  };
+  await generateText({ model: openai.chat('gpt-4o-mini'), prompt: 'Capital of France?', ...whose });
+  await embed({ model: openai.embedding('text-embedding-3-small'), value: 'Paris', ...whose });
+  const ranking = [{ index: 0, relevanceScore: 0.9 }];
+  const model = new MockRerankingModelV4({ doRerank: () => Promise.resolve({ ranking }) });
+  await rerank({ model, documents: ['Paris'], query: 'capital', ...whose });
+}
+
 const root = tracer.startSpan('handle a question', {
   attributes: {
     'gen_ai.operation.name': 'invoke_agent',
@@ -71,6 +87,7 @@ const root = tracer.startSpan('handle a question', {
 await context.with(trace.setSpan(context.active(), root), async () => {
   if (library === 'openinference') await callOpenAi(new OpenInference());
   else if (library === 'openllmetry') await callOpenAi(new OpenLlmetry());
+  else if (library === 'ai-context') await callWithContext();
   else await callAiSdk();
 });
 root.end();

@@ -108,6 +108,8 @@ function providerOf(issuer: string, alg: OidcAlg, key: JWK, redirectUris: readon
     features: {
       devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
+      // Clients such as those of MCP register themselves.
+      registration: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, audience) => ({

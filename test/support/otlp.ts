@@ -105,10 +105,14 @@ export function anyValue(value: unknown): OtlpObject {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'bigint') return { intValue: value.toString() };
-  if (typeof value === 'number') return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? { intValue: integerOf(value) } : { doubleValue: value };
   if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } };
   return value === null || value === undefined ? {} : { kvlistValue: { values: keyValues(value as OtlpObject) } };
 }
+
+/** Returns digits, or the number itself if it exceeds 64 bits, as OpenTelemetry for JavaScript writes it. */
+const integerOf = (value: number): string | number => (Math.abs(value) < 2 ** 63 ? String(value) : value);
 
 /** Returns a span whose ids derive from `index`. */
 export function otlpSpan(index: number, attributes: OtlpObject = {}, over: OtlpObject = {}): OtlpObject {

@@ -16,7 +16,7 @@ async function packedSdk(): Promise<string> {
   const work = tempDir('sdk');
   const build = path.join(work, 'build');
   mkdirSync(build);
-  for (const name of ['src', 'package.json', 'README.md'])
+  for (const name of ['src', 'package.json', 'README.md', 'LICENSE'])
     cpSync(path.join(SOURCE, name), path.join(build, name), { recursive: true });
   const options = JSON.parse(readFileSync(path.join(SOURCE, 'tsconfig.json'), 'utf8')) as { extends: string };
   writeFileSync(

@@ -47,6 +47,7 @@ const NO_RESPONDERS = 503;
 const NO_LEADER_RETRY_MS = 50;
 
 interface Waiting {
+  id: string;
   settle: Settle;
   send: () => void;
 }
@@ -56,7 +57,8 @@ export class AckInbox implements LogPort {
   readonly #nc: NatsConnection;
   readonly #tracked: { readonly connected: boolean };
   readonly #inbox: string;
-  readonly #waiting = new Map<string, Waiting>();
+  /** In an array, because the publisher has few messages in flight, and because of what bag.ts says of a Map. */
+  readonly #waiting: Waiting[] = [];
 
   constructor(nc: NatsConnection, tracked: { readonly connected: boolean }) {
     this.#nc = nc;
@@ -80,25 +82,27 @@ export class AckInbox implements LogPort {
     const send = (): void => {
       this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${id}`, headers });
     };
-    this.#waiting.set(id, { settle, send });
+    this.forget(id);
+    this.#waiting.push({ id, settle, send });
     send();
   }
 
   forget(id: string): void {
-    this.#waiting.delete(id);
+    const at = this.#waiting.findIndex((waiting) => waiting.id === id);
+    if (at >= 0) this.#waiting.splice(at, 1);
   }
 
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length + 1);
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#waiting.find((one) => one.id === id);
     if (waiting === undefined) return;
     if (message.headers?.code === NO_RESPONDERS && message.data.length === 0) {
       setTimeout(() => {
-        if (this.#waiting.get(id) === waiting && this.connected && !this.#nc.isClosed()) waiting.send();
+        if (this.#waiting.includes(waiting) && this.connected && !this.#nc.isClosed()) waiting.send();
       }, NO_LEADER_RETRY_MS);
       return;
     }
-    this.#waiting.delete(id);
+    this.forget(id);
     waiting.settle(readAck(message));
   }
 }

@@ -10,7 +10,7 @@ import { API_VERSION } from '../../http/envelope.ts';
 import { definePublicRoute, defineRoute, type Route } from '../../http/route.ts';
 import { foreignTraceId, userScoreOf } from '../compat/score.ts';
 import { langfusePromptRoutes, type LangfusePromptsDeps } from './prompt_routes.ts';
-import { scoreOf, scoreShape } from './scores.ts';
+import { scoreOf, scoresOf, SCORES_MAX, scoresShape } from './scores.ts';
 import { listMeta, pageMetaOf, pageOf, pageQuery, TAG } from './shapes.ts';
 
 export interface LangfuseDeps extends LangfusePromptsDeps {
@@ -26,6 +26,8 @@ export interface LangfuseDeps extends LangfusePromptsDeps {
   now: () => number;
 }
 
+/** Scores of a list that are stored at a time. */
+const AT_ONCE = 50;
 /** Name of the score that links a trace to a run of an experiment. */
 const RUN_SCORE = 'dataset_run';
 
@@ -78,27 +80,43 @@ function projectsRoute({ orgName }: LangfuseDeps): Route {
 }
 
 function scoreRoute({ queuePending, now }: LangfuseDeps): Route {
+  const many = z.object({ accepted: z.int(), rejected: z.int(), errors: z.array(z.object({ message: z.string() })) });
+  const answer = z.union([z.object({ id: z.string() }), z.object({ message: z.literal('Accepted') }), many]);
   return defineRoute({
     method: 'post',
     path: '/api/public/scores',
     operation_id: 'langfuseScore',
-    summary: 'Create a score (Langfuse)',
-    description: 'Stores a score of a trace or an observation, also before the trace arrives.',
+    summary: 'Create scores (Langfuse)',
+    description: `Stores a score of a trace or an observation, or a list of at most ${SCORES_MAX}, also before the trace arrives.`,
     tag: TAG,
     permission: 'ingest:write',
     audit: { action: 'score.create', target: 'score' },
     any_query: true,
-    body: scoreShape,
+    body: scoresShape,
     example: { traceId: '5b8efff798038103d269b633813fc60c', name: 'helpful', value: 1, dataType: 'BOOLEAN' },
-    response: z.object({ id: z.string() }).meta({ id: 'LangfuseScore' }),
+    response: answer.meta({ id: 'LangfuseScore' }),
+    also: { 202: 'Every score of a list is stored.', 207: 'Some scores of a list are stored; the others are not.' },
     bare: true,
     errors: ['rate_limited', 'upstream_unavailable'],
     handler: async ({ body, credential, audit, request_id }) => {
-      const score = scoreOf(body, { credential, key: request_id, given_at: NaN, now: now() });
-      await stored(queuePending(score));
-      audit.target(score.score_id);
-      audit.changes({ trace_id: score.trace_id, span_id: score.span_id });
-      return { bare: { id: body.id ?? score.score_id } };
+      const asked = { credential, key: request_id, now: now() };
+      if (!Array.isArray(body)) {
+        const score = scoreOf(body, { ...asked, given_at: NaN });
+        await stored(queuePending(score));
+        audit.target(score.score_id);
+        audit.changes({ trace_id: score.trace_id, span_id: score.span_id });
+        const { id } = body as { id?: string | null };
+        return { bare: { id: id ?? score.score_id } };
+      }
+      const { scores, errors } = scoresOf(body as unknown[], asked);
+      for (let from = 0; from < scores.length; from += AT_ONCE)
+        await Promise.all(scores.slice(from, from + AT_ONCE).map((score) => stored(queuePending(score))));
+      if (scores[0] === undefined) audit.nothing();
+      else audit.target(scores[0].score_id);
+      audit.changes({ scores: scores.length });
+      return errors.length === 0
+        ? { status: 202, bare: { message: 'Accepted' as const } }
+        : { status: 207, bare: { accepted: scores.length, rejected: errors.length, errors } };
     },
   });
 }

@@ -36,6 +36,7 @@ const METRIC_DATA = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summa
  */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 const INTEGER = /^-?\d+$/;
+const INT64_MAX = 2 ** 63;
 
 /** Names of the lists of an export, from the outermost to the records. */
 type Lists = readonly [resources: string, scopes: string, records: string];
@@ -86,12 +87,11 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** A number that would lose digits stays a string. */
+/** A 64-bit number that would lose digits stays a string. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
-  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
-    ? source
-    : value;
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined) return value;
+  return Math.abs(value) <= INT64_MAX && INTEGER.test(source) ? source : value;
 }
 
 function* objects(value: unknown, where: string): Generator<[number, Fields]> {

@@ -206,8 +206,11 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
   if (stringValue !== undefined && stringValue !== null) return jsonText(stringValue, `${where}.stringValue`);
   if (intValue !== undefined && intValue !== null) {
     const digits = integerOf(intValue);
-    if (digits === null || digits < INT64_MIN || digits > INT64_MAX)
+    // OpenTelemetry for JavaScript writes every number without a fraction as an integer, also 1e300.
+    if (digits === null || digits < INT64_MIN || digits > INT64_MAX) {
+      if (typeof intValue === 'number' && Number.isInteger(intValue)) return intValue;
       throw new SpanRejected(`${where}.intValue: must be a 64-bit number`);
+    }
     return integer(digits);
   }
   if (boolValue !== undefined && boolValue !== null) {

@@ -110,6 +110,12 @@ export const searchMeta = z.object({
     )
     .optional()
     .describe('Words of the query, the rarest first. Returned with snippets=true'),
+  waiting: z
+    .int()
+    .optional()
+    .describe(
+      'Number of texts of the period that have just arrived and cannot be searched yet. Returned with snippets=true',
+    ),
   took_ms: z.int().optional().describe('Duration of the search, milliseconds. Returned with snippets=true'),
 });
 export type SearchMeta = z.infer<typeof searchMeta>;

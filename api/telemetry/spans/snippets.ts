@@ -7,7 +7,7 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { withSpans } from './message_spans.ts';
 import type { SearchMeta, SearchQuery, SnippetHit } from './schema.ts';
 import { type Counts, rankedSpans, type ReadScored } from './search.ts';
-import { readPlaces, readSnippets, type SnippetRow } from './store.ts';
+import { readPlaces, readSnippets, readWaiting, type SnippetRow } from './store.ts';
 
 /** Bytes up to which the texts of all hits together are read whole, the best hits first. */
 const TEXT_BYTES_MAX = 8 * 1024 * 1024;
@@ -29,14 +29,22 @@ export async function searchSnippets(
   const began = performance.now();
   const read: ReadScored<SnippetRow> = (params, _counts, options) =>
     readSnippets(clickhouse, { ...params, finds: true, bytes: TEXT_BYTES_MAX, chars: BEGINNING_CHARS }, options);
-  const { rows, meta, counts } = await rankedSpans({ clickhouse, org_id: orgId, query, read, signal });
+  const [{ rows, meta, counts }, [landed]] = await Promise.all([
+    rankedSpans({ clickhouse, org_id: orgId, query, read, signal }),
+    readWaiting(clickhouse, { org_id: orgId, since_ms: query.since, until_ms: query.until }, { signal }),
+  ]);
   const [places, hits] = await Promise.all([
     placesOf(clickhouse, orgId, rows, signal),
     withSpans(clickhouse, orgId, rows, signal),
   ]);
   return {
     data: hits.map(({ row, span }) => ({ ...hitOf(row, query, counts, places.get(placeKey(row))), ...span })),
-    meta: { ...meta, terms: termsOf(query, counts), took_ms: Math.round(performance.now() - began) },
+    meta: {
+      ...meta,
+      terms: termsOf(query, counts),
+      waiting: landed?.waiting ?? 0,
+      took_ms: Math.round(performance.now() - began),
+    },
   };
 }
 

@@ -34,6 +34,13 @@ export const readWords = defineQuery({
   row: z.object({ df: z.array(count), any: count }),
 });
 
+export const readWaiting = defineQuery({
+  name: 'search_waiting',
+  file: 'spans/search_waiting.sql',
+  params: z.object(time),
+  row: z.object({ waiting: count }),
+});
+
 const candidates = {
   ...time,
   model: z.string().optional(),

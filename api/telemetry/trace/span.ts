@@ -34,17 +34,11 @@ export async function readSpanDetail(
   signal: AbortSignal,
 ): Promise<{ data: SpanDetail }> {
   const { clickhouse } = deps;
-  const range = await deps.locate(orgId, asked.trace_id, signal);
-  const [row, children, scores] = await Promise.all([
-    findSpan(deps, range, asked.span_id, signal),
-    readChildIds(clickhouse, { ...range, span_id: asked.span_id, rows: CHILDREN_MAX }, { signal }),
+  // Scores need no range, so they are read while the trace is located.
+  const [{ range, row, children, texts }, scores] = await Promise.all([
+    deps.locate(orgId, asked.trace_id, signal).then((found) => readStored(deps, found, asked.span_id, signal)),
     deps.scoresOf(orgId, asked.trace_id, signal),
   ]);
-  const [texts = null] = await readSpanTexts(
-    clickhouse,
-    { ...placeOf(range, row), chars: SPAN_TEXT_CHARS_MAX },
-    { signal },
-  );
   const said = await saidOf(deps, range, row, children, signal);
   const facts = {
     started_at: row.started_at,
@@ -65,6 +59,22 @@ export async function readSpanDetail(
       scores: scores.filter(({ span_id }) => span_id === null || span_id === asked.span_id),
     }),
   };
+}
+
+/** Reads a span, its texts and its children. The texts are read as soon as the span names their place. */
+async function readStored(deps: TraceDeps, range: TraceRange, span_id: string, signal: AbortSignal) {
+  const { clickhouse } = deps;
+  const ofSpan = async () => {
+    const row = await findSpan(deps, range, span_id, signal);
+    const place = { ...placeOf(range, row), chars: SPAN_TEXT_CHARS_MAX };
+    const [texts = null] = await readSpanTexts(clickhouse, place, { signal });
+    return { row, texts };
+  };
+  const [{ row, texts }, children] = await Promise.all([
+    ofSpan(),
+    readChildIds(clickhouse, { ...range, span_id, rows: CHILDREN_MAX }, { signal }),
+  ]);
+  return { range, row, texts, children };
 }
 
 /** Returns the texts that log records hold of a span; null where none do. */

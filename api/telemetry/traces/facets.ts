@@ -5,6 +5,7 @@
 // each other within bounds of time and memory; a field that is not counted within them is returned
 // as partial.
 import type { z } from 'zod';
+import { inParallel } from '../../../ops/platform/in_parallel.ts';
 import { type ClickHouse, isExhausted } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import type { Facet, FacetField, facetsMeta, FacetsQuery } from './facet_schema.ts';
@@ -19,6 +20,7 @@ import {
   readVerdicts,
 } from './facet_store.ts';
 import { filtersOf, isGiven, type ListFilters } from './filters.ts';
+import { foundOnce } from './found_once.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
 import { readTotal } from './store.ts';
 
@@ -105,7 +107,8 @@ export async function countFacets(
     }
   };
   const asked = filtersOf(orgId, query);
-  const filters = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
+  const described = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
+  const filters = (await within(foundOnce(clickhouse, described, options))) ?? described;
   const context: Context = { clickhouse, filters, options };
   const reads = inParallel(readsOf(context, query.fields), READS_AT_ONCE, async ({ fields, run }) => {
     for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);
@@ -245,13 +248,4 @@ async function countUndescribed(
       }),
     ),
   };
-}
-
-/** Runs a task for each item, a bounded number at a time. */
-async function inParallel<T>(items: readonly T[], atOnce: number, task: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  const lane = async (): Promise<void> => {
-    for (const item of rest) await task(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
 }

@@ -9,6 +9,8 @@ import { parseScoreCondition } from './score_condition.ts';
 
 const texts = z.array(z.string()).optional();
 const flag = z.literal(true).optional();
+/** A UInt64 inside an array is sent as a bare number. */
+const uint64 = z.string().transform(BigInt);
 const conditions = z
   .array(z.object({ name: z.string(), op: z.string(), number: z.number().nullable(), text: z.string() }))
   .default([]);
@@ -26,6 +28,8 @@ export const filterShape = {
   session_id: z.string().optional(),
   user_id: z.string().optional(),
   words: texts,
+  /** Keys of the traces that other filters have found; an empty list matches no trace. */
+  trace_keys: z.array(uint64).optional(),
   root_span_name: texts,
   min_cost_usd: z.number().optional(),
   max_cost_usd: z.number().optional(),
@@ -169,6 +173,10 @@ const OF_TIME: readonly string[] = ['org_id', 'since_ms', 'until_ms'];
 export const isGiven = (value: unknown): boolean =>
   value !== undefined && !(Array.isArray(value) && value.length === 0);
 
-/** Returns true if anything but the time restricts the list. */
+/**
+ * Returns true if anything but the time restricts the list. An empty list of a filter restricts nothing; an empty list of
+ * found traces leaves none.
+ */
 export const isFiltered = (filters: ListFilters): boolean =>
+  filters.trace_keys !== undefined ||
   Object.entries(filters).some(([name, value]) => !OF_TIME.includes(name) && isGiven(value));

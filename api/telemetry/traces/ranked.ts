@@ -35,18 +35,19 @@ export async function rankTraces(
   const read = (after: Place | null, rows: number) =>
     readRanked(clickhouse, { ...ranked, ...afterRow(after), rows }, { signal });
   const skipped = given === null ? query.offset : 0;
-  const [[counted], start] = await Promise.all([
-    readTotal(clickhouse, filters, { signal }),
-    skipped === 0
-      ? placeOf(given)
-      : readRankedPosition(clickhouse, { ...ranked, skipped_before: skipped - 1 }, { signal }).then(([row]) =>
-          row === undefined ? 'past the end' : { ...row, version: '0' },
-        ),
-  ]);
-  const total = counted?.total ?? 0;
-  if (start === 'past the end') return { rows: [], total };
-  const { live } = await readLive(read, start, query.limit + 1);
-  return { rows: live.slice(0, query.limit + 1), total };
+  const start = async (): Promise<Place | null | 'past the end'> => {
+    if (skipped === 0) return placeOf(given);
+    const [row] = await readRankedPosition(clickhouse, { ...ranked, skipped_before: skipped - 1 }, { signal });
+    return row === undefined ? 'past the end' : { ...row, version: '0' };
+  };
+  const page = async (): Promise<TraceRow[]> => {
+    const from = await start();
+    if (from === 'past the end') return [];
+    const { live } = await readLive(read, from, query.limit + 1);
+    return live.slice(0, query.limit + 1);
+  };
+  const [[counted], rows] = await Promise.all([readTotal(clickhouse, filters, { signal }), page()]);
+  return { rows, total: counted?.total ?? 0 };
 }
 
 function checkRanked({ sort, since, until, search }: ListQuery, now: number): void {

@@ -6,6 +6,7 @@ import { type ClickHouse, isExhausted } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered } from './filters.ts';
+import { foundOnce } from './found_once.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
 import type { Series, seriesMeta, SeriesQuery } from './series_schema.ts';
 import { type Point, readCallSeries, readFirstTokens, readSeries, readTop, readTopModels } from './series_store.ts';
@@ -51,7 +52,8 @@ export async function traceSeries(
   const step = stepOf(since, until, query.buckets);
   const { group_by } = query;
   const named = namedGroups(query);
-  const filters = await withoutNeedlessReads(clickhouse, filtersOf(orgId, { ...query, since, until }), { signal });
+  const asked = await withoutNeedlessReads(clickhouse, filtersOf(orgId, { ...query, since, until }), { signal });
+  const filters = await foundOnce(clickhouse, asked, { signal });
   const grouped = {
     ...filters,
     since_ms: since,

@@ -26,6 +26,20 @@ export const readHasUndescribed = defineQuery({
   row: z.object({ found: z.int() }),
 });
 
+const foundTraces = { params: z.object({ ...filterShape, rows: z.int() }), row: z.object({ trace_key: z.string() }) };
+
+export const readByWords = defineQuery({
+  name: 'trace_found_by_words',
+  file: 'traces/found_by_words.sql',
+  ...foundTraces,
+});
+
+export const readByAttributes = defineQuery({
+  name: 'trace_found_by_attributes',
+  file: 'traces/found_by_attributes.sql',
+  ...foundTraces,
+});
+
 export const readTotal = defineQuery({
   name: 'trace_total',
   file: 'traces/total.sql',

@@ -14,6 +14,8 @@ import { chunkGroups, nameScreens } from './chunks.ts';
 import { classNames } from './class_names.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
+/** The package by which the Markdown parser decodes `&amp;`. Its form for browsers is refused by the page's policy. */
+const ENTITIES = 'decode-named-character-reference';
 const WEB = path.join(ROOT, 'api/portal/web');
 const BUILDS = path.join(ROOT, 'node_modules/.cache/millrace/portal');
 /** Sources outside of web/ that a build depends on. The lock file holds the versions of all packages. */
@@ -108,7 +110,10 @@ async function bundle(outDir: string): Promise<void> {
     logLevel: 'silent',
     // NODE_ENV of the environment must not decide which form of React is bundled.
     define: { 'process.env.NODE_ENV': '"production"' },
-    resolve: { conditions: ['module', 'browser', 'production'] },
+    resolve: {
+      conditions: ['module', 'browser', 'production'],
+      alias: { [ENTITIES]: path.join(WEB, 'trace/text/entities.ts') },
+    },
     oxc: { jsx: { runtime: 'automatic', development: false } },
     plugins: [LAYERS],
     css: { modules: { generateScopedName: classNames(WEB) } },
@@ -128,11 +133,12 @@ async function bundle(outDir: string): Promise<void> {
       reportCompressedSize: false,
       emptyOutDir: true,
       rolldownOptions: {
-        input: path.join(WEB, 'main.tsx'),
+        input: [path.join(WEB, 'early.ts'), path.join(WEB, 'main.tsx')],
         output: {
           codeSplitting: { groups: chunkGroups() },
-          entryFileNames: 'assets/[name]-[hash].js',
-          chunkFileNames: 'assets/[name]-[hash].js',
+          // Short, because the page names up to thirty of them; the manifest tells which sources they hold.
+          entryFileNames: 'assets/[hash].js',
+          chunkFileNames: 'assets/[hash].js',
           assetFileNames: 'assets/[name]-[hash][extname]',
         },
       },

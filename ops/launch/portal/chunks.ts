@@ -9,6 +9,8 @@ import type { Rolldown } from 'vite';
 const APART = new Set(['traces', 'trace']);
 /** Pages and dialogs that load a module by themselves, from which on it belongs to the parts of most pages. */
 const SHARED_MIN = 16;
+/** Modules of the entry that starts the first requests. */
+const EARLY = /\/web\/(?:early|client\/early_requests)\.ts$/;
 const FOLDER = /\/screens\/([a-z_]+)\/[^/]/;
 const SCREEN = /^screens\/\w+\/\w+_screen\.tsx$/;
 /** The table of pages, whose imports load a screen when it is shown. */
@@ -18,6 +20,8 @@ const ROUTES = '/shell/routes.tsx';
 export function chunkGroups(): Rolldown.CodeSplittingGroup[] {
   const owners = new Map<string, string | null>();
   return [
+    // The first requests start before the file with everything else is there.
+    { name: 'early', test: EARLY, priority: 3 },
     // Everything before the first paint is one file.
     { name: 'frame', tags: ['$initial'], priority: 2 },
     // What most pages share is one file, too: a page then asks for half as many.

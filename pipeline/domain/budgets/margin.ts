@@ -21,7 +21,7 @@ import { amountOf, hardLimitsFor, type Used } from './budget.ts';
 const DRAIN_MS = 250;
 /**
  * Time in which other processes admit events before they publish that: one turn of their event
- * loops.
+ * loops and the pace of their messages.
  */
 const UNREPORTED_MS = 25;
 /** Requests that a process may admit before the others learn of the first. */

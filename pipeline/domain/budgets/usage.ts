@@ -19,6 +19,9 @@ interface MeteredParts {
   backfill?: boolean;
 }
 
+/** Returns the start of the hour (UTC) of an instant, both in milliseconds. */
+export const hourOf = (at: number): number => Math.floor(at / HOUR_MS) * HOUR_MS;
+
 /**
  * Returns the sums over an event's spans, in the hour (UTC) of its receipt, or of its start for an
  * event of the past. The event's own span gives agent, model and day.
@@ -30,7 +33,7 @@ export function usageOf(event: MeteredParts): Usage {
     ...noUsage({
       org_id: event.org_id,
       agent_id: own?.agent_id ?? '',
-      hour: Math.floor(counted_at / HOUR_MS) * HOUR_MS,
+      hour: hourOf(counted_at),
       day: dayOf(own?.started_at ?? event.received_at),
       model: own?.model ?? '',
       department: own?.department ?? '',

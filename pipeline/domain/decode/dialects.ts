@@ -40,7 +40,7 @@ export function readDialects(given: Fields, name: string, scope: string): Langfu
 
 /** Returns the prefix of the vendor whose attributes the span has; an empty text for none. */
 function dialectOf(given: Fields): string {
-  for (const key in given) {
+  for (const key of Object.keys(given)) {
     if (key.startsWith('lang')) {
       if (key.startsWith(LANGFUSE)) return LANGFUSE;
       if (key.startsWith(LANGSMITH)) return LANGSMITH;

@@ -24,7 +24,11 @@ const FIRST_TOKEN_MS = ['time_to_first_token_ms', 'ai.response.msToFirstChunk', 
 /** Attributes of the OpenTelemetry conventions: seconds. */
 const FIRST_TOKEN_SECONDS = ['gen_ai.response.time_to_first_chunk', 'gen_ai.server.time_to_first_token'];
 /** Attributes that hold the instant at which the first token arrived. */
-const FIRST_TOKEN_TIMES = ['completion_start_time', 'langfuse.observation.completion_start_time'];
+const FIRST_TOKEN_TIMES = [
+  'completion_start_time',
+  'langfuse.observation.completion_start_time',
+  'mastra.completion_start_time',
+];
 /** Span events that instrumentations record when the first token arrives. */
 const FIRST_TOKEN_EVENTS: ReadonlySet<unknown> = new Set([
   'First Token Stream Event',

@@ -133,7 +133,9 @@ function addPrompt(attributes: Record<string, unknown>, given: Fields): void {
 }
 
 function tagsOf(given: Fields): string[] {
-  const tags = TAGS.flatMap((key) => textsOf(given[key], TAGS_MAX)).filter((tag) => tag.length <= TAG_LENGTH_MAX);
+  const named = TAGS.filter((key) => given[key] !== undefined);
+  if (named.length === 0) return [];
+  const tags = named.flatMap((key) => textsOf(given[key], TAGS_MAX)).filter((tag) => tag.length <= TAG_LENGTH_MAX);
   return [...new Set(tags)].slice(0, TAGS_MAX);
 }
 

@@ -30,8 +30,12 @@ function textOf(attributes: Fields, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Name of the tracer of the Vercel AI SDK from version 7 on (package @ai-sdk/otel). */
+/** Name of the tracer of the Vercel AI SDK from version 7 on (package @ai-sdk/otel), unless it is given another. */
 const AI_SDK_SCOPE = 'gen_ai';
+
+/** Returns true for a span of the Vercel AI SDK, also one of a tracer that the application gave it. */
+const isOfAiSdk = (attributes: Fields, scope: string): boolean =>
+  scope === AI_SDK_SCOPE || Object.keys(attributes).some((key) => key.startsWith('ai.'));
 
 /** Value of a span's `kind` on the side that serves a request. */
 const SERVER = 2;
@@ -43,7 +47,7 @@ const SERVER = 2;
  */
 export function otlpKind(attributes: Fields, scope: string, side: unknown): SpanKind {
   const operation = textOf(attributes, 'gen_ai.operation.name').toLowerCase();
-  if (EMBEDDINGS.has(operation) && scope === AI_SDK_SCOPE && isOuterEmbedding(attributes)) return 'event';
+  if (EMBEDDINGS.has(operation) && isOuterEmbedding(attributes) && isOfAiSdk(attributes, scope)) return 'event';
   if (CALLS.has(operation)) return repeatsAdkCall(attributes, operation) ? 'event' : 'llm';
   // A tool of an MCP server has a span on either side; the side of the client is the tool call.
   if (side === SERVER && (operation === 'execute_tool' || isMcpCall(attributes))) return 'event';
@@ -156,6 +160,7 @@ const OUTPUT = [
 const CACHED = [
   'gen_ai.usage.cache_read.input_tokens',
   'gen_ai.usage.cache_read_input_tokens',
+  'gen_ai.usage.input_tokens.cached',
   'llm.token_count.prompt_details.cache_read',
   'ai.usage.inputTokenDetails.cacheReadTokens',
   'ai.usage.cachedInputTokens',
@@ -164,12 +169,14 @@ const WRITTEN = [
   'gen_ai.usage.cache_write.input_tokens',
   'gen_ai.usage.cache_creation.input_tokens',
   'gen_ai.usage.cache_creation_input_tokens',
+  'gen_ai.usage.cache_write_input_tokens',
   'llm.token_count.prompt_details.cache_write',
   'ai.usage.inputTokenDetails.cacheWriteTokens',
 ];
 const REASONING = [
   'gen_ai.usage.reasoning.output_tokens',
   'gen_ai.usage.reasoning_tokens',
+  'gen_ai.usage.output_tokens.reasoning',
   'llm.token_count.completion_details.reasoning',
   'ai.usage.outputTokenDetails.reasoningTokens',
   'ai.usage.reasoningTokens',

@@ -97,6 +97,8 @@ const OUTPUTS = [
   OUTPUT_MESSAGES,
   ...MASTRA_SPANS.map((type) => `mastra.${type}.output`),
 ];
+const INPUT_NAMES: ReadonlySet<string> = new Set(INPUTS);
+const OUTPUT_NAMES: ReadonlySet<string> = new Set(OUTPUTS);
 /** Embedded texts, one attribute each. */
 const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
 
@@ -124,9 +126,13 @@ export function conversationOf(attributes: Fields, events: readonly unknown[], i
   const asked = askedOf(attributes, events);
   const answered = answeredOf(attributes, events);
   const used = new Set([...asked.used, ...answered.used]);
-  const left = Object.keys(attributes).filter((key) => !used.has(key));
-  const askedAgain = left.filter((key) => SAYS_ASKED.test(key) || INPUTS.includes(key));
-  const answeredAgain = left.filter((key) => SAYS_ANSWERED.test(key) || OUTPUTS.includes(key));
+  const askedAgain: string[] = [];
+  const answeredAgain: string[] = [];
+  for (const key of Object.keys(attributes)) {
+    if (used.has(key)) continue;
+    if (INPUT_NAMES.has(key) || SAYS_ASKED.test(key)) askedAgain.push(key);
+    if (OUTPUT_NAMES.has(key) || SAYS_ANSWERED.test(key)) answeredAgain.push(key);
+  }
   const asks = asked.messages?.flatMap(saidIn) ?? [asked.prompt];
   for (const key of repeating(attributes, askedAgain, asks, isCall)) used.add(key);
   for (const key of repeating(attributes, answeredAgain, [answered.response], isCall)) used.add(key);
@@ -209,7 +215,7 @@ function askedPlainly(attributes: Fields): Asked {
   if (documents !== null) return { messages: null, prompt: documents.text, used: documents.used };
   const key = INPUTS.find((name) => isFound(name, attributes[name]));
   if (key === undefined) {
-    const embedded = Object.keys(attributes).filter((name) => EMBEDDED.test(name));
+    const embedded = Object.keys(attributes).filter((name) => name.startsWith('embedding.') && EMBEDDED.test(name));
     return { messages: null, prompt: embedded.map((name) => textOf(attributes[name])).join('\n'), used: embedded };
   }
   const text = textOf(attributes[key]);
@@ -227,7 +233,7 @@ function askedPlainly(attributes: Fields): Asked {
  * was truncated by the exporter.
  */
 function isFound(name: string, value: unknown): boolean {
-  if (textOf(value) === '') return false;
+  if (value === undefined || textOf(value) === '') return false;
   return (name !== INPUT_MESSAGES && name !== OUTPUT_MESSAGES) || parsedList(value) === null;
 }
 

@@ -25,6 +25,7 @@ export function parsedText(value: unknown): unknown {
 
 /** Returns a list given as such or as JSON; null for anything else. */
 export function parsedList(value: unknown): unknown[] | null {
+  if (value === undefined) return null;
   const parsed = parsedText(value);
   if (!Array.isArray(parsed)) return null;
   // Items that are JSON texts are parsed.

@@ -25,11 +25,7 @@ org_id = {org_id:String}
 /*if not_user_id*/AND user_id NOT IN {not_user_id:Array(String)}/*end*/
 /*if not_root_span_name*/AND root_span_name NOT IN {not_root_span_name:Array(String)}/*end*/
 /*if not_trace_ids*/AND trace_id NOT IN {not_trace_ids:Array(String)}/*end*/
-/*if words*/AND trace_key IN (
-  SELECT trace_key FROM span_texts
-  WHERE org_id = {org_id:String}
-    /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
-    AND hasAllTokens(words, {words:Array(String)})
-)/*end*/
+/*if words*/AND trace_key IN (/*include traces/spans_worded.sql*/)/*end*/
+/*if trace_keys*/AND trace_key IN {trace_keys:Array(UInt64)}/*end*/
 /*include traces/filters_spans.sql*/
 /*include traces/filters_scores.sql*/

@@ -20,4 +20,4 @@
   )/*end*/
 )/*end*/
 /*if not_prompt_name*/AND NOT (hasAny(prompts, {not_prompt_name:Array(String)}) /*if undescribed*/OR NOT described AND trace_key IN (SELECT trace_key FROM spans WHERE /*include traces/spans_undescribed.sql*/ AND prompt_name IN {not_prompt_name:Array(String)})/*end*/)/*end*/
-/*if attributed*/AND trace_key IN (SELECT trace_key FROM spans WHERE /*include traces/spans_within.sql*/ AND /*include attributes/conditions.sql*/)/*end*/
+/*if attributed*/AND trace_key IN (/*include traces/spans_attributed.sql*/)/*end*/

@@ -68,6 +68,8 @@ export interface TestApiOptions {
   waits?: NatsWaits;
   /** An OIDC provider that replaces JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
+  /** SERVICE_PUBLIC_URL; that of `oidc` counts before it. */
+  publicUrl?: string;
   /** The client of the provider by which people log in to the portal. */
   oidc?: { client_id: string; client_secret: string; public_url: string };
 }
@@ -100,7 +102,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_LLM_API_KEY: options.llmKey,
       SERVICE_OIDC_CLIENT_ID: options.oidc?.client_id,
       SERVICE_OIDC_CLIENT_SECRET: options.oidc?.client_secret,
-      SERVICE_PUBLIC_URL: options.oidc?.public_url,
+      SERVICE_PUBLIC_URL: options.oidc?.public_url ?? options.publicUrl,
       SERVICE_SMTP_URL: undefined,
       SERVICE_PORTAL: true,
       SERVICE_PORTAL_DIR: options.portalDir,

@@ -170,7 +170,9 @@ describe('other topics', () => {
   it('report the progress of an eval to its end', async () => {
     const stream = await listen('topics=evals');
     await send([event('judged')]);
-    await eventually(async () => (await tenant.get('/v1/traces/judged/tree')).status === 200);
+    await eventually(
+      async () => ((await tenant.get('/v1/traces?trace_ids=judged')).json?.['data'] as unknown[]).length === 1,
+    );
     const judge = await tenant.call('POST', '/v1/judges', {
       body: { name: 'r', kind: 'deterministic', rule: { type: 'contains', value: 'r' }, threshold: { pass: 1 } },
     });

@@ -32,6 +32,7 @@ function writeBuild(at: string): void {
   const making = `${at}.making`;
   mkdirSync(path.join(making, 'assets'), { recursive: true });
   const manifest = {
+    'early.ts': { file: 'assets/early-i1.js', src: 'early.ts', isEntry: true },
     'main.tsx': {
       file: 'assets/main-a1.js',
       src: 'main.tsx',
@@ -95,6 +96,8 @@ describe('the page', () => {
     const answer = await page(at);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(answer.text).toContain('<script type="module" src="/portal/assets/main-a1.js"></script>');
+    // The first requests do not wait for the other scripts.
+    expect(answer.text).toContain('<script type="module" async src="/portal/assets/early-i1.js"></script>');
     expect(answer.text).toContain('<title>Millrace</title>');
     expect(Buffer.byteLength(answer.text)).toBeLessThanOrEqual(2048);
   });
@@ -134,18 +137,16 @@ describe('the page', () => {
 
   test('the page names the chunks of the entry and of the asked page, and of no other page', async () => {
     const { text } = await page('/o/org_test/traces');
-    const preloaded = [...text.matchAll(/rel="modulepreload" href="([^"]+)"/g)].map(([, href]) => href);
+    const preloaded = [...text.matchAll(/rel=modulepreload href=([^ >]+)/g)].map(([, href]) => href);
     expect(preloaded).toEqual([
       '/portal/assets/traces_screen-d1.js',
       '/portal/assets/shared-b1.js',
       '/portal/assets/list-f1.js',
     ]);
-    expect([...text.matchAll(/rel="stylesheet" href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
+    expect([...text.matchAll(/rel=stylesheet href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
       '/portal/assets/style-c1.css',
     ]);
-    expect(text).toContain(
-      '<link rel="preload" as="font" type="font/woff2" crossorigin href="/portal/assets/inter-h1.woff2">',
-    );
+    expect(text).toContain('<link rel=preload as=font type=font/woff2 crossorigin href=/portal/assets/inter-h1.woff2>');
     expect((await page('/o/org_test/me')).text).toContain('/portal/assets/me_screen-g1.js');
   });
 

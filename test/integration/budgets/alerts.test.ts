@@ -9,6 +9,7 @@ import { type Mailbox, startMailbox } from '../../support/mailbox.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
+import { onceFree } from '../api/a_job.ts';
 import { ADMIN_TOKEN, type Answer, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
 
 interface Hook {
@@ -81,10 +82,12 @@ async function use(tokens: number): Promise<void> {
 }
 
 const job = async (name: string, now?: string): Promise<Record<string, unknown>> => {
-  const answer = await call(api, 'POST', `/admin/jobs/${name}/run`, {
-    headers: { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` },
-    body: now === undefined ? {} : { now },
-  });
+  const answer = await onceFree(() =>
+    call(api, 'POST', `/admin/jobs/${name}/run`, {
+      headers: { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` },
+      body: now === undefined ? {} : { now },
+    }),
+  );
   expect(answer.status).toBe(200);
   return data(answer)['result'] as Record<string, unknown>;
 };

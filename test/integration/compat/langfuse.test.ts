@@ -1,7 +1,7 @@
 // The unmodified clients of Langfuse against a service: only their address and key are set. Trees,
 // kinds, models, tokens, cost, sessions and prompts arrive, and scores may come before their trace.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { say, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { call, KEY, ORG, type TestApi } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
@@ -87,6 +87,22 @@ describe('the tracing of Langfuse', () => {
   });
 });
 
+test('the integration of Langfuse for the Vercel AI SDK arrives with one counted call, session and user', async () => {
+  upstream.behave(say('Good day'));
+  const { trace_id } = await runApp('langfuseVercelAiSdk', api, { UPSTREAM_URL: upstream.url });
+  const tree = await treeOf(api, trace_id, 3);
+  const calls = tree.filter((span) => attributesOf(span)['span_kind'] === 'llm');
+  expect(calls).toMatchObject([{ model: 'gpt-4o-mini', input_tokens: 100, output_tokens: 20, response: 'Good day' }]);
+  expect(String(calls[0]?.['prompt'])).toContain('Hello');
+  // 100 tokens in and 20 out, at 0.15 and 0.6 USD for a million; the spans above the call count nothing.
+  expect(tree.reduce((sum, span) => sum + Number(span['cost_usd']), 0)).toBeCloseTo((100 * 0.15 + 20 * 0.6) / 1e6, 12);
+  const whose = await service.database.run(
+    `SELECT session_id, user_id, count() FROM spans WHERE trace_id = '${String(trace_id)}' GROUP BY 1, 2`,
+  );
+  expect(whose.trim()).toBe(`session-5\tuser-5\t${tree.length}`);
+  expect(named(tree, 'ai-sdk')['parent_span_id']).toBeNull();
+});
+
 describe('the client of Langfuse', () => {
   test('creates and reads prompts by label with a fallback, reads datasets, and scores a trace before it arrives', async () => {
     const items = [{ input: { country: 'France' }, expected: { capital: 'Paris' } }];
@@ -119,6 +135,24 @@ describe('the client of Langfuse', () => {
       ]),
     );
   });
+});
+
+test('a list of scores, as the Python client 5 sends it, is stored, and an item that is no score fails alone', async () => {
+  const trace_id = 'ac'.repeat(16);
+  const event = { name: 'listed', outcome: 'success', duration_ms: 1, trace_id };
+  expect((await call(api, 'POST', `/orgs/${ORG}/ingest/custom`, { body: { events: [event] } })).status).toBe(200);
+  const scores = ['a', 'b'].map((name) => ({ id: `list-${name}`, traceId: trace_id, name, value: 0.5 }));
+  const sent = (body: unknown[]) => call(api, 'POST', '/api/public/scores', { body });
+  const whole = await sent(scores);
+  expect([whole.status, whole.json]).toEqual([202, { message: 'Accepted' }]);
+  const partly = await sent([...scores, { name: 'c', value: 1 }]);
+  expect([partly.status, partly.json]).toEqual([
+    207,
+    { accepted: 2, rejected: 1, errors: [{ message: '[2].traceId: must be a trace id' }] },
+  ]);
+  expect((await sent([])).status).toBe(422);
+  await eventually(async () => (await scoresOf(trace_id)).length === 2);
+  expect((await scoresOf(trace_id)).map(({ name }) => name).sort()).toEqual(['a', 'b']);
 });
 
 describe('the older client of Langfuse', () => {

@@ -53,14 +53,16 @@ export const ingest = ({ org, key, api }: TestOrg, events: Data[], through = api
     headers: { ...key, 'Idempotency-Key': crypto.randomUUID() },
     body: { events },
   });
-export const landed = ({ key, api }: TestOrg, trace_id: string): Promise<void> =>
-  eventually(
-    async () =>
-      (await call(api, 'GET', `/v1/traces/${trace_id}/tree`, { headers: key })).text.includes(`${trace_id} said`),
-    {
-      what: `the texts of ${trace_id}`,
-    },
-  );
+/** Resolves once a trace is listed and its tree has its texts: spans and texts land before the trace does. */
+export async function landed({ key, api }: TestOrg, trace_id: string): Promise<void> {
+  const read = (at: string): Promise<Answer> => call(api, 'GET', at, { headers: key });
+  await eventually(async () => (await read(`/v1/traces/${trace_id}/tree`)).text.includes(`${trace_id} said`), {
+    what: `the texts of ${trace_id}`,
+  });
+  await eventually(async () => list(await read(`/v1/traces?trace_ids=${trace_id}`)).length === 1, {
+    what: `${trace_id} in the list`,
+  });
+}
 const post = async (path: string, { key, api }: TestOrg, body: unknown): Promise<Data> =>
   data(await ok(call(api, 'POST', path, { headers: key, body })));
 

@@ -205,6 +205,15 @@ describe('answers', () => {
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
+  test('a credential that the exporter sends percent-encoded, as the variable holds it, is accepted', async () => {
+    const body = asProtobuf(exportOf([otlpSpan(8, {}, { traceId: 'a3'.repeat(16) })]));
+    expect((await send(body, PROTOBUF, { Authorization: `Bearer%20${KEY}` })).status).toBe(200);
+    expect((await send(body, PROTOBUF, { Authorization: `Bearer%20${KEY}x` })).status).toBe(401);
+    const basic = Buffer.from(`anything:${KEY}`).toString('base64');
+    const path = '/api/public/otel/v1/traces';
+    expect((await send(body, PROTOBUF, { Authorization: `Basic%20${basic}` }, path)).status).toBe(200);
+  });
+
   test.each(['gzip', 'br'])('%s is accepted', async (encoding) => {
     const body = asProtobuf(exportOf([otlpSpan(6, {}, { traceId: 'a3'.repeat(16) })]));
     const packed = encoding === 'gzip' ? gzipSync(body) : brotliCompressSync(body);

@@ -10,24 +10,26 @@ export interface HostileRequest {
   type: string;
   body: Buffer;
   markers: string[];
+  /** POST if absent. */
+  method?: string;
 }
 
-const value: fc.Arbitrary<unknown> = fc.oneof(
+export const value: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
   fc.constantFrom('', '0', 'null', '[]', '{}', '[[', '{"a":', '\u0000', '\ud800', '9'.repeat(30), 'NaN', '2026-01-01'),
   fc.constantFrom(0, -1, 1e308, 2 ** 53, 0.1, true, false, null),
   fc.jsonValue({ maxDepth: 3 }),
   fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
 );
-const pick = (names: readonly string[]): fc.Arbitrary<string> =>
+export const pick = (names: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...names) }, fc.string({ minLength: 1, maxLength: 30 }));
-const fieldsOf = (names: readonly string[]): fc.Arbitrary<Record<string, unknown>> =>
+export const fieldsOf = (names: readonly string[]): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .array(fc.tuple(pick(names), value), { maxLength: 8 })
     .map((entries) => Object.fromEntries(entries.filter(([name]) => name !== '__proto__')));
 
-const nanos = (): string => `${Date.now() - 1000}000000`;
-const hexOf = (digits: number) =>
+export const nanos = (): string => `${Date.now() - 1000}000000`;
+export const hexOf = (digits: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'.split('')), minLength: digits, maxLength: digits });
 const traceId = fc.oneof(
   { weight: 8, arbitrary: hexOf(32) },
@@ -42,14 +44,28 @@ const LOG_NAMES = [
   'gen_ai.evaluation.result',
   'claude_code.api_request',
   'claude_code.tool_result',
+  'claude_code.api_error',
+  'claude_code.user_prompt',
   'codex.sse_event',
+  'codex.tool_result',
+  'codex.user_prompt',
   'gemini_cli.api_response',
+  'gemini_cli.api_error',
+  'gemini_cli.tool_call',
   'user_prompt',
   '',
 ];
 const LOG_ATTRIBUTES = [
   'event.name',
   'event.kind',
+  'event.sequence',
+  'conversation.id',
+  'function_args',
+  'arguments',
+  'thoughts_token_count',
+  'input_token_count',
+  'cached_token_count',
+  'cache_creation_tokens',
   'session.id',
   'prompt.id',
   'gen_ai.conversation.id',
@@ -101,72 +117,81 @@ const SPAN_ATTRIBUTES = [
   'gen_ai.prompt.variable.x',
 ];
 
-const marked = (count: number, index: number): string[] => Array.from({ length: count }, (_, at) => `m${index}-${at}`);
+export const marked = (count: number, index: number): string[] =>
+  Array.from({ length: count }, (_, at) => `m${index}-${at}`);
 
 /** Returns the request number `index`; numbers make the markers of a run differ. */
 export type Hostile = (index: number) => HostileRequest;
 
-export const hostileLogs: fc.Arbitrary<Hostile> = fc
-  .record({
-    records: fc.array(
-      fc.record({
-        traceId,
-        spanId: fc.oneof({ weight: 4, arbitrary: hexOf(16) }, fc.constantFrom('', 'ff')),
-        time,
-        eventName: pick(LOG_NAMES),
-        body: value,
-        attributes: fieldsOf(LOG_ATTRIBUTES),
-      }),
-      { minLength: 1, maxLength: 4 },
-    ),
-    isBinary: fc.boolean(),
-  })
-  .map(({ records, isBinary }) => (index) => {
-    const markers = marked(records.length, index);
-    const list = records.map(({ time: at, attributes, body, ...rest }, n) => ({
-      ...rest,
-      timeUnixNano: at ?? nanos(),
-      ...(body === null ? {} : { body: keyValues({ body })[0]?.['value'] }),
-      attributes: keyValues({ ...attributes, marker: markers[n] }),
-    }));
-    return {
-      path: '/v1/logs',
-      type: isBinary ? 'application/x-protobuf' : 'application/json',
-      body: isBinary ? logsAsProtobuf(list) : logsAsJson(list),
-      markers,
-    };
-  });
+const logsOf = (isProtobuf: fc.Arbitrary<boolean>): fc.Arbitrary<Hostile> =>
+  fc
+    .record({
+      records: fc.array(
+        fc.record({
+          traceId,
+          spanId: fc.oneof({ weight: 4, arbitrary: hexOf(16) }, fc.constantFrom('', 'ff')),
+          time,
+          eventName: pick(LOG_NAMES),
+          body: value,
+          attributes: fieldsOf(LOG_ATTRIBUTES),
+        }),
+        { minLength: 1, maxLength: 4 },
+      ),
+      isBinary: isProtobuf,
+    })
+    .map(({ records, isBinary }) => (index) => {
+      const markers = marked(records.length, index);
+      const list = records.map(({ time: at, attributes, body, ...rest }, n) => ({
+        ...rest,
+        timeUnixNano: at ?? nanos(),
+        ...(body === null ? {} : { body: keyValues({ body })[0]?.['value'] }),
+        attributes: keyValues({ ...attributes, marker: markers[n] }),
+      }));
+      return {
+        path: '/v1/logs',
+        type: isBinary ? 'application/x-protobuf' : 'application/json',
+        body: isBinary ? logsAsProtobuf(list) : logsAsJson(list),
+        markers,
+      };
+    });
 
-export const hostileSpans: fc.Arbitrary<Hostile> = fc
-  .record({
-    spans: fc.array(
-      fc.record({
-        traceId,
-        spanId: hexOf(16),
-        name: pick(['call_llm', 'claude_code.interaction']),
-        time,
-        attributes: fieldsOf(SPAN_ATTRIBUTES),
-      }),
-      { minLength: 1, maxLength: 4 },
-    ),
-    isBinary: fc.boolean(),
-  })
-  .map(({ spans, isBinary }) => (index) => {
-    const markers = marked(spans.length, index);
-    const list = spans.map(({ time: at, attributes, ...rest }, n) => ({
-      ...rest,
-      startTimeUnixNano: at ?? nanos(),
-      endTimeUnixNano: nanos(),
-      attributes: keyValues({ ...attributes, marker: markers[n] }),
-    }));
-    const groups = exportOf(list);
-    return {
-      path: '/api/public/otel/v1/traces',
-      type: isBinary ? 'application/x-protobuf' : 'application/json',
-      body: isBinary ? asProtobuf(groups) : asJson(groups),
-      markers,
-    };
-  });
+export const hostileLogs = logsOf(fc.boolean());
+export const protobufLogs = logsOf(fc.constant(true));
+
+const spansOf = (isProtobuf: fc.Arbitrary<boolean>): fc.Arbitrary<Hostile> =>
+  fc
+    .record({
+      spans: fc.array(
+        fc.record({
+          traceId,
+          spanId: hexOf(16),
+          name: pick(['call_llm', 'claude_code.interaction']),
+          time,
+          attributes: fieldsOf(SPAN_ATTRIBUTES),
+        }),
+        { minLength: 1, maxLength: 4 },
+      ),
+      isBinary: isProtobuf,
+    })
+    .map(({ spans, isBinary }) => (index) => {
+      const markers = marked(spans.length, index);
+      const list = spans.map(({ time: at, attributes, ...rest }, n) => ({
+        ...rest,
+        startTimeUnixNano: at ?? nanos(),
+        endTimeUnixNano: nanos(),
+        attributes: keyValues({ ...attributes, marker: markers[n] }),
+      }));
+      const groups = exportOf(list);
+      return {
+        path: '/api/public/otel/v1/traces',
+        type: isBinary ? 'application/x-protobuf' : 'application/json',
+        body: isBinary ? asProtobuf(groups) : asJson(groups),
+        markers,
+      };
+    });
+
+export const hostileSpans = spansOf(fc.boolean());
+export const protobufSpans = spansOf(fc.constant(true));
 
 export const hostileMetrics: fc.Arbitrary<Hostile> = fc
   .record({
@@ -285,6 +310,15 @@ export const hostileRuns: fc.Arbitrary<Hostile> = fc
       body: Buffer.from(`${text.join('')}--xyz--\r\n`),
       markers,
     };
+  });
+
+/** Returns the requests as unary calls of a method of gRPC. */
+export const grpcOf = (hostile: fc.Arbitrary<Hostile>, path: string): fc.Arbitrary<Hostile> =>
+  hostile.map((make) => (index) => {
+    const request = make(index);
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(request.body.length, 1);
+    return { ...request, path, body: Buffer.concat([prefix, request.body]) };
   });
 
 /** Returns a request with some bytes changed, removed or repeated. */

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { json, startModelServer } from '../../support/model_server.ts';
 import { say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { call, KEY, type TestApi } from '../api/an_api.ts';
@@ -38,11 +39,12 @@ async function traced(
   encoding: 'json' | 'proto',
   spans: number,
   compression = 'gzip',
+  models = upstream.url,
 ): Promise<{ trace_id: string; tree: Data[] }> {
   const { stdout } = await promisify(execFile)(process.execPath, [APP, library, encoding], {
     env: {
       PATH: process.env['PATH'] ?? '',
-      UPSTREAM_URL: upstream.url,
+      UPSTREAM_URL: models,
       OTEL_SERVICE_NAME: 'shop',
       OTEL_EXPORTER_OTLP_ENDPOINT: `${api.url}/v1/otlp`,
       OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${KEY}`,
@@ -173,4 +175,44 @@ test.each([
   const ids = new Set(tree.map((span) => span['span_id']));
   expect(tree.filter((span) => !ids.has(span['parent_span_id']))).toEqual([tree[0]]);
   expect(await inTheList(trace_id)).toMatchObject({ cost_usd: COST, input_tokens: 200, output_tokens: 40 });
+});
+
+const embeddings = {
+  object: 'list',
+  model: 'text-embedding-3-small',
+  data: [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }],
+  usage: { prompt_tokens: 8, total_tokens: 8 },
+};
+const completion = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'gpt-4o-mini',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Paris.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+};
+
+test('generateText, embed and rerank of the Vercel AI SDK count once, with session and user of their runtime context', async () => {
+  const models = await startModelServer();
+  models.behave(json(200, JSON.stringify(completion)), json(200, JSON.stringify(embeddings)));
+  const { trace_id, tree } = await traced('ai-context', 'proto', 8, 'gzip', models.url).finally(() => models.close());
+  // In the order of their tokens, because they may have begun in the same millisecond.
+  const counted = tree
+    .filter((span) => Number(span['input_tokens']) > 0)
+    .toSorted((a, b) => Number(b['input_tokens']) - Number(a['input_tokens']));
+  expect(counted.map((span) => [kindOf(span), span['model'], span['input_tokens'], span['output_tokens']])).toEqual([
+    ['llm', 'gpt-4o-mini', 100, 20],
+    ['llm', 'text-embedding-3-small', 8, 0],
+  ]);
+  expect(tree.filter((span) => kindOf(span) === 'llm')).toHaveLength(2);
+  // 100 tokens in and 20 out of the call at 0.15 and 0.60 USD for a million, 8 of the embedding at 0.02.
+  expect(sum(tree, 'cost_usd')).toBeCloseTo((100 * 0.15 + 20 * 0.6 + 8 * 0.02) / 1e6, 12);
+  // The SDK writes the context on all of its spans but that of the call of a language model.
+  const ofSdk = `trace_id = '${trace_id}' AND parent_span_id != '' AND name != 'chat gpt-4o-mini'`;
+  const whose = await service.database.run(
+    `SELECT session_id, user_id, count() FROM spans WHERE ${ofSdk} GROUP BY session_id, user_id`,
+  );
+  expect(whose.trim()).toBe(`session-7\tuser-7\t${tree.length - 2}`);
+  const ranked = tree.filter((span) => String(span['name']).startsWith('rerank'));
+  expect(ranked.map(kindOf)).toEqual(['event', 'event']);
 });

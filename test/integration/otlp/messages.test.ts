@@ -60,13 +60,16 @@ async function aJudge(field: 'prompt' | 'response', value: string): Promise<stri
   const made = await call(api, 'POST', '/v1/judges', { body });
   expect([made.status, made.text]).toEqual([201, made.text]);
   const { judge_id } = made.json?.['data'] as { judge_id: string };
-  let probes = 0;
+  // A probe that arrives before the worker knows the judge is never judged; a score lands after its span.
+  const probes: string[] = [];
   await eventually(
     async () => {
-      const traceId = `${field === 'prompt' ? 'b' : 'c'}${(0xb0000 + probes++).toString(16).padStart(31, '0')}`;
+      const traceId = `${field === 'prompt' ? 'b' : 'c'}${(0xb0000 + probes.length).toString(16).padStart(31, '0')}`;
+      probes.push(traceId);
       await post('/v1/traces', asProtobuf(exportOf([otlpSpan(1, CALL, { traceId })])));
       await spanOf(traceId, 1);
-      return (await scoreOf(traceId, judge_id)) !== null;
+      const scores = await Promise.all(probes.map((probe) => scoreOf(probe, judge_id)));
+      return scores.some((score) => score !== null);
     },
     { what: 'a judged probe' },
   );

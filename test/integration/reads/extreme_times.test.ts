@@ -3,6 +3,7 @@
 // truncated or wrapped around.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/wait.ts';
+import { onceFree } from '../api/a_job.ts';
 import { ADMIN_TOKEN, type Answer, anEvent, call, INGEST, ORG, type TestApi } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
 
@@ -140,7 +141,7 @@ test.each([...LONG_AGO, ...FAR_AHEAD])('a repricing of the days around %s is sta
 
 const JOBS = ['forecast', 'anomalies', 'alerts', 'agent-drift', 'incidents', 'budget-period', 'retention'];
 const runJob = (name: string, now: string) =>
-  call(api, 'POST', `/admin/jobs/${name}/run`, { headers: operator, body: { now } });
+  onceFree(() => call(api, 'POST', `/admin/jobs/${name}/run`, { headers: operator, body: { now } }));
 
 test.each([
   '0001-01-01T00:00:00Z',

@@ -263,6 +263,27 @@ it('a series of named models has the calls of these models alone', async () => {
   expect(data.series).toEqual([named]);
 });
 
+it.each([{ 'attributes.region': 'nowhere' }, { search: 'nowhere' }])(
+  'a series and facets count nothing under a filter that no trace matches: %o',
+  async (filter) => {
+    for (const group_by of ['model', 'agent_id', undefined]) {
+      const { data } = await seriesOf({
+        ...filter,
+        since: '2025-12-01',
+        ...(group_by === undefined ? {} : { group_by }),
+      });
+      expect(sum(data.series.flatMap(({ traces, input_tokens }) => [...traces, ...input_tokens]))).toBe(0);
+      expect(data.time_to_first_token?.p50_ms.every((time) => time === null)).toBe(true);
+    }
+    const { data, meta } = await facets({ ...filter, since: '2025-12-01' });
+    expect(meta).toEqual({ total: 0, partial: false });
+    const counted = data.flatMap(({ values = [], buckets = [] }) =>
+      [...values, ...buckets].map(({ traces }) => traces),
+    );
+    expect(sum(counted)).toBe(0);
+  },
+);
+
 it('a series by model has the calls of each model', async () => {
   const since = new Date(NOW - 45 * DAY_MS).toISOString();
   const { data, meta } = await seriesOf({ since, group_by: 'model', buckets: '2', top: '2' });

@@ -3,7 +3,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { familiesFolded } from '../../../api/http/query_params.ts';
+import { type ListFilters, filtersOf } from '../../../api/telemetry/traces/filters.ts';
+import { foundOnce } from '../../../api/telemetry/traces/found_once.ts';
 import { listTraces, type TraceList } from '../../../api/telemetry/traces/list.ts';
+import { readTotal } from '../../../api/telemetry/traces/store.ts';
 import { listQuery } from '../../../api/telemetry/traces/schema.ts';
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
 import '../../support/properties.ts';
@@ -60,6 +63,21 @@ it('the trace list applies any combination of filters as the contract words them
     }),
     { numRuns: RUNS },
   );
+});
+
+it('traces are found once by attributes, unless too many have them', async () => {
+  const query = listQuery.parse(familiesFolded(listQuery, { 'attributes.region': 'eu', outcome: 'success' }));
+  const filters = filtersOf('org_a', query);
+  const count = async (of: ListFilters): Promise<number | undefined> =>
+    (await readTotal(set.store.client, of, { signal }))[0]?.total;
+  const wanted = matching({ 'attributes.region': 'eu', outcome: 'success' }).length;
+  const having = matching({ 'attributes.region': 'eu' }).length;
+  const found = await foundOnce(set.store.client, filters, { signal }, having);
+  expect(found).toMatchObject({ attributed: undefined, attributes: [] });
+  expect(new Set(found.trace_keys).size).toBe(having);
+  expect(await count(found)).toBe(wanted);
+  expect(await foundOnce(set.store.client, filters, { signal }, having - 1)).toEqual(filters);
+  expect(await count(filters)).toBe(wanted);
 });
 
 it('a filter shows nothing of another organization', async () => {

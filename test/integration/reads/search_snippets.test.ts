@@ -40,8 +40,8 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-const snippets = (query: Record<string, string>) =>
-  searchSnippets(store.client, 'org_a', searchQuery.parse({ snippets: 'true', limit: '200', ...query }), signal);
+const snippets = (query: Record<string, string>, org = 'org_a') =>
+  searchSnippets(store.client, org, searchQuery.parse({ snippets: 'true', limit: '200', ...query }), signal);
 const whole = (query: Record<string, string>) =>
   searchSpans(store.client, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
 
@@ -91,6 +91,19 @@ describe('search with snippets', () => {
     expect(meta.terms?.[1]?.idf).toBeGreaterThan(0);
     expect((await snippets({ q: 'nowhere' })).data).toEqual([]);
   });
+});
+
+it('tells how many texts of the asked time have arrived and cannot be searched yet', async () => {
+  const late = (over: Partial<Span>): Span =>
+    aSpan({ org_id: 'org_late', trace_id: 'late', started_at: NOW, prompt: 'sofa', response: '', ...over });
+  await store.landSpans([late({}), late({ started_at: NOW - 3 * HOUR_MS }), late({ org_id: 'org_other' })]);
+  const waiting = async (query: Record<string, string>) =>
+    (await snippets({ q: 'sofa', ...query }, 'org_late')).meta.waiting;
+  expect(await waiting({})).toBe(2);
+  expect(await waiting({ since: new Date(NOW - HOUR_MS).toISOString() })).toBe(1);
+  expect(await waiting({ until: new Date(NOW - HOUR_MS).toISOString() })).toBe(1);
+  await store.moveTexts();
+  expect(await waiting({})).toBe(0);
 });
 
 describe.each(['true', 'false'])('filters (snippets=%s)', (shape) => {

@@ -61,11 +61,12 @@ test('processes that have just started are asked last', () => {
 test('what lasts is told again in turn, the longest untold first, and no more of it at a time than is good', () => {
   const open = new OpenReservations();
   const row = ['', 0, 5, 9, 0, 0, '0'] as Announcement[2][number];
-  for (let id = 0; id < REANNOUNCED_MAX + 2; id++) open.begin([id, 'org', [row]], id < 2 ? 0 : 1);
+  const begun = Array.from({ length: REANNOUNCED_MAX + 2 }, (_, id) => open.begin([id, 'org', [row]], id < 2 ? 0 : 1));
   const idsAt = (now: number) => open.due(now).map(([id]) => id);
   expect(idsAt(REANNOUNCE_MS - 1)).toEqual([]);
   expect(idsAt(REANNOUNCE_MS)).toEqual([0, 1]);
-  open.end(5);
+  const [, , , , , fifth] = begun;
+  if (fifth !== undefined) open.end(fifth);
   const all = idsAt(REANNOUNCE_MS + 1);
   expect([all.length, all[0], all.includes(5)]).toEqual([REANNOUNCED_MAX - 1, 2, false]);
   expect(idsAt(2 * REANNOUNCE_MS)).toEqual([0, 1]);
@@ -73,4 +74,19 @@ test('what lasts is told again in turn, the longest untold first, and no more of
   open.begin([9000, 'org', Array.from({ length: REANNOUNCED_MAX + 1 }, () => row)], 0);
   for (const now of [2 * REANNOUNCE_MS + 1, 3 * REANNOUNCE_MS]) open.due(now);
   expect(idsAt(4 * REANNOUNCE_MS)).toContain(9000);
+});
+
+test('of thousands of reservations, those that last are announced again in their order', () => {
+  const open = new OpenReservations();
+  const row = ['', 0, 5, 9, 0, 0, '0'] as Announcement[2][number];
+  for (let id = 0; id < 5000; id++) {
+    const one = open.begin([id, 'org', [row]], 0);
+    if (id % 1000 !== 0) open.end(one);
+  }
+  const idsAt = (now: number) => open.due(now).map(([id]) => id);
+  expect(idsAt(REANNOUNCE_MS)).toEqual([0, 1000, 2000, 3000, 4000]);
+  expect(idsAt(REANNOUNCE_MS)).toEqual([]);
+  for (let id = 5000; id < 5010; id++) open.end(open.begin([id, 'org', [row]], REANNOUNCE_MS));
+  open.begin([5010, 'org', [row]], REANNOUNCE_MS);
+  expect(idsAt(2 * REANNOUNCE_MS)).toEqual([0, 1000, 2000, 3000, 4000, 5010]);
 });

@@ -32,6 +32,19 @@ describe('openDocPages', () => {
     expect(docs.html('guides', 'gateway')).toContain('href="/docs/adr/0025-gateway"');
   });
 
+  it('openDocPages shows the pictures of a guide from an address of the service, and gives no other file', () => {
+    const shown = [...(docs.html('guides', 'portal') ?? '').matchAll(/<img src="([^"]+)" alt="[^"]+"/g)];
+    expect(shown.length).toBeGreaterThan(5);
+    for (const [, src = ''] of shown) {
+      expect(src).toMatch(/^\/docs\/pictures\/[a-z_]+\.png$/);
+      const picture = docs.picture(src.slice('/docs/pictures/'.length));
+      expect(picture?.subarray(1, 4).toString()).toBe('PNG');
+      // Small enough for a page that is read over a slow line.
+      expect(picture?.length).toBeLessThan(150_000);
+    }
+    for (const name of ['nothing.png', '../guides/portal.md', '..', '']) expect(docs.picture(name)).toBeNull();
+  });
+
   it('openDocPages returns null for names that are not pages, paths out of the folder included', () => {
     for (const name of ['nothing', '../../../package', '..', '', 'sending.md'])
       expect(docs.html('guides', name)).toBeNull();

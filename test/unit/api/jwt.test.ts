@@ -120,6 +120,16 @@ describe('a token under the secret', () => {
     expect(await refusal(verifier, hs256({ ...good, aud: ['other', 'millrace2'] }))).toContain('another audience');
   });
 
+  it('an endpoint may accept another audience beside the configured one, also of a cached token', async () => {
+    const verifier = bySecret({ audience: 'millrace' });
+    const token = hs256({ ...good, aud: 'millrace/mcp' });
+    for (let times = 0; times < 2; times++) {
+      expect((await verifier.verify(token, 'millrace/mcp')).user_id).toBe('user_1');
+      expect(await refusal(verifier, token)).toContain('another audience');
+    }
+    expect((await verifier.verify(hs256({ ...good, aud: 'millrace' }), 'millrace/mcp')).user_id).toBe('user_1');
+  });
+
   it('a tampered token is rejected', async () => {
     const [header = '', , signature = ''] = hs256(good).split('.');
     const other = hs256({ ...good, sub: 'user_2' }).split('.')[1] ?? '';

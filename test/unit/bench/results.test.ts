@@ -137,9 +137,21 @@ describe('the parts of another run', () => {
 
   it.each([
     ['another machine', { machine: { ...old.machine, cores: 4 } }, /cores is 2 and 4/],
+    [
+      'a machine with more memory',
+      { machine: { ...old.machine, memory_bytes: 2 * old.machine.memory_bytes } },
+      /memory_bytes is/,
+    ],
+    ['another kernel', { machine: { ...old.machine, kernel: '1.2.3-own' } }, /kernel is .* and 1\.2\.3-own/],
     ['another version', { versions: { ...old.versions, node: '20.0.0' } }, /other versions/],
   ])('the parts of another run are rejected when they are of %s', (_, changed, message) => {
     expect(() => mergedResults(old, { ...again, ...changed })).toThrow(message);
+  });
+
+  it('a machine of the same kind may have some pages of memory more and another build of its kernel', () => {
+    const { kernel, memory_bytes } = old.machine;
+    const alike = { ...old.machine, memory_bytes: memory_bytes + 8192, kernel: `${kernel}-another` };
+    expect(mergedResults(old, { ...again, machine: alike }).machine).toEqual(old.machine);
   });
 });
 

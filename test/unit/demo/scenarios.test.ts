@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { durationOf, type Scenario, scenarioEvents, type Step } from '../../../ops/demo/scenario.ts';
+import { dailyRuns } from '../../../ops/demo/daily.ts';
 import { helpDesk } from '../../../ops/demo/help_desk.ts';
 import { scenarios } from '../../../ops/demo/scenarios.ts';
 import { checkEvent } from '../../../schemas/formats/formats.ts';
@@ -15,7 +16,11 @@ interface Sent {
 }
 const sentOf = (scenario: Scenario): Sent[] =>
   scenarioEvents(scenario, AT, 'load').events.flatMap(({ body }) => body['events'] as Sent[]);
-const all = [...scenarios(), ...Array.from({ length: 34 }, (_, index) => helpDesk(index))];
+const all = [
+  ...scenarios(),
+  ...dailyRuns().map(({ scenario }) => scenario),
+  ...Array.from({ length: 34 }, (_, index) => helpDesk(index)),
+];
 
 describe('scenarios of the demonstration', () => {
   it('every event is one that the ingest endpoint accepts, in batches of at most 1,000', () => {

@@ -122,6 +122,18 @@ it.each([
   expect(span.attributes).toMatchObject({ ...attributes, 'gen_ai.agent.version': '7' });
 });
 
+test('cached, written and reasoning tokens count by the names that instrumentations in use write', () => {
+  const span = ofAttributes({
+    ...CALL,
+    'gen_ai.usage.input_tokens': 100,
+    'gen_ai.usage.output_tokens': 20,
+    'gen_ai.usage.input_tokens.cached': 40,
+    'gen_ai.usage.cache_write_input_tokens': 10,
+    'gen_ai.usage.output_tokens.reasoning': 5,
+  });
+  expect([span.cached_input_tokens, span.cache_write_tokens, span.reasoning_tokens]).toEqual([40, 10, 5]);
+});
+
 test('a tool of an MCP server is one tool: the side of the client', () => {
   const sides = [{ 'mcp.method.name': 'tools/call' }, { 'gen_ai.operation.name': 'execute_tool' }].flatMap((call) =>
     [SERVER, 3].map((kind) => decoded({ attributes: { ...call, 'mcp.session.id': 's' }, kind }).kind),
@@ -136,6 +148,9 @@ test('embed() of the AI SDK is one call in what the SDK recorded, also where bot
     ['event', 0],
   ]);
   const tokens = { 'gen_ai.operation.name': 'embeddings', 'gen_ai.usage.input_tokens': 7 };
+  const ownTracer = { 'gen_ai.operation.name': 'embeddings', 'ai.settings.context.sessionId': 's' };
+  expect(ofAttributes(ownTracer).kind).toBe('event');
+  expect(ofAttributes({ ...ownTracer, 'gen_ai.usage.input_tokens': 7 }).kind).toBe('llm');
   const older = ['ai.value', 'ai.values'].map((name) =>
     decoded({ attributes: { ...tokens, [name]: ['"hello"'] } }, {}, 'gen_ai'),
   );

@@ -186,6 +186,16 @@ describe('a bad span', () => {
     expect([out.events.length, out.rejected]).toEqual([1, 1]);
   });
 
+  it.each([1e300, 123_456_789_012_345_680_000])(
+    '%d, which OpenTelemetry for JavaScript writes as an integer, is kept',
+    (intValue) => {
+      const attributes = [{ key: 'a', value: { intValue } }];
+      const out = read('json', asJson(exportOf([{ ...otlpSpan(1), attributes }])));
+      const kept = expect.stringContaining(`"a":${JSON.stringify(intValue)}`) as unknown;
+      expect([out.rejected, out.events[0]?.event.body]).toEqual([0, kept]);
+    },
+  );
+
   it('an invalid span is rejected alone in protobuf: values nested deeper than the parser goes', () => {
     // {array_value: {values: […]}} nested to this depth, by hand.
     let value: Buffer = Buffer.from([0x10, 1]);

@@ -2,8 +2,8 @@
 // owner, and none may be landed twice.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
-import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
-import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { sendBeat, showPresence } from '../../../ops/exchange/heartbeats.ts';
+import { BEAT_MS, Ownership, SILENT_MS, TTL_MS } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
@@ -199,6 +199,29 @@ it.each(['reconnect', 'breakWatches'] as const)(
     expect(record(0)).toMatchObject({ owner: 'w1', checkpoint: 11 });
   },
 );
+
+it.each([
+  ['at once, when its connection is gone', { present: true, listens: false }, SILENT_MS],
+  ['late, when it is silent and connected', { present: true, listens: true }, TTL_MS],
+  ['late, when it does not say whether it is connected', { present: false, listens: false }, TTL_MS],
+] as const)('ownership takes the partitions of a dead worker over %s', async (_when, other, silence) => {
+  log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const { start, reading } = aWorker('w1', 1);
+  if (other.listens) showPresence(log.nc, 'w0');
+  const beat = (): void => {
+    sendBeat(log.nc, { worker_id: 'w0', metrics_url: '', ended: false, ...(other.present ? { present: true } : {}) });
+  };
+  beat();
+  const beats = setInterval(beat, BEAT_MS);
+  await start();
+  await ticks(Math.ceil(TTL_MS / BEAT_MS) + 1);
+  expect([...reading]).toEqual([]);
+  clearInterval(beats);
+  await vi.advanceTimersByTimeAsync(silence - BEAT_MS);
+  expect([...reading]).toEqual([]);
+  await vi.advanceTimersByTimeAsync(2 * BEAT_MS);
+  expect([...reading]).toEqual([[0, 5]]);
+});
 
 it('ownership claims again what the store attributes to a newer owner, when the record says that there is none', async () => {
   const { ownership, start, reading } = aWorker('w1', 1);

@@ -21,9 +21,9 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
     ownership: { isOwner: (partition) => owned.has(partition), epochOf: (partition) => owned.get(partition) },
     states,
     worker: {
-      add: (state) => {
-        states.set(state.partition, state);
-        effects.push(`add ${state.partition} at ${state.epoch} from ${state.taken_through}`);
+      add: (added) => {
+        for (const state of added) states.set(state.partition, state);
+        effects.push(...added.map((state) => `add ${state.partition} at ${state.epoch} from ${state.taken_through}`));
       },
     },
     fences: {
@@ -61,7 +61,7 @@ it('raises the fences of all partitions before it reads their histories, and rea
     ]),
   );
   await takeOver(deps, [record(0, 3), record(1, 4)]);
-  expect(effects).toEqual(['fence 0:3 1:4', 'read 0', 'add 0 at 3 from 7', 'read 1', 'add 1 at 4 from 7']);
+  expect(effects).toEqual(['fence 0:3 1:4', 'read 0', 'read 1', 'add 0 at 3 from 7', 'add 1 at 4 from 7']);
 });
 
 it('leaves a partition alone that is up under its epoch, when it is called again after a failure', async () => {
@@ -75,6 +75,23 @@ it('leaves a partition alone that is up under its epoch, when it is called again
   effects.length = 0;
   await takeOver(deps, [record(0, 3), record(1, 4)]);
   expect(effects).toEqual(['fence 1:4', 'read 1', 'add 1 at 4 from 7']);
+});
+
+it('adds the partitions whose history was read, when that of another fails', async () => {
+  const owned = new Map(Array.from({ length: 9 }, (_, partition) => [partition, 3] as const));
+  const { deps, effects } = aTakeover(owned);
+  const { store } = deps;
+  deps.store = {
+    partitionHistory: (read, ...rest) =>
+      read.partition === 2 ? Promise.reject(new Error('away')) : store.partitionHistory(read, ...rest),
+  };
+  await expect(
+    takeOver(
+      deps,
+      [...owned.keys()].map((partition) => record(partition, 3)),
+    ),
+  ).rejects.toThrow('away');
+  expect(effects.filter((effect) => effect.startsWith('add'))).toHaveLength(8);
 });
 
 it('adds no partition that another worker took over while its history was read', async () => {

@@ -87,6 +87,7 @@ it.each([
   [{ 'gen_ai.response.time_to_first_chunk': 0.25 }, 250],
   [{ completion_start_time: '2026-01-01T00:00:00.100Z' }, 100],
   [{ 'langfuse.observation.completion_start_time': '"2026-01-01T00:00:00.200Z"' }, 200],
+  [{ 'mastra.completion_start_time': '2026-01-01T00:00:00.300Z' }, 300],
   [{ completion_start_time: '2025-12-31T23:59:59.000Z' }, 0],
   [{ time_to_first_token_ms: -5 }, 0],
   [{ time_to_first_token_ms: 1e12 }, 0],

@@ -1,0 +1,2 @@
+-- Traces, each once, with a span that has all the attributes, up to a number.
+SELECT DISTINCT trace_key FROM (/*include traces/spans_attributed.sql*/) LIMIT {rows:UInt32}

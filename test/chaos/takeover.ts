@@ -1,0 +1,85 @@
+// Observes how long the partitions of a silent worker stay without landings: from the strike until each of them has a
+// new owner and rows that landed after it.
+import { HeartbeatListener } from '../../ops/exchange/heartbeats.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { type PartitionRecord, partitionRecord } from '../../schemas/records/partition.ts';
+import type { RunSql } from '../bench/store.ts';
+import { pause } from './client.ts';
+
+export interface TakeoverSources {
+  log: Log;
+  runSql: RunSql;
+}
+
+/** A worker that is not heard for this long after the strike is silent: live ones are heard every 500 ms. */
+const SILENT_MS = 1000;
+/** A heartbeat that was sent before the strike may arrive this much later. */
+const STRAY_MS = 100;
+const LOOK_MS = 50;
+const LOOK_MS_MAX = 60_000;
+
+/**
+ * Follows the partitions of the workers that the strike silenced, from a moment right after it. Resolves with the
+ * milliseconds until rows landed again in all of them, counted from the call; null if no worker fell silent, or `isOver`
+ * became true before.
+ */
+export async function watchTakeover({ log, runSql }: TakeoverSources, isOver: () => boolean): Promise<number | null> {
+  const began = performance.now();
+  const listener = new HeartbeatListener(log.nc);
+  try {
+    const before = await readRecords(log);
+    await pause(Math.max(0, began + STRAY_MS + SILENT_MS - performance.now()));
+    const lost = [...before.values()].filter(
+      ({ owner }) => owner !== '' && (listener.heardAt(owner) ?? 0) < began + STRAY_MS,
+    );
+    if (lost.length === 0) return null;
+    const waiting = new Map(lost.map(({ partition, epoch }) => [partition, epoch]));
+    /** Newest position of each partition when its new owner was seen first. */
+    const from = new Map<number, number>();
+    while (waiting.size > 0) {
+      if (isOver() || performance.now() - began > LOOK_MS_MAX) return null;
+      // The order matters: a row that is newer than what this read finds has landed after the records were read.
+      const records = await readRecords(log);
+      const newest = await newestRows(runSql);
+      for (const [partition, epoch] of waiting) {
+        const position = newest.get(partition) ?? 0;
+        const first = from.get(partition);
+        if (first !== undefined && position > first) waiting.delete(partition);
+        else if (first === undefined && (records.get(partition)?.epoch ?? 0) > epoch) from.set(partition, position);
+      }
+      await pause(LOOK_MS);
+    }
+    return performance.now() - began;
+  } catch {
+    // NATS or the store is away, so this strike says nothing about a takeover.
+    return null;
+  } finally {
+    listener.stop();
+  }
+}
+
+async function readRecords(log: Log): Promise<Map<number, PartitionRecord>> {
+  const bucket = await log.bucket('partitions');
+  const records = new Map<number, PartitionRecord>();
+  for await (const key of await bucket.keys()) {
+    const entry = await bucket.get(key);
+    if (entry === null) continue;
+    const record = partitionRecord.parse(entry.json());
+    records.set(record.partition, record);
+  }
+  return records;
+}
+
+/** Returns the newest log position of each partition. */
+async function newestRows(runSql: RunSql): Promise<Map<number, number>> {
+  const text = await runSql('SELECT partition, max(log_seq) FROM spans GROUP BY partition FORMAT TSV');
+  return new Map(
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line): [number, number] => {
+        const [partition = '', position = ''] = line.split('\t');
+        return [Number(partition), Number(position)];
+      }),
+  );
+}
