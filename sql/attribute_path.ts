@@ -31,7 +31,9 @@ export interface AttributeFilter {
 export interface AttributeCondition extends Record<string, unknown> {
   negated: boolean;
   needles: string[];
-  keys: string[][];
+  /** The key of a path that has one form of one key; other paths have `keys`. */
+  key?: string;
+  keys?: string[][];
   op: 'exists' | 'in' | 'number' | 'text';
   texts: string[];
   numbers: number[];
@@ -67,7 +69,7 @@ export function attributeConditions(filters: readonly AttributeFilter[]): Attrib
     const base: AttributeCondition = {
       negated: op === 'ne' || op === 'not_in' || (op === 'exists' && first === false),
       needles: needlesOf(path),
-      keys: path.map((keys) => [...keys]),
+      ...keysOf(path),
       op: 'exists',
       texts: [],
       numbers: [],
@@ -88,6 +90,12 @@ export function attributeConditions(filters: readonly AttributeFilter[]): Attrib
       ? { ...base, op: 'number', signs, number: first }
       : { ...base, op: 'text', signs, text: String(first) };
   });
+}
+
+function keysOf(path: AttributePath): Pick<AttributeCondition, 'key' | 'keys'> {
+  const [only] = path;
+  if (path.length === 1 && only?.length === 1) return { key: only[0] ?? '' };
+  return { keys: path.map((keys) => [...keys]) };
 }
 
 /**

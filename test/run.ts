@@ -2,35 +2,13 @@
 // them, the static checks (ops/tools/check.ts); with arguments it runs the tests whose path contains a filter. The last line
 // of its output is `N passed, N failed`, followed by `, N skipped` where tests were skipped. The exit code is 0 only when at
 // least one test ran and nothing failed; failed checks, files that cannot be loaded and errors outside of tests count as
-// failed.
+// failed. A whole run in which few files failed runs these once more by themselves and names the tests that pass then: each
+// is a defect of the product or of the test, but no reason to refuse a change that did not touch it.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import path from 'node:path';
-import { type Vitest, parseCLI, startVitest } from 'vitest/node';
 import { leave } from '../ops/platform/leave.ts';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
-
-function count(vitest: Vitest): Counts {
-  const counts: Counts = { passed: 0, failed: vitest.state.getUnhandledErrors().length, skipped: 0 };
-  for (const module of vitest.state.getTestModules()) {
-    let failedHere = 0;
-    for (const test of module.children.allTests()) {
-      const { state } = test.result();
-      if (state === 'passed') counts.passed += 1;
-      else if (state === 'skipped') counts.skipped += 1;
-      // A test that never ended has not passed.
-      else failedHere += 1;
-    }
-    // A hook or an import that fails leaves tests skipped, or none at all.
-    counts.failed += failedHere === 0 && module.state() === 'failed' ? 1 : failedHere;
-  }
-  return counts;
-}
+import { type Results, runFailedAgain, runTests, sum } from './run_tests.ts';
 
 interface CheckResult {
   passed: boolean;
@@ -63,20 +41,25 @@ async function runChecks(): Promise<CheckResult> {
   return { passed: status === 0, output };
 }
 
+/** Reports that vitest itself failed. */
+function notRun(error: unknown): void {
+  results.errors += 1;
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+}
+
 process.chdir(path.resolve(import.meta.dirname, '..'));
 const wholeRun = process.argv.length === 2;
 const checks = wholeRun ? runChecks() : null;
-let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
+const results: Results = { files: new Map(), errors: 0 };
 try {
-  const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
-  const vitest = await startVitest(filter, { ...options, run: true, watch: false });
-  await vitest.close();
-  counts = count(vitest);
+  Object.assign(results, await runTests(process.argv.slice(2)));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  notRun(error);
 }
-if (counts.passed + counts.failed === 0) process.stderr.write('No test was run.\n');
 const checked = await checks;
+if (wholeRun) await runFailedAgain(results).catch(notRun);
+const counts = sum(results);
+if (counts.passed + counts.failed === 0) process.stderr.write('No test was run.\n');
 if (checked?.passed === false) {
   counts.failed += 1;
   process.stdout.write(`The static checks failed:\n${checked.output}`);
