@@ -8,7 +8,6 @@ import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered, type ListFilters } from './filters.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
-import { foundOnce } from './found_once.ts';
 import { type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
 import { rankTraces } from './ranked.ts';
@@ -44,8 +43,7 @@ export async function listTraces(
   query: ListQuery,
   signal: AbortSignal,
 ): Promise<TraceList> {
-  const needed = await withoutNeedlessReads(deps.clickhouse, filtersOf(orgId, query), { signal });
-  const filters = await foundOnce(deps.clickhouse, needed, { signal });
+  const filters = await withoutNeedlessReads(deps.clickhouse, filtersOf(orgId, query), { signal });
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
   if (given !== null && (given.rank?.by ?? 'started_at') !== query.sort)
     throw new ApiError('invalid_request', 'cursor: must be a cursor that this list has returned for the same sort');
