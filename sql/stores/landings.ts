@@ -200,7 +200,7 @@ export async function moveTexts(
           SELECT ${place} FROM span_texts
           WHERE log_seq >= {from:UInt64} AND (${place}) IN (SELECT ${place} FROM span_texts_recent WHERE _part IN {parts:Array(String)})
         )
-      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, max_rows_in_set = ${Math.max(rows, FENCES_MAX)}, ${ANY_TIMES}`,
+      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, max_rows_in_set = ${Math.max(rows, FENCES_MAX)}, materialize_statistics_on_insert = 1, ${ANY_TIMES}`,
     params: { parts, owned: ownedParam([[MOVER_PARTITION, epoch]]), statement: queryId, mover: MOVER_PARTITION, from },
     query_id: queryId,
     timeoutMs: TIMEOUT_MS,

@@ -47,6 +47,8 @@ const TEXT_SETTINGS = {
   min_insert_block_size_rows: '32768',
   min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
+  // As a move of texts does.
+  materialize_statistics_on_insert: '1',
 };
 /**
  * Spans of one statement; a multiple of a block of traces. The engine has about 1 GB for
