@@ -98,10 +98,11 @@ async function fillTexts(runSql: RunSql, plan: FillPlan, from: number, count: nu
   }
 }
 
-/** Writes spans, their traces and their use, a part of a chunk at a time. */
+/** Writes spans, their traces and their use, a part of a chunk at a time, and also not beside many merges. */
 async function fillSpans(runSql: RunSql, plan: FillPlan, { from, count, texts }: FilledRange): Promise<void> {
   for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
     const rows = Math.min(SPANS_AT_ONCE, from + count - first);
+    await calm(runSql, CALM_MS_MAX);
     await runSql(spansSql(plan, { from: first, count: rows, texts }), SPAN_SETTINGS);
     await runSql(tracesSql(first, rows), SPAN_SETTINGS);
     await runSql(usageSql(first, rows), SPAN_SETTINGS);

@@ -45,3 +45,20 @@ test('a repeated move copies what is missing, in memory that depends on the move
     await database.run("SELECT prompt, count() FROM span_texts WHERE prompt != '' GROUP BY prompt ORDER BY prompt"),
   ).toBe('eight\t1\nnine\t1\nseven\t1\n');
 }, 60_000);
+
+test('moved and merged parts are left out of a read of another time by their smallest and largest time', async () => {
+  await database.run('TRUNCATE TABLE span_texts');
+  await database.run(
+    "INSERT INTO span_texts_recent (org_id, started_at, log_seq) VALUES ('org_b', '2026-01-05 10:00:00', 80000)",
+  );
+  const epoch = await texts.takeMoverFence('worker_a');
+  expect(await texts.move(await texts.recentParts(), epoch, 'move-3')).toBe(true);
+  const read = (hour: number): string =>
+    `SELECT count() FROM span_texts WHERE org_id = 'org_b' AND started_at >= '2026-01-05 ${hour}:00:00'`;
+  const leftOut = async (hour: number): Promise<boolean> =>
+    /Statistics[^]*?Parts: 0\/1/.test(await database.run(`EXPLAIN indexes = 1 ${read(hour)}`));
+  const looks = async () => [await database.run(read(10)), await leftOut(10), await leftOut(11)];
+  expect(await looks()).toEqual(['1\n', false, true]);
+  await database.run('OPTIMIZE TABLE span_texts FINAL');
+  expect(await looks()).toEqual(['1\n', false, true]);
+}, 60_000);
