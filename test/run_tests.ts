@@ -49,7 +49,7 @@ function resultOf(module: TestModule): FileResult {
   return { ...result, failed: result.failures.length };
 }
 
-/** Runs the files that failed once more, if they are few, and replaces their results. */
+/** Runs the files that failed once more, if they are few, and replaces their results, unless it skips more tests. */
 export async function runFailedAgain(results: Results): Promise<void> {
   const failed = [...results.files].filter(([, { failures }]) => failures.length > 0);
   if (results.errors > 0 || failed.length === 0 || failed.length > AGAIN_FILES_MAX) return;
@@ -58,7 +58,8 @@ export async function runFailedAgain(results: Results): Promise<void> {
   results.errors += again.errors;
   for (const [file, before] of failed) {
     const now = again.files.get(file);
-    if (now === undefined) continue;
+    // A test that is skipped when run again has not passed.
+    if (now === undefined || now.skipped > before.skipped) continue;
     results.files.set(file, now);
     const passed = before.failures.filter((test) => !now.failures.includes(test));
     for (const test of passed)

@@ -47,7 +47,7 @@ const TEXT_SETTINGS = {
   min_insert_block_size_rows: '32768',
   min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
-  // As a move of texts does.
+  // Moves write the times of their parts too; reads leave out parts by them.
   materialize_statistics_on_insert: '1',
 };
 /**
