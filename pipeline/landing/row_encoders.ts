@@ -141,8 +141,6 @@ export function textCells(span: Span, position: LogPosition, sub: number, retent
     span.response,
     terms.words,
     terms.dl,
-    terms.reps,
-    terms.stop_reps,
     dropDay(span, retentionDays),
     position.partition,
     position.log_seq,

@@ -7,6 +7,9 @@ import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
 import { ClickHouseHistoryStore } from '../landing/history_store.ts';
 import { Lander } from '../landing/lander.ts';
+import { ClickHouseOlderTextStore } from '../landing/older_text_store.ts';
+import { OlderTexts } from '../landing/older_texts.ts';
+import { PlaceSweep } from '../landing/place_sweep.ts';
 import { ReplacedSpans } from '../landing/replaced_spans.ts';
 import { TextMover } from '../landing/text_mover.ts';
 import { ClickHouseTextStore } from '../landing/text_store.ts';
@@ -161,10 +164,13 @@ function createLander({ platform, storeUp }: DataPlaneParts, ownership: Ownershi
 }
 
 function createTextMover({ platform, storeUp }: DataPlaneParts, ownership: Ownership): TextMover {
+  const { clickhouse, logger, workerId } = platform;
+  const older = new ClickHouseOlderTextStore(clickhouse, storeUp.fences, workerId);
   return new TextMover({
-    store: new ClickHouseTextStore(platform.clickhouse, storeUp.fences),
-    workerId: platform.workerId,
-    logger: platform.logger,
+    store: new ClickHouseTextStore(clickhouse, storeUp.fences),
+    workerId,
+    logger,
+    background: [new PlaceSweep(older, logger), new OlderTexts({ store: older, workerId, logger, sync: storeUp.sync })],
     isLeader: () => ownership.isLeader,
     sync: storeUp.sync,
     observe: (waiting, moved, seconds) => {

@@ -1,7 +1,8 @@
 // Fences of landing: for each partition of the ingest log, the epoch of its owner. A landing
 // statement writes nothing for a partition whose newest fence has another epoch than its writer's
-// (FENCE in landing_tables.ts). Takes pairs of a partition and an epoch. Two reserved partition
-// numbers fence the text mover and hold the ids of statements that were given up.
+// (FENCE in landing_tables.ts). Takes pairs of a partition and an epoch. Three reserved partition
+// numbers fence the text mover, hold the ids of statements that were given up, and remember up to
+// which epoch the postings were swept.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';

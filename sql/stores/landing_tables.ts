@@ -115,8 +115,6 @@ export const SPAN_TEXTS = spec(
     ['response', 'String'],
     ['words', 'String'],
     ['dl', 'UInt32'],
-    ['reps', 'Array(UInt32)'],
-    ['stop_reps', 'Array(UInt32)'],
     ['drop_on', 'UInt16', 'toDate(drop_on)'],
     ...POSITION,
   ],

@@ -4,16 +4,16 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
-import { MOVER_PARTITION, type OwnedPartition, ownedParam } from './landing_fences.ts';
+import { type OwnedPartition, ownedParam } from './landing_fences.ts';
 import {
   ANY_TIMES,
-  FENCE,
   landingBody,
   landingStatement,
   SPAN_TEXTS,
   type TableSpec,
   type WireRow,
 } from './landing_tables.ts';
+import { DOC, FENCES_MAX, MOVER_FENCE, type MoverStatement, moverParams } from './postings.ts';
 
 /** A landing that takes longer than this is given up; the landing reads back what it wrote. */
 const INSERT_TIMEOUT_MS = 30_000;
@@ -28,6 +28,7 @@ const SYNCED_TABLES = [
   'spans',
   'span_texts',
   'span_texts_recent',
+  'span_words',
   'traces',
   'trace_lookup',
   'usage_events',
@@ -170,41 +171,37 @@ export async function setInsertSync(client: ClickHouse, each: boolean): Promise<
     });
 }
 
-/** Maximum number of fences, one for each partition, which a statement holds in a set. */
-const FENCES_MAX = 65_536;
+/** Columns that a move copies: the words go into postings. */
+const MOVED_COLUMNS = SPAN_TEXTS.columns.filter((column) => column !== 'words').join(', ');
 
 /**
- * Copies the texts of parts of span_texts_recent that are not in span_texts yet. Copies nothing
- * when the epoch is not the newest of the text mover's fence. The engine holds no more positions in
- * memory than the parts have rows, however many texts landed after the oldest of them.
+ * Copies the texts of parts of span_texts_recent that are not in span_texts yet, with their document
+ * numbers. Copies nothing when the epoch is not the newest of the text mover's fence. The engine
+ * holds no more positions in memory than the parts have rows, however many texts landed after the
+ * oldest of them.
  * @param from first log position of the parts
  * @param rows number of rows of the parts
+ * @returns the number of copied texts
  */
 export async function moveTexts(
   client: ClickHouse,
-  {
-    parts,
-    rows,
-    from,
-    epoch,
-    queryId,
-  }: { parts: readonly string[]; rows: number; from: number; epoch: number; queryId: string },
-): Promise<void> {
-  const columns = SPAN_TEXTS.columns.join(', ');
+  { rows, from, ...statement }: MoverStatement & { rows: number; from: number },
+): Promise<number> {
   const place = 'partition, log_seq, log_index, log_sub';
-  await client.execute({
+  const { written_rows } = await client.execute({
     name: 'move_texts',
-    sql: `INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent
-      WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
+    sql: `INSERT INTO span_texts (${MOVED_COLUMNS}, doc) SELECT ${MOVED_COLUMNS}, ${DOC} FROM span_texts_recent
+      WHERE _part IN {parts:Array(String)} AND ${MOVER_FENCE}
         AND (${place}) NOT IN (
           SELECT ${place} FROM span_texts
           WHERE log_seq >= {from:UInt64} AND (${place}) IN (SELECT ${place} FROM span_texts_recent WHERE _part IN {parts:Array(String)})
         )
       SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, max_rows_in_set = ${Math.max(rows, FENCES_MAX)}, materialize_statistics_on_insert = 1, ${ANY_TIMES}`,
-    params: { parts, owned: ownedParam([[MOVER_PARTITION, epoch]]), statement: queryId, mover: MOVER_PARTITION, from },
-    query_id: queryId,
+    params: { ...moverParams(statement), from },
+    query_id: statement.queryId,
     timeoutMs: TIMEOUT_MS,
   });
+  return written_rows;
 }
 
 /** Drops a part of span_texts_recent. */

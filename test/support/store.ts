@@ -1,9 +1,14 @@
 // A migrated database with rows that the pipeline's own statements landed, for tests of reads.
+import { randomUUID } from 'node:crypto';
 import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/traces/trace_state.ts';
 import { usageOf } from '../../pipeline/domain/budgets/usage.ts';
+import { DocumentNumbers, SEGMENT_DOCS } from '../../pipeline/landing/document_numbers.ts';
+import { Fences } from '../../pipeline/landing/fences.ts';
 import { spanCells, textCells, traceCells, traceLine, usageLine } from '../../pipeline/landing/row_encoders.ts';
+import { ClickHouseTextStore } from '../../pipeline/landing/text_store.ts';
+import { MOVER_PARTITION } from '../../sql/stores/landing_fences.ts';
 import {
   landingBody,
   landingStatement,
@@ -20,6 +25,8 @@ import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 const DAYS = 30;
 const TIMEOUT_MS = 20_000;
 const OWNED = '[(0,1)]';
+/** Epoch of the text mover. */
+const EPOCH = 1;
 
 export interface TestStore {
   client: ClickHouse;
@@ -32,17 +39,23 @@ export interface TestStore {
   /** Lands rows of traces exactly as given, without the second row of each pair. */
   landTraces(rows: readonly { state: TraceState; version: number; sign: 1 | -1 }[]): Promise<void>;
   /**
-   * Copies the texts of span_texts_recent into span_texts. If `forget` is false, both tables keep
-   * them, as during a move.
+   * Moves the texts of span_texts_recent to span_texts, with their postings. If `forget` is false, both
+   * tables keep them, as during a move.
    */
   moveTexts(forget?: boolean): Promise<void>;
+  /** Lets the documents that are moved from now on be of another segment. */
+  beginSegment(): void;
   close(): Promise<void>;
 }
 
 export async function openTestStore(): Promise<TestStore> {
   const database = await createTestDatabase();
   const client = createClickHouse({ url: database.url });
-  await database.run("INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, 'test')");
+  await database.run(
+    `INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, 'test'), (${MOVER_PARTITION}, ${EPOCH}, 'test')`,
+  );
+  const texts = new ClickHouseTextStore(client, new Fences(client, 'test'));
+  const numbers = new DocumentNumbers(EPOCH);
   let logSeq = 0;
   const land = async (spec: TableSpec, rows: readonly WireRow[]): Promise<void> => {
     if (rows.length === 0) return;
@@ -84,9 +97,12 @@ export async function openTestStore(): Promise<TestStore> {
       );
     },
     async moveTexts(forget = true) {
-      const columns = SPAN_TEXTS.columns.join(', ');
-      await database.run(`INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent`);
+      const parts = (await texts.recentParts()).map((part) => ({ ...part, first: numbers.take(part.rows) }));
+      await texts.move(parts, EPOCH, `move-${randomUUID()}`);
       if (forget) await database.run('TRUNCATE TABLE span_texts_recent');
+    },
+    beginSegment() {
+      numbers.take(SEGMENT_DOCS);
     },
     async close() {
       await client.close();

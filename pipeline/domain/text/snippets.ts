@@ -1,8 +1,7 @@
 // Cuts the part of a text around its first match and marks the matches in it. In: a plain text, and
 // words and phrases as the index has them. Out: one line of bounded length with the places of the
 // matches. Pure; linear in the length of the text.
-import { wordHash } from './text_terms.ts';
-import { clearWords, splitWords, type WordList, wordList } from './words.ts';
+import { clearWords, splitWords, wordHash, type WordList, wordList } from './words.ts';
 
 export interface Snippet {
   snippet: string;

@@ -69,6 +69,13 @@ function lookUp(code: number): number {
   return isSimple && charKind(folded.charCodeAt(0)) === LETTER ? folded.charCodeAt(0) : COMPLEX;
 }
 
+/** Returns the hash by which a list knows a word; unsigned 32 bits. */
+export function wordHash(word: string): number {
+  let hash = FNV_OFFSET;
+  for (let i = 0; i < word.length; i++) hash = Math.imul(hash ^ word.charCodeAt(i), FNV_PRIME);
+  return hash >>> 0;
+}
+
 /** Returns an empty list. */
 export function wordList(withPlaces: boolean): WordList {
   return {

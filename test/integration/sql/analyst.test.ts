@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { isAllowedFunction, LEFT_OUT } from '../../../api/telemetry/analysts/functions.ts';
+import { documentTerms } from '../../../pipeline/domain/text/text_terms.ts';
 import { ensureAnalyst } from '../../../sql/analysts/analyst.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { migrate, readScripts } from '../../../sql/client/migrate.ts';
@@ -13,6 +14,12 @@ import { isRefused, plantFile, send, sentOf, told } from './two_orgs.ts';
 let engine: TestEngine;
 let client: ClickHouse;
 const asAnalyst = (statement: string) => runStatement(engine.analystUrl, statement);
+/** Texts that were moved, so that their words are in postings alone. */
+const TEXTS = [
+  ['chat', JSON.stringify([{ role: 'user', content: 'my\nreservation "x"' }]), 'It’s confirmed'],
+  ['far', '東京都に住む iPhone用', 'Straße nach Köln, cafe\u0301'],
+  ['plain', 'Plain text: the loop', ''],
+] as const;
 const VIEWS = readScripts().views.map(({ name }) => name.replace('.sql', ''));
 
 beforeAll(async () => {
@@ -37,6 +44,13 @@ beforeAll(async () => {
   await run(
     "INSERT INTO span_texts_recent (org_id, span_id, prompt, log_seq) VALUES ('org_a', 'moving', 'p', 2), ('org_a', 'recent', 'p', 3)",
   );
+  for (const [span_id, prompt, response] of TEXTS)
+    await client.execute({
+      name: 'fill',
+      sql: "INSERT INTO span_texts (org_id, span_id, prompt, response) SELECT 'org_b', {span_id:String}, {prompt:String}, {response:String}",
+      params: { span_id, prompt, response },
+      timeoutMs: 10_000,
+    });
 });
 
 afterAll(async () => {
@@ -89,11 +103,50 @@ describe('an analyst', () => {
   });
 
   it('an analyst reads each text once, whichever table it is in', async () => {
-    expect(await rows('SELECT span_id FROM analyst_texts ORDER BY span_id')).toEqual([
+    expect(await rows("SELECT span_id FROM analyst_texts WHERE org_id = 'org_a' ORDER BY span_id")).toEqual([
       { span_id: 'moved' },
       { span_id: 'moving' },
       { span_id: 'recent' },
     ]);
+  });
+
+  it('an analyst reads the words of a text, which the query computes where they are not stored', async () => {
+    expect(await rows("SELECT span_id, words FROM analyst_texts WHERE org_id = 'org_b' ORDER BY span_id")).toEqual(
+      TEXTS.map(([span_id, prompt, response]) => ({ span_id, words: documentTerms(prompt, response).words })),
+    );
+    await client.execute({
+      name: 'fill',
+      sql: "INSERT INTO span_texts_recent (org_id, span_id, prompt, words, log_seq) VALUES ('org_c', 'recent', 'p', 'stored words', 9)",
+      timeoutMs: 10_000,
+    });
+    expect(await rows("SELECT words FROM analyst_texts WHERE org_id = 'org_c'")).toEqual([{ words: 'stored words' }]);
+  });
+
+  it.each([
+    ["hasAllTokens(words, ['reservation', 'confirmed'])", ['chat']],
+    ["hasAnyTokens(words, ['東京', 'loop'])", ['far', 'plain']],
+    ["position(concat(' ', words, ' '), ' strasse nach koln ') > 0", ['far']],
+    ["hasAnyTokens(words, ['role', 'content', 'nreservation'])", []],
+  ])('an analyst finds texts by %s', async (condition, found) => {
+    const answer = await asAnalyst(
+      `SELECT span_id FROM analyst_texts WHERE org_id = 'org_b' AND ${condition} ORDER BY span_id FORMAT TSV`,
+    );
+    expect(answer.split('\n').filter((line) => line !== '')).toEqual(found);
+  });
+
+  it('a query of other columns of the texts computes no words', async () => {
+    const plan = async (column: string): Promise<string> =>
+      (
+        await client.rows<{ explain: string }>({
+          name: 'plan',
+          sql: `EXPLAIN actions = 1 SELECT ${column} FROM analyst_texts WHERE org_id = 'org_b'`,
+          timeoutMs: 5000,
+        })
+      )
+        .map(({ explain }) => explain)
+        .join('\n');
+    expect(await plan('words')).toMatch(/extractAll.*prompt/s);
+    expect(await plan('span_id')).not.toMatch(/extractAll|prompt|words/);
   });
 
   it('an analyst sees what each column means', async () => {
@@ -107,6 +160,7 @@ describe('an analyst', () => {
     'spans',
     'span_texts',
     'span_texts_recent',
+    'span_words',
     'traces',
     'trace_lookup',
     'usage_events',

@@ -1,30 +1,189 @@
-// A move that ended half-way is repeated: texts that are in span_texts already are left out, also
-// when many others landed after the oldest of the moved ones.
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Fences } from '../../../pipeline/landing/fences.ts';
-import { ClickHouseTextStore } from '../../../pipeline/landing/text_store.ts';
-import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+// Moves of texts: postings say what the texts say, a move that ended half-way is repeated, and parts
+// may be renamed at any moment. Texts that are in span_texts already are left out, also when many
+// others landed after the oldest of the moved ones.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { segmentsOf } from '../../../pipeline/landing/document_numbers.ts';
+import { arePosted, writePostings } from '../../../sql/stores/postings.ts';
+import { type Leader, openMover, type TestMover } from './a_mover.ts';
 
 /** More positions than a statement may hold in a set. */
 const LATER = 70_000;
+const OTHER_WEEK = '2026-07-20';
 
-let database: TestDatabase;
-let client: ClickHouse;
-let texts: ClickHouseTextStore;
+let mover: TestMover;
+let moves = 0;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  client = createClickHouse({ url: database.url });
-  texts = new ClickHouseTextStore(client, new Fences(client, 'worker_a'));
+  mover = await openMover();
 }, 60_000);
-afterAll(async () => {
-  await client.close();
-  await database.drop();
+afterAll(() => mover.close());
+beforeEach(async () => {
+  for (const table of ['span_texts', 'span_texts_recent', 'span_words'])
+    await mover.database.run(`TRUNCATE TABLE ${table}`);
 });
 
+/** Moves what is in span_texts_recent; returns the number of copied texts. */
+async function move(leader: Leader, drop = true): Promise<number | undefined> {
+  moves += 1;
+  const moved = await leader.texts.move(await leader.numbered(), leader.epoch, `move-${moves}`);
+  if (drop) for (const part of moved?.parts ?? []) await leader.texts.dropPart(part);
+  return moved?.copied;
+}
+
+const waiting = async (): Promise<number> => Number(await mover.database.run('SELECT count() FROM span_texts_recent'));
+
+test('a move writes how often each text has each word, whatever its organization, part and week', async () => {
+  await mover.insert('span_texts_recent', [
+    { org_id: 'org_b', span_id: 'b1', prompt: 'to be or not to be', log_seq: 1 },
+    { org_id: 'org_a', span_id: 'a1', prompt: 'be', log_seq: 2 },
+    { org_id: 'org_a', span_id: 'none', prompt: '', log_seq: 3 },
+    { org_id: 'org_a', span_id: 'a2', prompt: 'or not', drop_on: OTHER_WEEK, log_seq: 4 },
+  ]);
+  await mover.insert('span_texts_recent', [
+    { org_id: 'org_a', span_id: 'often', prompt: `rare ${'often '.repeat(70_000)}rare`, log_seq: 5 },
+    { org_id: 'org_c', span_id: 'c1', prompt: 'not to be', log_seq: 6 },
+  ]);
+  const leader = await mover.lead();
+  expect(await move(leader)).toBe(6);
+  await mover.insert('span_texts_recent', [{ span_id: 'later', prompt: 'to be', log_seq: 7 }]);
+  expect(await move(leader)).toBe(1);
+  const expected = await mover.expected();
+  expect(expected).toHaveLength(4 + 1 + 2 + 2 + 3 + 2);
+  expect(expected.filter((line) => line.endsWith(' 65535'))).toHaveLength(1);
+  expect(await mover.postings()).toEqual(expected);
+  expect(await waiting()).toBe(0);
+  // A merge joins the lists of a word, and keeps each place beside its number.
+  await mover.database.run('OPTIMIZE TABLE span_words FINAL');
+  expect(await mover.postings()).toEqual(expected);
+  expect(await mover.database.run("SELECT count(), uniqExact(doc), countIf(words != '') FROM span_texts")).toBe(
+    '7\t7\t0\n',
+  );
+  expect(await mover.orphans()).toBe(0);
+}, 60_000);
+
+test('a move of more texts than a segment holds numbers each of them once', async () => {
+  await mover.database.run(
+    `INSERT INTO span_texts_recent (org_id, span_id, prompt, words, dl, drop_on, log_seq)
+     SELECT 'org_a', toString(number), concat('w', toString(number % 10)) AS text, text AS words, 1, '2026-06-01', number FROM numbers(${LATER})`,
+  );
+  await mover.insert('span_texts_recent', [{ span_id: 'last', prompt: 'w3', log_seq: LATER }]);
+  expect(await move(await mover.lead())).toBe(LATER + 1);
+  const [texts, places] = [
+    'SELECT count(), uniqExact(doc), uniqExact(bitShiftRight(doc, 16)) FROM span_texts',
+    `SELECT sum(length(places)), sum(arraySum(counts)), sumIf(length(places), word = cityHash64('w3')) FROM span_words`,
+  ].map((sql) => mover.database.run(sql));
+  expect(await texts).toBe(`${LATER + 1}\t${LATER + 1}\t2\n`);
+  expect(await places).toBe(`${LATER + 1}\t${LATER + 1}\t${LATER / 10 + 1}\n`);
+  expect(await mover.orphans()).toBe(0);
+}, 60_000);
+
+test('a move that ended before its texts were copied is repeated, and the sweep removes its places', async () => {
+  await mover.insert('span_texts_recent', [{ span_id: 'kept', prompt: 'be kept', log_seq: 1 }]);
+  const killed = await mover.lead();
+  expect(await move(killed)).toBe(1);
+  await mover.insert('span_texts_recent', [
+    { span_id: 'one', prompt: 'to be or not to be', log_seq: 2 },
+    { span_id: 'two', prompt: 'not to be', drop_on: OTHER_WEEK, log_seq: 3 },
+  ]);
+  const parts = await killed.numbered();
+  for (const { first, rows } of parts)
+    for (const segment of segmentsOf(first, rows))
+      await writePostings(
+        mover.client,
+        'span_texts_recent',
+        { from: segment << 16n, until: (segment + 1n) << 16n },
+        { parts, epoch: killed.epoch, queryId: 'move-killed' },
+      );
+  const next = await mover.lead();
+  expect(await move(killed)).toBeUndefined();
+  expect(await move(next)).toBe(2);
+  expect(await mover.postings()).toEqual(await mover.expected());
+  expect(await mover.orphans()).toBe(7);
+  await next.finish();
+  expect(await mover.orphans()).toBe(0);
+  expect(await mover.postings()).toEqual(await mover.expected());
+  expect(
+    await mover.database.run('SELECT countIf(empty(places) OR length(places) != length(counts)) FROM span_words'),
+  ).toBe('0\n');
+}, 60_000);
+
+test('a move that ended before its parts were dropped is repeated, and its texts keep their numbers', async () => {
+  await mover.insert('span_texts_recent', [{ span_id: 'one', prompt: 'to be or not', log_seq: 1 }]);
+  expect(await move(await mover.lead(), false)).toBe(1);
+  const doc = await mover.database.run('SELECT doc FROM span_texts');
+  const next = await mover.lead();
+  expect(await move(next)).toBe(0);
+  expect([await waiting(), await mover.database.run('SELECT doc FROM span_texts')]).toEqual([0, doc]);
+  // Its own epoch is not swept yet.
+  await next.finish();
+  expect(await mover.orphans()).toBe(4);
+  await (await mover.lead()).finish();
+  expect(await mover.orphans()).toBe(0);
+  expect(await mover.postings()).toEqual(await mover.expected());
+}, 60_000);
+
+test('parts that a mutation renamed are moved and dropped, those that lost rows are left for the next move', async () => {
+  await mover.insert('span_texts_recent', [{ span_id: 'renamed', prompt: 'to be', log_seq: 1 }]);
+  await mover.insert('span_texts_recent', [
+    { span_id: 'erased', prompt: 'to erase', log_seq: 2 },
+    { span_id: 'left', prompt: 'to leave', log_seq: 3 },
+  ]);
+  const leader = await mover.lead();
+  const parts = await leader.numbered();
+  await mover.database.run("ALTER TABLE span_texts_recent DELETE WHERE span_id = 'erased' SETTINGS mutations_sync = 1");
+  const moved = await leader.texts.move(parts, leader.epoch, 'move-renamed');
+  expect([moved?.copied, moved?.parts.map(({ rows }) => rows)]).toEqual([1, [1]]);
+  await mover.database.run('ALTER TABLE span_texts_recent UPDATE cost_usd = 1 WHERE 1 SETTINGS mutations_sync = 1');
+  for (const part of parts) await leader.texts.dropPart(part);
+  expect(await mover.database.run('SELECT span_id FROM span_texts_recent')).toBe('left\n');
+  expect(await move(leader)).toBe(1);
+  expect(await mover.postings()).toEqual(await mover.expected());
+}, 60_000);
+
+test('texts that are mutated while they move are moved once each, with all of their postings', async () => {
+  let leader = await mover.lead();
+  for (let turn = 0; turn < 8; turn += 1) {
+    for (const n of [1, 2])
+      await mover.insert('span_texts_recent', [{ span_id: `s${turn}_${n}`, prompt: 'to be', log_seq: 2 * turn + n }]);
+    const mutated = mover.database.run(
+      'ALTER TABLE span_texts_recent UPDATE cost_usd = cost_usd + 1 WHERE 1 SETTINGS mutations_sync = 1',
+    );
+    try {
+      await move(leader);
+    } catch {
+      // As the mover does when a move failed.
+      leader = await mover.lead();
+    }
+    // A dropped part ends the mutation.
+    await mutated.catch(() => undefined);
+  }
+  while ((await waiting()) > 0) await move(leader);
+  expect(await mover.database.run('SELECT count(), uniqExact(doc), uniqExact(span_id) FROM span_texts')).toBe(
+    '16\t16\t16\n',
+  );
+  expect(await mover.postings()).toEqual(await mover.expected());
+}, 60_000);
+
+test('a part whose texts have not all of their postings is known', async () => {
+  await mover.database.run(
+    `INSERT INTO span_texts_recent (org_id, span_id, prompt, words, dl, drop_on, log_seq)
+     SELECT 'org_a', toString(number), 'to be' AS text, text AS words, 2, '2026-06-01', number FROM numbers(${LATER})`,
+  );
+  const leader = await mover.lead();
+  const parts = await leader.numbered();
+  const [segment] = segmentsOf(parts[0]?.first ?? 0n, LATER);
+  if (segment === undefined) throw new Error('there is a part');
+  const [from, middle, until] = [segment << 16n, (segment << 16n) + 9n, (segment + 1n) << 16n];
+  const post = (range: { from: bigint; until: bigint }) =>
+    writePostings(mover.client, 'span_texts_recent', range, { parts, epoch: leader.epoch, queryId: 'move-posted' });
+  await post({ from: middle, until });
+  expect(await arePosted(mover.client, parts, { from, until })).toBe(false);
+  await post({ from, until: middle });
+  expect(await arePosted(mover.client, parts, { from, until })).toBe(true);
+}, 60_000);
+
 test('a repeated move copies what is missing, in memory that depends on the moved parts alone', async () => {
-  await database.run(
+  await mover.database.run(
     `INSERT INTO span_texts (org_id, log_seq, log_index) SELECT 'org_a', 10 + intDiv(number, 100), number % 100 FROM numbers(${LATER})`,
   );
   for (const [seq, prompt] of [
@@ -32,33 +191,30 @@ test('a repeated move copies what is missing, in memory that depends on the move
     [8, 'eight'],
     [9, 'nine'],
   ] as const)
-    await database.run(
-      `INSERT INTO span_texts_recent (org_id, span_id, prompt, log_seq) VALUES ('org_a', '${prompt}', '${prompt}', ${seq})`,
-    );
-  await database.run("INSERT INTO span_texts (org_id, span_id, prompt, log_seq) VALUES ('org_a', 'eight', 'eight', 8)");
-  const epoch = await texts.takeMoverFence('worker_a');
-  const parts = await texts.recentParts();
-  expect(parts.map(({ rows }) => rows)).toEqual([1, 1, 1]);
-  expect(await texts.move(parts, epoch, 'move-1')).toBe(true);
-  expect(await texts.move(parts, epoch, 'move-2')).toBe(true);
+    await mover.insert('span_texts_recent', [{ span_id: prompt, prompt, log_seq: seq }]);
+  await mover.insert('span_texts', [{ span_id: 'eight', prompt: 'eight', log_seq: 8 }]);
+  const leader = await mover.lead();
+  expect((await leader.numbered()).map(({ rows }) => rows)).toEqual([1, 1, 1]);
+  expect(await move(leader, false)).toBe(2);
+  expect(await move(leader)).toBe(0);
   expect(
-    await database.run("SELECT prompt, count() FROM span_texts WHERE prompt != '' GROUP BY prompt ORDER BY prompt"),
+    await mover.database.run(
+      "SELECT prompt, count() FROM span_texts WHERE prompt != '' GROUP BY prompt ORDER BY prompt",
+    ),
   ).toBe('eight\t1\nnine\t1\nseven\t1\n');
 }, 60_000);
 
 test('moved and merged parts are left out of a read of another time by their smallest and largest time', async () => {
-  await database.run('TRUNCATE TABLE span_texts');
-  await database.run(
+  await mover.database.run(
     "INSERT INTO span_texts_recent (org_id, started_at, log_seq) VALUES ('org_b', '2026-01-05 10:00:00', 80000)",
   );
-  const epoch = await texts.takeMoverFence('worker_a');
-  expect(await texts.move(await texts.recentParts(), epoch, 'move-3')).toBe(true);
+  expect(await move(await mover.lead())).toBe(1);
   const read = (hour: number): string =>
     `SELECT count() FROM span_texts WHERE org_id = 'org_b' AND started_at >= '2026-01-05 ${hour}:00:00'`;
   const leftOut = async (hour: number): Promise<boolean> =>
-    /Statistics[^]*?Parts: 0\/1/.test(await database.run(`EXPLAIN indexes = 1 ${read(hour)}`));
-  const looks = async () => [await database.run(read(10)), await leftOut(10), await leftOut(11)];
+    /Statistics[^]*?Parts: 0\/1/.test(await mover.database.run(`EXPLAIN indexes = 1 ${read(hour)}`));
+  const looks = async () => [await mover.database.run(read(10)), await leftOut(10), await leftOut(11)];
   expect(await looks()).toEqual(['1\n', false, true]);
-  await database.run('OPTIMIZE TABLE span_texts FINAL');
+  await mover.database.run('OPTIMIZE TABLE span_texts FINAL');
   expect(await looks()).toEqual(['1\n', false, true]);
 }, 60_000);

@@ -1,14 +1,16 @@
-// Texts that landed before the store had their words: migrations make them searchable by nearly the
-// same words as new ones, and processes of the version before may go on landing beside new ones.
+// Texts that landed before the store had their words, or before it had postings: migrations and the
+// text mover make them searchable by nearly the same words as new ones. Processes of the version before
+// may go on landing beside new ones, with words and without document numbers.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DocumentSearch } from '../../../api/telemetry/spans/postings/document_search.ts';
 import { searchQuery } from '../../../api/telemetry/spans/schema.ts';
-import { searchSpans } from '../../../api/telemetry/spans/search.ts';
+import { type SearchDeps, searchSpans } from '../../../api/telemetry/spans/search.ts';
 import { searchSnippets } from '../../../api/telemetry/spans/snippets.ts';
 import { documentTerms } from '../../../pipeline/domain/text/text_terms.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate, readScripts } from '../../../sql/client/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { eventually } from '../../support/wait.ts';
+import { startLeader } from './a_mover.ts';
 
 const TEXTS: [string, string, string][] = [
   ['chat', JSON.stringify([{ role: 'user', content: 'my\nreservation "x" at C:\\new\\house' }]), 'It’s confirmed'],
@@ -32,10 +34,12 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 
 let database: TestDatabase;
 let client: ClickHouse;
+let deps: SearchDeps;
 let logSeq = 0;
 
-/** Inserts texts as the version before did. */
-async function landAsBefore(table: string, prefix: string): Promise<void> {
+/** Inserts texts as a version did that had no words, or as the version before postings. */
+async function land(table: string, prefix: string, version: 'without words' | 'with words'): Promise<void> {
+  const words = version === 'with words' ? ', words' : '';
   const rows = TEXTS.map(([span_id, prompt, response]) => ({
     org_id: 'org_a',
     started_at: NOW,
@@ -43,15 +47,16 @@ async function landAsBefore(table: string, prefix: string): Promise<void> {
     span_id: `${prefix}${span_id}`,
     prompt,
     response,
+    words: documentTerms(prompt, response).words,
     dl: 9,
     log_seq: ++logSeq,
     drop_on: '2026-06-01',
   }));
   await client.execute({
     name: 'land',
-    sql: `INSERT INTO ${table} (org_id, started_at, trace_id, span_id, outcome, prompt, response, dl, log_seq, drop_on)
-      SELECT org_id, fromUnixTimestamp64Milli(started_at, 'UTC'), trace_id, span_id, 'success', prompt, response, dl, log_seq, drop_on
-      FROM input('org_id String, started_at Int64, trace_id String, span_id String, prompt String, response String, dl UInt32, log_seq UInt64, drop_on Date') FORMAT JSONEachRow`,
+    sql: `INSERT INTO ${table} (org_id, started_at, trace_id, span_id, outcome, prompt, response${words}, dl, log_seq, drop_on)
+      SELECT org_id, fromUnixTimestamp64Milli(started_at, 'UTC'), trace_id, span_id, 'success', prompt, response${words}, dl, log_seq, drop_on
+      FROM input('org_id String, started_at Int64, trace_id String, span_id String, prompt String, response String, words String, dl UInt32, log_seq UInt64, drop_on Date') FORMAT JSONEachRow`,
     body: rows.map((row) => JSON.stringify(row)).join('\n'),
     timeoutMs: 20_000,
   });
@@ -63,9 +68,10 @@ beforeAll(async () => {
   const { migrations, views } = readScripts();
   const before = migrations.filter(({ name }) => name < '0031');
   await migrate(client, { scripts: { migrations: before, views: [] } });
-  await landAsBefore('span_texts', 'old_');
+  await land('span_texts', 'old_', 'without words');
   await migrate(client, { scripts: { migrations, views } });
-  await landAsBefore('span_texts', 'beside_');
+  await land('span_texts', 'beside_', 'with words');
+  deps = { clickhouse: client, documents: new DocumentSearch(client) };
 });
 
 afterAll(async () => {
@@ -74,12 +80,12 @@ afterAll(async () => {
 });
 
 const found = async (q: string): Promise<string[]> => {
-  const { data } = await searchSpans(client, 'org_a', searchQuery.parse({ q }), signal);
+  const { data } = await searchSpans(deps, 'org_a', searchQuery.parse({ q }), signal);
   return data.map(({ span_id }) => span_id).toSorted();
 };
 
-describe('texts from before the column of words', () => {
-  it('have nearly the words that the pipeline would give them', async () => {
+describe('texts from before postings', () => {
+  it('have nearly the words that the pipeline would give them, and are not found', async () => {
     const rows = await client.rows<{ span_id: string; prompt: string; response: string; words: string }>({
       name: 'words',
       sql: 'SELECT span_id, prompt, response, words FROM span_texts',
@@ -91,6 +97,14 @@ describe('texts from before the column of words', () => {
       if (!span_id.endsWith('call')) expect(words.split(' ')).toEqual(wanted);
       expect(words.split(' ')).toEqual(expect.arrayContaining(wanted));
     }
+    expect(await found('reservation')).toEqual([]);
+  });
+
+  it('get document numbers, and their words move into postings', async () => {
+    await (await startLeader(client)).finish();
+    const counts =
+      "SELECT count(), uniqExactIf(doc, doc != 0), countIf(words != ''), countIf(reps != []) FROM span_texts";
+    expect(await database.run(counts)).toBe(`${2 * TEXTS.length}\t${2 * TEXTS.length}\t0\t0\n`);
   });
 
   it.each([
@@ -118,39 +132,16 @@ describe('texts from before the column of words', () => {
   );
 
   it('show snippets with marks', async () => {
-    const { data } = await searchSnippets(client, 'org_a', searchQuery.parse({ q: 'strasse' }), signal);
+    const { data } = await searchSnippets(deps, 'org_a', searchQuery.parse({ q: 'strasse' }), signal);
     expect(data.map(({ snippet, marks }) => [snippet, marks])).toEqual([
       ['Straße nach Köln', [[0, 6]]],
       ['Straße nach Köln', [[0, 6]]],
     ]);
   });
 
-  it('are written with their words in the background', async () => {
-    await eventually(async () => {
-      const [row] = await client.rows<{ waiting: number }>({
-        name: 'mutations',
-        sql: "SELECT toUInt32(count()) AS waiting FROM system.mutations WHERE database = currentDatabase() AND table = 'span_texts' AND NOT is_done",
-        timeoutMs: 5000,
-      });
-      return row?.waiting === 0;
-    });
-    const parts = await client.rows<{ words: number }>({
-      name: 'parts',
-      sql: "SELECT toUInt32(countIf(column = 'words')) AS words FROM system.parts_columns WHERE database = currentDatabase() AND table = 'span_texts' AND active GROUP BY name",
-      timeoutMs: 5000,
-    });
-    expect(parts.length).toBeGreaterThan(0);
-    for (const { words } of parts) expect(words).toBe(1);
-    expect(await found('reservation')).toEqual(['beside_chat', 'old_chat']);
-  });
-
-  it('that an old process lands are moved with their words', async () => {
-    await landAsBefore('span_texts_recent', 'recent_');
-    await client.execute({
-      name: 'move',
-      sql: 'INSERT INTO span_texts (org_id, started_at, trace_id, span_id, prompt, response, words, dl, log_seq, drop_on) SELECT org_id, started_at, trace_id, span_id, prompt, response, words, dl, log_seq, drop_on FROM span_texts_recent',
-      timeoutMs: 10_000,
-    });
-    expect(await found('reservation')).toEqual(['beside_chat', 'old_chat', 'recent_chat']);
+  it('that a process of the version before lands or moves meanwhile are found as well', async () => {
+    await land('span_texts', 'moved_', 'with words');
+    await (await startLeader(client)).finish();
+    expect(await found('reservation')).toEqual(['beside_chat', 'moved_chat', 'old_chat']);
   });
 });

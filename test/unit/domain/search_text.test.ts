@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markedTerms, parseSearch, phraseConditions } from '../../../pipeline/domain/text/search_text.ts';
-
-const parsed = (text: string) => {
-  const search = parseSearch(text);
-  return search === null ? null : { words: search.words.map(({ word }) => word), phrases: search.phrases };
-};
+import { markedTerms, parseSearch } from '../../../pipeline/domain/text/search_text.ts';
 
 describe('parseSearch', () => {
   it.each([
@@ -14,7 +9,7 @@ describe('parseSearch', () => {
     ['"東京都"', ['東京', '京都'], ['東京 京都']],
     ['"x y" "X, Y"', ['x', 'y'], ['x y']],
   ])('returns the words and phrases of %j', (text, words, phrases) => {
-    expect(parsed(text)).toEqual({ words, phrases });
+    expect(parseSearch(text)).toEqual({ words, phrases });
   });
 
   it.each(['', ' ', '"!" ?', '😀', '\u0301', '"…" -'])('returns null for %j, which has no word', (text) => {
@@ -26,12 +21,5 @@ describe('markedTerms', () => {
   it('returns phrases, and the words that are in none', () => {
     const search = parseSearch('red "fast car" car');
     expect(search === null ? [] : markedTerms(search)).toEqual(['fast car', 'red']);
-  });
-});
-
-describe('phraseConditions', () => {
-  it('puts a space at both ends of a phrase, so that no word matches a part of another', () => {
-    expect(phraseConditions({ phrases: ['fast car'] })).toEqual([{ words: ['fast', 'car'], phrase: ' fast car ' }]);
-    expect(phraseConditions({ phrases: [] })).toBeUndefined();
   });
 });

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { plainText } from '../../../pipeline/domain/text/plain_text.ts';
-import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text/text_terms.ts';
+import { documentTerms, type DocumentTerms, wordsOf } from '../../../pipeline/domain/text/text_terms.ts';
+import { splitWords, wordHash, wordList } from '../../../pipeline/domain/text/words.ts';
 import { definedWords } from '../../support/defined_words.ts';
-import { isStopHash } from '../../../pipeline/domain/text/stop_words.ts';
 
 /** FNV-1a 32 over UTF-16 code units in exact arithmetic. */
 function plainHash(word: string): number {
@@ -15,18 +15,8 @@ function plainHash(word: string): number {
 
 /** The definition, word by word. */
 function plainTerms(...texts: string[]): DocumentTerms {
-  const seen = new Set<string>();
-  const terms: DocumentTerms = { words: '', dl: 0, reps: [], stop_reps: [] };
   const words = texts.flatMap((text) => definedWords(plainText(text)));
-  for (const word of words) {
-    if (seen.has(word)) (isStopHash(plainHash(word)) ? terms.stop_reps : terms.reps).push(plainHash(word));
-    seen.add(word);
-  }
-  terms.words = words.join(' ');
-  terms.dl = words.length;
-  terms.reps.sort((a, b) => a - b);
-  terms.stop_reps.sort((a, b) => a - b);
-  return terms;
+  return { words: words.join(' '), dl: words.length };
 }
 
 function agrees(prompt: string, response: string): void {
@@ -96,13 +86,8 @@ describe('documentTerms', () => {
   });
 
   it('documentTerms counts prompt and response as one document without joining their words', () => {
-    expect(documentTerms('alpha be', 'be Alpha')).toEqual({
-      dl: 4,
-      reps: [wordHash('alpha')],
-      stop_reps: [wordHash('be')],
-      words: 'alpha be be alpha',
-    });
-    expect(documentTerms('al', 'pha')).toMatchObject({ dl: 2, reps: [] });
+    expect(documentTerms('alpha be', 'be Alpha')).toEqual({ dl: 4, words: 'alpha be be alpha' });
+    expect(documentTerms('al', 'pha')).toEqual({ dl: 2, words: 'al pha' });
   });
 
   it('documentTerms decodes a list of messages, and neither its keys nor its roles are words', () => {
@@ -116,40 +101,27 @@ describe('documentTerms', () => {
   });
 
   it('documentTerms of empty texts is empty', () => {
-    expect(documentTerms('', ' ,.')).toEqual({ words: '', dl: 0, reps: [], stop_reps: [] });
+    expect(documentTerms('', ' ,.')).toEqual({ words: '', dl: 0 });
   });
 });
 
-describe('queryWords', () => {
-  it('queryWords gives each distinct word once, as the index has it, with its hash and whether it is a stop word', () => {
-    expect(queryWords('The LOOP, the café!')).toEqual([
-      { word: 'the', hash: plainHash('the'), stop: true },
-      { word: 'loop', hash: plainHash('loop'), stop: false },
-      { word: 'cafe', hash: plainHash('cafe'), stop: false },
-    ]);
-    expect(queryWords(' ?! ')).toEqual([]);
+describe('wordsOf', () => {
+  it('wordsOf returns the words of a query as documentTerms stores them, repeats included', () => {
+    expect(wordsOf('The LOOP, the café!')).toEqual(['the', 'loop', 'the', 'cafe']);
+    expect(wordsOf(' ?! ')).toEqual([]);
   });
+});
 
-  it('queryWords hashes words as documentTerms does', () => {
+describe('wordHash', () => {
+  it('wordHash of a word is the hash that the splitter gives it', () => {
     fc.assert(
-      fc.property(text, (query) => {
-        const doubled = documentTerms(query, query);
-        for (const { hash, stop } of queryWords(query)) expect(stop ? doubled.stop_reps : doubled.reps).toContain(hash);
+      fc.property(text, (words) => {
+        const list = wordList(false);
+        splitWords(words, list);
+        const hashes = [...list.hashes.subarray(0, list.count)].map((hash) => hash >>> 0);
+        expect(hashes).toEqual(wordsOf(words).map(plainHash));
+        expect(hashes).toEqual(wordsOf(words).map(wordHash));
       }),
     );
   });
-});
-
-describe('words that a caller has chosen', () => {
-  it('words chosen to collide without a salt take no longer than others', () => {
-    // Words for a thirty-second of the slots: linear probing took time quadratic in their number.
-    const mask = 2 ** 19 - 1;
-    const words: string[] = [];
-    for (let n = 0; words.length < 200_000; n++) {
-      const word = n.toString(36);
-      const hash = wordHash(word) | 0;
-      if (((hash ^ (hash >>> 15)) & mask) < 2 ** 14) words.push(word);
-    }
-    expect(documentTerms(words.join(' '), '').dl).toBe(words.length);
-  }, 60_000);
 });

@@ -1,9 +1,10 @@
-// Landing writes each field of a span into the column of its name, with the flags that hold.
-import { expect, it } from 'vitest';
+// Landing writes each field of a span into the column of its name, with the flags that hold, and the
+// words of its texts.
+import { describe, expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { hasSpanFlag, SPAN_FLAGS, type SpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
-import { spanCells } from '../../../pipeline/landing/row_encoders.ts';
-import { SPANS } from '../../../sql/stores/landing_tables.ts';
+import { spanCells, textCells } from '../../../pipeline/landing/row_encoders.ts';
+import { SPAN_TEXTS, SPANS } from '../../../sql/stores/landing_tables.ts';
 import { aSpan } from '../../support/spans.ts';
 
 function rowOf(span: Span, sampled = true): Record<string, unknown> {
@@ -66,4 +67,29 @@ it.each<[string, Partial<Span>, boolean, string[]]>([
   ['a step of a chain', { attributes: { times_estimated: true } }, true, ['has_texts', 'times_estimated']],
 ])('marks %s', (_name, over, sampled, flags) => {
   expect(flagsOf(over, sampled)).toEqual(['recorded', ...flags]);
+});
+
+describe('textCells', () => {
+  const place = { partition: 1, log_seq: 2, log_index: 3 };
+
+  it('writes prompt and response with their words and the number of these', () => {
+    const span = aSpan({ prompt: '[{"role":"user","content":"Red Straße"}]', response: 'red, yes' });
+    const cells = textCells(span, place, 4, 30) ?? [];
+    expect(cells).toHaveLength(SPAN_TEXTS.columns.length);
+    expect(Object.fromEntries(SPAN_TEXTS.columns.map((column, index) => [column, cells[index]]))).toMatchObject({
+      span_id: span.span_id,
+      prompt: span.prompt,
+      response: 'red, yes',
+      words: 'red strasse red yes',
+      dl: 4,
+      partition: 1,
+      log_seq: 2,
+      log_index: 3,
+      log_sub: 4,
+    });
+  });
+
+  it('returns null for a span without prompt and response', () => {
+    expect(textCells(aSpan({ prompt: '', response: '' }), place, 4, 30)).toBeNull();
+  });
 });
