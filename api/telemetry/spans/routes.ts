@@ -1,18 +1,19 @@
 // The route of the span search.
 import { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
+import { DocumentSearch } from './postings/document_search.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { searchHit, searchMeta, searchQuery, snippetHit } from './schema.ts';
-import { searchSpans } from './search.ts';
+import { type SearchDeps, searchSpans } from './search.ts';
 import { searchSnippets } from './snippets.ts';
 
 const TAG = 'Traces';
 
-export function spanRoutes(deps: { clickhouse: ClickHouse }): Route[] {
-  return [searchSpansRoute(deps)];
+export function spanRoutes({ clickhouse }: { clickhouse: ClickHouse }): Route[] {
+  return [searchSpansRoute({ clickhouse, documents: new DocumentSearch(clickhouse) })];
 }
 
-function searchSpansRoute({ clickhouse }: { clickhouse: ClickHouse }): Route {
+function searchSpansRoute(deps: SearchDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/spans/search',
@@ -26,8 +27,6 @@ function searchSpansRoute({ clickhouse }: { clickhouse: ClickHouse }): Route {
     response: z.array(z.union([searchHit, snippetHit])),
     meta: searchMeta,
     handler: ({ org_id, query, signal }) =>
-      query.snippets
-        ? searchSnippets(clickhouse, org_id, query, signal)
-        : searchSpans(clickhouse, org_id, query, signal),
+      query.snippets ? searchSnippets(deps, org_id, query, signal) : searchSpans(deps, org_id, query, signal),
   });
 }

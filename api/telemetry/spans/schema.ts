@@ -94,11 +94,11 @@ export const snippetHit = z
 export type SnippetHit = z.infer<typeof snippetHit>;
 
 export const searchMeta = z.object({
-  candidates: z.int().describe('Number of spans that were scored'),
+  candidates: z.int().describe('Number of spans that were scored; for phrases, those that have their words'),
   truncated: z
     .boolean()
     .describe(
-      'Whether common words were searched in the newest spans only, or the response has fewer hits because their texts exceed its maximum size',
+      'Whether the oldest spans were left out because too many have the words, or the response has fewer hits because their texts exceed its maximum size or too many texts have the words of a phrase',
     ),
   terms: z
     .array(

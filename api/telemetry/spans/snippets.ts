@@ -6,13 +6,16 @@ import { snippetOf } from '../../../pipeline/domain/text/snippets.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { withSpans } from './message_spans.ts';
 import type { SearchMeta, SearchQuery, SnippetHit } from './schema.ts';
-import { type Counts, rankedSpans, type ReadScored } from './search.ts';
-import { readPlaces, readSnippets, readWaiting, type SnippetRow } from './store.ts';
+import type { RankedDocuments } from './postings/document_search.ts';
+import { documentParams, type RankedSpans, rankSpans, scoredRows, type SearchDeps } from './search.ts';
+import { readPlaces, readSnippets, readUnnumbered, readWaiting, type SnippetRow } from './store.ts';
 
 /** Bytes up to which the texts of all hits together are read whole, the best hits first. */
 const TEXT_BYTES_MAX = 8 * 1024 * 1024;
 /** Characters that are read of any other text. */
 const BEGINNING_CHARS = 8192;
+
+type Counts = Pick<RankedDocuments, 'terms'>;
 
 export interface SnippetAnswer {
   data: SnippetHit[];
@@ -21,31 +24,53 @@ export interface SnippetAnswer {
 
 /** Serves GET /v1/spans/search with snippets. */
 export async function searchSnippets(
-  clickhouse: ClickHouse,
+  deps: SearchDeps,
   orgId: string,
   query: SearchQuery,
   signal: AbortSignal,
 ): Promise<SnippetAnswer> {
   const began = performance.now();
-  const read: ReadScored<SnippetRow> = (params, _counts, options) =>
-    readSnippets(clickhouse, { ...params, finds: true, bytes: TEXT_BYTES_MAX, chars: BEGINNING_CHARS }, options);
-  const [{ rows, meta, counts }, [landed]] = await Promise.all([
-    rankedSpans({ clickhouse, org_id: orgId, query, read, signal }),
-    readWaiting(clickhouse, { org_id: orgId, since_ms: query.since, until_ms: query.until }, { signal }),
+  const { clickhouse } = deps;
+  const time = { org_id: orgId, since_ms: query.since, until_ms: query.until };
+  const [{ best, ranking, meta }, [landed]] = await Promise.all([
+    rankSpans(deps, orgId, query, signal),
+    readWaiting(clickhouse, time, { signal }),
   ]);
-  const [places, hits] = await Promise.all([
+  const rows = await snippetRows(clickhouse, orgId, { best, ranking }, signal);
+  const [places, hits, [older]] = await Promise.all([
     placesOf(clickhouse, orgId, rows, signal),
     withSpans(clickhouse, orgId, rows, signal),
+    // Seldom: such texts are from before an upgrade, or just restored.
+    ranking.unnumbered ? readUnnumbered(clickhouse, time, { signal }) : [],
   ]);
   return {
-    data: hits.map(({ row, span }) => ({ ...hitOf(row, query, counts, places.get(placeKey(row))), ...span })),
+    data: hits.map(({ row, span }) => ({ ...hitOf(row, query, ranking, places.get(placeKey(row))), ...span })),
     meta: {
       ...meta,
-      terms: termsOf(query, counts),
-      waiting: landed?.waiting ?? 0,
+      terms: termsOf(query, ranking),
+      waiting: (landed?.waiting ?? 0) + (older?.waiting ?? 0),
       took_ms: Math.round(performance.now() - began),
     },
   };
+}
+
+/** A hit with what each of the terms adds to its score. */
+interface SnippetHitRow extends SnippetRow {
+  score: number;
+  parts: readonly number[];
+}
+
+async function snippetRows(
+  clickhouse: ClickHouse,
+  orgId: string,
+  { best, ranking }: Pick<RankedSpans, 'best' | 'ranking'>,
+  signal: AbortSignal,
+): Promise<SnippetHitRow[]> {
+  if (best.length === 0) return [];
+  const bounds = { bytes: TEXT_BYTES_MAX, chars: BEGINNING_CHARS };
+  const rows = await readSnippets(clickhouse, { ...documentParams(orgId, best), ...bounds }, { signal });
+  const parts = ranking.partsOf(best);
+  return scoredRows(best, rows).map((row) => ({ ...row, parts: parts[row.rank] ?? [] }));
 }
 
 interface Place {
@@ -83,7 +108,7 @@ async function placesOf(
   return new Map(found.map((place) => [placeKey(place), place]));
 }
 
-function hitOf(row: SnippetRow, query: SearchQuery, counts: Counts, place: Place | undefined): SnippetHit {
+function hitOf(row: SnippetHitRow, query: SearchQuery, counts: Counts, place: Place | undefined): SnippetHit {
   const { span_id, trace_id, model, outcome, started_at, cost_usd, score } = row;
   return {
     span_id,
@@ -100,11 +125,12 @@ function hitOf(row: SnippetRow, query: SearchQuery, counts: Counts, place: Place
   };
 }
 
-/** Returns what each word adds to the score; the store lists them in the order of the terms, stop words apart. */
-function partsOf({ plain_parts, stop_parts }: SnippetRow, { terms }: Counts): SnippetHit['score_parts'] {
-  const plain = terms.filter(({ stop }) => !stop).map(({ word }, index) => ({ word, score: plain_parts[index] ?? 0 }));
-  const stops = terms.filter(({ stop }) => stop).map(({ word }, index) => ({ word, score: stop_parts[index] ?? 0 }));
-  return [...plain, ...stops].filter(({ score }) => score > 0).sort((a, b) => b.score - a.score);
+/** Returns what each word adds to the score, the most first. */
+function partsOf({ parts }: SnippetHitRow, { terms }: Counts): SnippetHit['score_parts'] {
+  return terms
+    .map(({ word }, index) => ({ word, score: parts[index] ?? 0 }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score);
 }
 
 /**
@@ -133,5 +159,5 @@ function bestSnippet(
 /** Returns the words of the query with their counts, the rarest first. */
 function termsOf({ q }: SearchQuery, { terms }: Counts): NonNullable<SearchMeta['terms']> {
   const known = new Map(terms.map(({ word, df, idf }) => [word, { word, df, idf }]));
-  return q.words.map(({ word }) => known.get(word) ?? { word, df: 0, idf: 0 }).sort((a, b) => a.df - b.df);
+  return q.words.map((word) => known.get(word) ?? { word, df: 0, idf: 0 }).sort((a, b) => a.df - b.df);
 }

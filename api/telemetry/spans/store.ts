@@ -1,38 +1,119 @@
 // The span search's reads of ClickHouse: each query of sql/queries/spans with the shapes of its
-// parameters and rows.
+// parameters and rows. Lists of numbers come as RowBinary, because a search may read millions of them.
 import { z } from 'zod';
-import { defineQuery } from '../../../sql/client/query.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { defineQuery, READ_TIMEOUT_MS } from '../../../sql/client/query.ts';
+import { readTemplate, renderTemplate, type TemplateParams } from '../../../sql/client/template.ts';
+import { type RowReader, rowsOf } from '../../../sql/client/row_binary.ts';
 
 /** Int64 and UInt64 arrive as text; these values stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
+/** A UInt64 inside an array is sent as a bare number. */
+const uint64 = z.string().transform(BigInt);
 
 const time = { org_id: z.string(), since_ms: z.int().optional(), until_ms: z.int().optional() };
-const flag = z.literal(true).optional();
-const word = z.object({ word: z.string() });
-const weighted = word.extend({ hash: z.int(), weight: z.number() });
 
-const dayCounts = z.object({ day_ms: count, documents: count, words: count });
-export type DayCounts = z.output<typeof dayCounts>;
+/** Read of numbers: yields rows as they arrive. */
+type BinaryQuery<Params, Row> = (
+  client: ClickHouse,
+  params: Params,
+  options: { signal: AbortSignal },
+) => AsyncGenerator<Row>;
 
-export const readDays = defineQuery({
-  name: 'search_days',
-  file: 'spans/search_days.sql',
-  params: z.object({
-    ...time,
-    since_day: z.string().optional(),
-    until_day: z.string().optional(),
-    /** Day of until_ms, unless it is the day of since_ms too. */
-    last_day: z.string().optional(),
+/** Returns a read whose rows `take` reads one after the other. */
+function binaryQuery<Row>(
+  name: string,
+  file: string,
+  take: (reader: RowReader) => Row,
+): BinaryQuery<TemplateParams, Row> {
+  const template = readTemplate(file);
+  return (client, params, { signal }) =>
+    rowsOf(client.bytes({ name, timeoutMs: READ_TIMEOUT_MS, signal, ...renderTemplate(template, params) }), take);
+}
+
+export const readSegments = defineQuery({
+  name: 'search_segments',
+  file: 'spans/search_segments.sql',
+  params: z.object(time),
+  row: z.object({
+    segment: count,
+    documents: count,
+    words: count,
+    /** Sum of the numbers of the documents, modulo 2^64. */
+    numbers: z.string(),
+    first: z.string().transform(BigInt),
+    last: z.string().transform(BigInt),
+    from_ms: count,
+    to_ms: count,
   }),
-  row: dayCounts,
 });
 
-export const readWords = defineQuery({
-  name: 'search_words',
-  file: 'spans/search_words.sql',
-  params: z.object({ ...time, words: z.array(word) }),
-  row: z.object({ df: z.array(count), any: count }),
-});
+type SegmentRange = {
+  /** Numbers of documents, or segments, that bound those of the list. */
+  first: bigint;
+  last: bigint;
+  segments: readonly number[];
+};
+
+export const readDocuments: BinaryQuery<SegmentRange & { org_id: string }, DocumentLists> = binaryQuery(
+  'search_documents',
+  'spans/search_documents.sql',
+  (reader) => ({
+    segment: reader.uint64(),
+    places: reader.uint16s(),
+    lengths: reader.uint32s(),
+    times: reader.float64s(),
+  }),
+);
+
+interface DocumentLists {
+  segment: number;
+  places: Uint16Array;
+  lengths: Uint32Array;
+  /** Starts, milliseconds. */
+  times: Float64Array;
+}
+
+export const readPostings: BinaryQuery<SegmentRange & { words: readonly string[] }, PostingRow> = binaryQuery(
+  'search_postings',
+  'spans/search_postings.sql',
+  (reader) => ({
+    word: reader.uint8(),
+    segment: reader.uint64(),
+    places: reader.uint16s(),
+    counts: reader.uint16s(),
+  }),
+);
+
+interface PostingRow {
+  /** Index of the word. */
+  word: number;
+  segment: number;
+  places: Uint16Array;
+  /** Empty where each document has the word once. */
+  counts: Uint16Array;
+}
+
+/** Filters of a search besides its words. */
+export interface CandidateFilters extends TemplateParams {
+  org_id: string;
+  since_ms?: number | undefined;
+  until_ms?: number | undefined;
+  model?: string | undefined;
+  outcome?: string | undefined;
+  min_cost_usd?: number | undefined;
+  max_cost_usd?: number | undefined;
+  /** Set together with agent_id or tags. */
+  of_traces?: true | undefined;
+  agent_id?: string | undefined;
+  tags?: readonly string[] | undefined;
+}
+
+export const readCandidates: BinaryQuery<CandidateFilters, { segment: number; places: Uint16Array }> = binaryQuery(
+  'search_candidates',
+  'spans/search_candidates.sql',
+  (reader) => ({ segment: reader.uint64(), places: reader.uint16s() }),
+);
 
 export const readWaiting = defineQuery({
   name: 'search_waiting',
@@ -41,88 +122,57 @@ export const readWaiting = defineQuery({
   row: z.object({ waiting: count }),
 });
 
-const candidates = {
-  ...time,
-  model: z.string().optional(),
-  outcome: z.string().optional(),
-  min_cost_usd: z.number().optional(),
-  max_cost_usd: z.number().optional(),
-  /** Set together with agent_id or tags. */
-  of_traces: flag,
-  agent_id: z.string().optional(),
-  tags: z.array(z.string()).optional(),
-  must: z.array(word),
-  phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })).optional(),
-};
-const candidateParams = z.object(candidates);
-/** Documents that a search scores. */
-export type Candidates = z.input<typeof candidateParams>;
-
-export const readCount = defineQuery({
-  name: 'search_count',
-  file: 'spans/search_count.sql',
-  params: candidateParams,
-  row: z.object({ candidates: count }),
+export const readUnnumbered = defineQuery({
+  name: 'search_unnumbered',
+  file: 'spans/search_unnumbered.sql',
+  params: z.object(time),
+  row: z.object({ waiting: count }),
 });
+
+const documents = { org_id: z.string(), times: z.array(z.string()), docs: z.array(uint64) };
 
 /** Position of a span in the ingest log. */
 const place = { log_seq: z.string(), log_index: z.int(), log_sub: z.int() };
-const scored = z.object({
+const found = z.object({
+  /** Number of the document. */
+  doc: z.string(),
   span_id: z.string(),
   trace_id: z.string(),
   model: z.string(),
   started_ms: count,
   ...place,
-  score: z.number(),
+  prompt: z.string(),
+  response: z.string(),
 });
+
 /** Columns that the rows of both kinds of searches have. */
-export type ScoredRow = z.output<typeof scored>;
+export type FoundRow = z.output<typeof found>;
+/** A found document with its score. */
+export type ScoredRow = Omit<FoundRow, 'prompt' | 'response' | 'doc'> & { score: number };
 
-const scoreParams = {
-  ...candidates,
-  plain: z.array(weighted),
-  stops: z.array(weighted),
-  also: z.array(word),
-  avgdl: z.number(),
-  rows: z.int(),
-};
-const scoreShape = z.object(scoreParams);
-export type ScoreParams = z.input<typeof scoreShape>;
-
-export const readScores = defineQuery({
-  name: 'search_scores',
-  file: 'spans/search_scores.sql',
-  params: scoreShape,
-  row: scored.extend({ prompt: z.string(), response: z.string() }),
+export const readTexts = defineQuery({
+  name: 'search_texts',
+  file: 'spans/search_texts.sql',
+  params: z.object(documents),
+  row: found,
 });
-export type TextRow = Awaited<ReturnType<typeof readScores>>[number];
 
 export const readSnippets = defineQuery({
   name: 'search_snippets',
   file: 'spans/search_snippets.sql',
   params: z.object({
-    ...scoreParams,
-    /** Set where the columns of the snippets are needed. */
-    finds: z.literal(true),
+    ...documents,
     /** Bytes up to which texts are whole, and characters of a text that is not. */
     bytes: z.int(),
     chars: z.int(),
   }),
-  row: z.object({
-    ...scored.shape,
+  row: found.extend({
     outcome: z.enum(['success', 'error', 'timeout']),
     cost_usd: z.number(),
     started_at: z.string(),
-    prompt: z.string(),
-    response: z.string(),
-    plain_parts: z.array(z.number()),
-    stop_parts: z.array(z.number()),
   }),
 });
 export type SnippetRow = Awaited<ReturnType<typeof readSnippets>>[number];
-
-/** A UInt64 inside an array is sent as a bare number. */
-const uint64 = z.string().transform(BigInt);
 
 export const readPlaces = defineQuery({
   name: 'search_places',

@@ -159,7 +159,6 @@ export const readMatches = defineQuery({
   params: z.object({
     ...oneTrace,
     words: z.array(z.string()),
-    phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })).optional(),
     /** Bytes up to which texts are whole, and characters of a text that is not. */
     bytes: z.int(),
     chars: z.int(),
@@ -171,6 +170,14 @@ export const readMatches = defineQuery({
     response: z.string(),
   }),
 });
+
+export const readWordedPlaces = defineQuery({
+  name: 'trace_worded_places',
+  file: 'trace/worded_places.sql',
+  params: z.object({ ...oneTrace, words: z.array(z.string()) }),
+  row: z.object({ span_id: z.string(), started_at: z.string(), ...place, text_words: z.int() }),
+});
+export type WordedPlace = Awaited<ReturnType<typeof readWordedPlaces>>[number];
 
 export const readCalls = defineQuery({
   name: 'trace_calls',
@@ -229,12 +236,22 @@ export const readCallDetails = defineQuery({
 });
 export type CallDetails = Awaited<ReturnType<typeof readCallDetails>>[number];
 
+const textRow = z.object({ ...place, prompt: z.string(), response: z.string() });
+
 export const readCallTexts = defineQuery({
   name: 'trace_call_texts',
   file: 'traces/texts.sql',
   params: z.object(places),
-  row: z.object({ ...place, prompt: z.string(), response: z.string() }),
+  row: textRow,
 });
+
+export const readWordedTexts = defineQuery({
+  name: 'trace_worded_place_texts',
+  file: 'traces/texts.sql',
+  params: z.object(places),
+  row: textRow,
+});
+export type WordedText = z.output<typeof textRow>;
 
 /** Returns the key of a position in the ingest log. */
 export const placeKey = ({

@@ -119,7 +119,7 @@ export function filtersOf(orgId: string, query: FilterQuery): ListFilters {
     tags: some(query.tags),
     session_id: query.session_id,
     user_id: query.user_id,
-    words: query.search?.words.map(({ word }) => word),
+    words: query.search?.words,
     root_span_name: some(query.root_span_name),
     min_cost_usd: query.min_cost_usd,
     max_cost_usd: query.max_cost_usd,

@@ -12,7 +12,7 @@ import { type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
 import { rankTraces } from './ranked.ts';
 import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf } from './schema.ts';
-import { readHours, readPage, readPosition, readTotal, type TraceRow } from './store.ts';
+import { readHours, readPage, readPosition, readTotal, type TotalRow, type TraceRow } from './store.ts';
 
 export interface ListDeps {
   clickhouse: ClickHouse;
@@ -55,9 +55,9 @@ export async function listTraces(
   const phrases = query.search?.phrases ?? [];
   if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
-  const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row?.total ?? 0);
+  const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row ?? { total: 0 });
   const [all, rows] = await Promise.all([total, readTraces(deps, filters, given, query.limit + 1, signal, total)]);
-  return answer(rows, all, given?.before ?? 0, query);
+  return answer(rows, all.total, given?.before ?? 0, query);
 }
 
 /** @param rows the rows of the page, and one more if the list goes on */
@@ -111,7 +111,7 @@ async function listByOffset(
  * Returns the traces after a position, newest first; fewer than wanted only at the end of the list.
  *
  * @param total size of the whole list, if it is being counted: the traces of a short list may be
- * far apart, so it is not read period by period
+ * far apart, so it is not read period by period, and the counted traces are not searched for again
  */
 export async function readTraces(
   deps: ListDeps,
@@ -119,7 +119,7 @@ export async function readTraces(
   from: { ms: number; key: string } | null,
   wanted: number,
   signal: AbortSignal,
-  total?: Promise<number>,
+  total?: Promise<TotalRow>,
 ): Promise<TraceRow[]> {
   const found: TraceRow[] = [];
   const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
@@ -128,8 +128,10 @@ export async function readTraces(
   for (const stretch of stretches) {
     const floor = Math.max(top - stretch, filters.since_ms ?? -Infinity);
     const last = floor === filters.since_ms || stretch === Infinity;
-    if (!last && stretch !== stretches[0] && ((await total) ?? Infinity) < FEW_TRACES) continue;
-    const bounded = { ...filters, since_ms: Number.isFinite(floor) ? floor : undefined };
+    const isAwaited = stretch !== stretches[0] && (!last || filters.words !== undefined);
+    const all = isAwaited ? await total : undefined;
+    if (!last && all !== undefined && all.total < FEW_TRACES) continue;
+    const bounded = { ...foundBy(filters, all), since_ms: Number.isFinite(floor) ? floor : undefined };
     const read = (after: Place | null, rows: number): Promise<TraceRow[]> =>
       readPage(deps.clickhouse, { ...bounded, ...afterRow(after, filters.until_ms), rows }, { signal });
     const { live, place: reached } = await readLive(read, place, wanted - found.length);
@@ -138,6 +140,12 @@ export async function readTraces(
     if (last || found.length >= wanted) break;
   }
   return found.slice(0, wanted);
+}
+
+/** Returns the filters with the keys of the counted traces in place of the words, if these are few. */
+function foundBy(filters: ListFilters, all: TotalRow | undefined): ListFilters {
+  if (all?.trace_keys === undefined || (all.trace_keys.length === 0 && all.total > 0)) return filters;
+  return { ...filters, words: undefined, trace_keys: all.trace_keys };
 }
 
 function stretchesOf(filters: ListFilters): readonly number[] {
@@ -161,7 +169,7 @@ const afterRow = (place: Place | null, until_ms = Infinity) =>
 
 /**
  * Searches for phrases in the texts of traces that have their words, newest first, in a bounded
- * number of traces at a time. A page may be short or even empty while next_cursor leads on.
+ * number of traces and bytes at a time. A page may be short or even empty while next_cursor leads on.
  */
 async function listByPhrase(
   deps: ListDeps,
@@ -174,11 +182,11 @@ async function listByPhrase(
   const matches = async (from: { ms: number; key: string } | null) => {
     const candidates = await readTraces(deps, filters, from, PHRASE_TRACES_MAX + 1, signal);
     const looked = candidates.slice(0, PHRASE_TRACES_MAX);
-    return {
-      rows: await findPhrases(deps.clickhouse, filters, phrases, looked, signal),
-      more: candidates.length > looked.length,
-      last: looked.at(-1),
-    };
+    const { rows, searched } = await findPhrases(
+      { clickhouse: deps.clickhouse, org_id: filters.org_id, words: filters.words ?? [], phrases, signal },
+      looked,
+    );
+    return { rows, more: candidates.length > searched, last: looked[searched - 1] };
   };
   const [newest, here] = await Promise.all([matches(null), given === null ? null : matches(given)]);
   const before = given?.before ?? query.offset;

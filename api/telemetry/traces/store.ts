@@ -44,8 +44,13 @@ export const readTotal = defineQuery({
   name: 'trace_total',
   file: 'traces/total.sql',
   params: listFilters,
-  row: z.object({ total: count }),
+  row: z.object({
+    total: count,
+    /** With words: the keys of the traces; empty if there are many. */
+    trace_keys: z.array(z.string()).optional(),
+  }),
 });
+export type TotalRow = Awaited<ReturnType<typeof readTotal>>[number];
 
 export const readPage = defineQuery({
   name: 'trace_page',
@@ -117,19 +122,33 @@ export const readRankedPosition = defineQuery({
   row: z.object({ started_ms: millis, trace_key: z.string(), rank: z.number() }),
 });
 
-export const readPhraseMatches = defineQuery({
-  name: 'trace_phrase_matches',
-  file: 'traces/phrase_matches.sql',
+/** Texts of traces that have all the words, as lists of the same order. */
+export const readWordedTexts = defineQuery({
+  name: 'trace_worded_texts',
+  file: 'traces/worded_texts.sql',
   params: z.object({
     org_id: z.string(),
     from_ms: z.int(),
     to_ms: z.int(),
     trace_keys: z.array(uint64),
     words: z.array(z.string()),
-    phrases: z.array(z.object({ words: z.array(z.string()), phrase: z.string() })),
   }),
-  row: z.object({ trace_key: z.string() }),
+  row: z.object({
+    trace_key: z.string(),
+    docs: z.array(z.string()),
+    times: z.array(millis),
+    /** Number of words of each text. */
+    lengths: z.array(z.int()),
+  }),
 });
+
+export const readDocumentTexts = defineQuery({
+  name: 'trace_document_texts',
+  file: 'traces/document_texts.sql',
+  params: z.object({ org_id: z.string(), times: z.array(z.string()), docs: z.array(uint64) }),
+  row: z.object({ doc: z.string(), trace_key: z.string(), prompt: z.string(), response: z.string() }),
+});
+export type DocumentText = Awaited<ReturnType<typeof readDocumentTexts>>[number];
 
 export const readLookup = defineQuery({
   name: 'trace_lookup',

@@ -1,7 +1,5 @@
--- Documents that a search scores: those within its filters that contain any of the required words
--- and every phrase.
--- Agent and tags are those of the trace.
-org_id = {org_id:String}
+-- Documents within the filters of a search. Agent and tags are those of the trace.
+org_id = {org_id:String} AND doc > 0
 /*if since_ms*/AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
 /*if until_ms*/AND started_at <= fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')/*end*/
 /*if model*/AND model = {model:String}/*end*/
@@ -16,5 +14,3 @@ org_id = {org_id:String}
   GROUP BY trace_key, version
   HAVING sum(sign) > 0
 )/*end*/
-AND (/*each must with OR*/hasAllTokens(words, {must_word:String})/*end*/)
-/*if phrases*/AND /*include traces/has_phrases.sql*//*end*/

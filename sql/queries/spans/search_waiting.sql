@@ -1,4 +1,4 @@
--- Number of texts of the searched time that have landed and cannot be searched yet.
+-- Number of texts of the searched time that have landed and are still to be moved.
 SELECT count() AS waiting
 FROM span_texts_recent
 WHERE org_id = {org_id:String}

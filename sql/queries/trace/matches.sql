@@ -1,6 +1,9 @@
--- Texts of a trace that have all the words and phrases. Texts are whole up to a number of bytes in
--- all, the earliest first; of the others only the beginnings are returned. A text is in one of the
--- two tables; while the text mover runs, it may be in both.
+-- Texts of a trace that have all the words. Texts are whole up to a number of bytes in all, the
+-- earliest first; of the others only the beginnings are returned. A text is in one of the two tables;
+-- while the text mover runs, it may be in both.
+WITH
+  segments AS (/*include spans/segments_within.sql*/),
+  (/*include spans/docs_with_words.sql*/) AS found
 SELECT span_id,
   if(bytes_before <= {bytes:UInt32}, prompt, leftUTF8(prompt, {chars:UInt32})) AS prompt,
   if(bytes_before <= {bytes:UInt32}, response, leftUTF8(response, {chars:UInt32})) AS response
@@ -11,11 +14,11 @@ FROM (
     FROM (
       SELECT span_id, started_at, log_seq, log_index, log_sub, prompt, response
       FROM span_texts
-      WHERE /*include traces/one.sql*/ AND hasAllTokens(words, {words:Array(String)}) /*if phrases*/AND /*include traces/has_phrases.sql*//*end*/
+      WHERE /*include trace/worded.sql*/
       UNION ALL
       SELECT span_id, started_at, log_seq, log_index, log_sub, prompt, response
       FROM span_texts_recent
-      WHERE /*include traces/one.sql*/ AND hasAllTokens(words, {words:Array(String)}) /*if phrases*/AND /*include traces/has_phrases.sql*//*end*/
+      WHERE /*include traces/one.sql*/ AND hasAllTokens(words, {words:Array(String)})
     )
     ORDER BY started_ms, log_seq, log_index, log_sub
     LIMIT 1 BY log_seq, log_index, log_sub

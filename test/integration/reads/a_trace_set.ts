@@ -1,6 +1,7 @@
 // A store with traces of every kind that a filter tells apart, and the same traces in memory, so
 // that a test can compute what a read must return. Traces land span by span, as pairs of rows that
 // no merge has collapsed.
+import { wordsOf } from '../../../pipeline/domain/text/text_terms.ts';
 import type { Span, TraceOutcome } from '../../../pipeline/domain/traces/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -40,6 +41,16 @@ export interface TraceSet {
   known: KnownTrace[];
 }
 
+/** What spans say. */
+const SAYINGS = [
+  'the red car stopped',
+  'Car red, said she',
+  'GRÖSSE zählt, 北京大学',
+  'nothing of note',
+  'a red apple',
+  '',
+];
+
 const random = seeded(23);
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
 const iso = (ms: number): string => new Date(ms).toISOString();
@@ -72,8 +83,8 @@ function spansOf(n: number): Span[] {
       input_tokens: Math.floor(random() * 2000),
       output_tokens: Math.floor(random() * 300),
       cost_pico_usd: isCall ? BigInt(Math.floor(random() ** 4 * 1e12)) : 0n,
-      prompt: '',
-      response: '',
+      prompt: SAYINGS[(n * 5 + i) % SAYINGS.length] ?? '',
+      response: SAYINGS[(n * 3 + i * 4 + 5) % SAYINGS.length] ?? '',
       attributes: pick<Record<string, unknown>>([
         {},
         { region: 'eu' },
@@ -134,7 +145,12 @@ export async function openTraceSet(): Promise<TraceSet> {
     const state = steps.at(-1)?.at(-1)?.state as TraceState;
     return { state, spans, steps, verdicts: verdictsOf(state), scores: scoresOf() };
   });
-  await store.landSpans(all.flatMap(({ spans }) => spans));
+  const spans = all.flatMap((trace) => trace.spans);
+  for (const part of [spans.slice(0, spans.length / 2), spans.slice(spans.length / 2)]) {
+    await store.landSpans(part);
+    await store.moveTexts();
+    store.beginSegment();
+  }
   for (const step of [0, 1, 2, 3]) await store.landTraces(all.flatMap(({ steps }) => steps[step] ?? []));
   await insert(
     store,
@@ -258,6 +274,11 @@ const MODEL: Readonly<Record<string, (trace: KnownTrace, value: string, query: Q
     spans.some((span) => hasAttributes(span, { ...query, 'attributes.region': value })),
   'attributes.app.tier': ({ spans }, value, query) =>
     spans.some((span) => hasAttributes(span, { ...query, 'attributes.app.tier': value })),
+  search: ({ spans }, value) =>
+    spans.some(({ prompt, response }) => {
+      const said = wordsOf(`${prompt} ${response}`);
+      return wordsOf(value).every((word) => said.includes(word));
+    }),
   sampled: ({ state }, value) => String(state.sampled) === value,
   scored: ({ verdicts, scores }, value) => String(verdicts.length + scores.length > 0) === value,
   judge_id: (trace, value) => newestVerdicts(trace).some(({ judge_id }) => listed(value).includes(judge_id)),
@@ -295,6 +316,7 @@ export const FILTER_VALUES: Readonly<Record<string, readonly string[]>> = {
   prompt_version: ['2'],
   'attributes.region': ['eu', 'eu,us'],
   'attributes.app.tier': ['2', '2,3', 'gold'],
+  search: ['CAR', 'apple car', 'stopped grösse', '大学', 'nowhere'],
   sampled: ['true', 'false'],
   scored: ['true', 'false'],
   judge_id: ['judge_a', 'judge_a,judge_b'],

@@ -80,6 +80,17 @@ it('traces are found once by attributes, unless too many have them', async () =>
   expect(await count(filters)).toBe(wanted);
 });
 
+it('traces are found once by words, unless too many have them', async () => {
+  const filters = filtersOf('org_a', listQuery.parse({ search: 'car red', outcome: 'success' }));
+  const having = matching({ search: 'car red' }).length;
+  const found = await foundOnce(set.store.client, filters, { signal }, having);
+  expect(found.words).toBeUndefined();
+  expect(new Set(found.trace_keys).size).toBe(having);
+  const [total] = await readTotal(set.store.client, found, { signal });
+  expect(total?.total).toBe(matching({ search: 'car red', outcome: 'success' }).length);
+  expect(await foundOnce(set.store.client, filters, { signal }, having - 1)).toEqual(filters);
+});
+
 it('a filter shows nothing of another organization', async () => {
   const { data } = await list({ model: 'o3,gpt-4o,gpt-4o-mini', limit: '200' }, 'org_b');
   expect(data.length).toBeGreaterThan(0);

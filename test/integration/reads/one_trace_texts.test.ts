@@ -127,6 +127,74 @@ describe('text_state', () => {
   });
 });
 
+describe('matches', () => {
+  interface Found {
+    data: { span_id: string; part: string; snippet: string; marks: [number, number][] }[];
+    meta: { truncated: boolean };
+  }
+  const matches = async (trace: string, q: string): Promise<Found> => {
+    const answer = await call(api, 'GET', `/v1/traces/${trace}/matches?q=${encodeURIComponent(q)}`);
+    expect([q, answer.status]).toEqual([q, 200]);
+    return answer.json as unknown as Found;
+  };
+  const idsOf = ({ data }: Found): string[] => data.map(({ span_id }) => span_id);
+  const marksOf = ({ data }: Found): string[][] =>
+    data.map(({ snippet, marks }) => marks.map(([start, end]) => snippet.slice(start, end)));
+
+  it('finds a phrase at the end of a text that is too long to be read beside others', async () => {
+    const filling = 'car red and '.repeat(1_500_000);
+    await store.landSpans([
+      of({ trace_id: 'huge', span_id: 'apart', started_at: AT, prompt: filling, response: '' }),
+      of({ trace_id: 'huge', span_id: 'both', started_at: AT + 1, prompt: `${filling} a red`, response: 'car' }),
+      of({ trace_id: 'huge', span_id: 'end', started_at: AT + 2, prompt: '', response: `${filling} a red car` }),
+    ]);
+    for (const moved of [false, true]) {
+      if (moved) await store.moveTexts();
+      const found = await matches('huge', '"red car"');
+      expect(idsOf(found)).toEqual(['both', 'end']);
+      expect(marksOf(found)).toEqual([[], ['red car']]);
+      expect(idsOf(await matches('huge', 'red car'))).toEqual(['apart', 'both', 'both', 'end']);
+    }
+  });
+
+  it('finds each text once while both tables have it, and none that was deleted', async () => {
+    await store.landSpans([
+      of({ trace_id: 'twice', span_id: 'first', started_at: AT, prompt: 'the green door', response: '' }),
+      of({ trace_id: 'twice', span_id: 'second', started_at: AT + 1, prompt: 'door, green', response: '' }),
+      of({ org_id: 'org_other', trace_id: 'twice', span_id: 'foreign', prompt: 'the green door', response: '' }),
+    ]);
+    await store.moveTexts(false);
+    expect(idsOf(await matches('twice', 'green door'))).toEqual(['first', 'second']);
+    expect(idsOf(await matches('twice', '"green door"'))).toEqual(['first']);
+    await store.database.run('TRUNCATE TABLE span_texts_recent');
+    await store.landSpans([of({ trace_id: 'twice', span_id: 'third', started_at: AT + 2, prompt: 'green door' })]);
+    expect(idsOf(await matches('twice', '"green door"'))).toEqual(['first', 'third']);
+    await store.database.run("ALTER TABLE span_texts DELETE WHERE span_id = 'first' SETTINGS mutations_sync = 1");
+    expect(idsOf(await matches('twice', 'green door'))).toEqual(['second', 'third']);
+    expect(idsOf(await matches('twice', '"green door"'))).toEqual(['third']);
+  });
+
+  it('finds phrases in order behind more texts than one statement reads, up to the maximum', async () => {
+    const texts = Array.from({ length: 1300 }, (_, n) =>
+      of({
+        trace_id: 'many',
+        span_id: `text-${String(n).padStart(4, '0')}`,
+        started_at: AT + n,
+        prompt: n === 620 || n >= 720 ? 'grey wolf' : 'wolf grey',
+        response: '',
+      }),
+    );
+    await store.landSpans(texts.slice(0, 700));
+    await store.moveTexts();
+    await store.landSpans(texts.slice(700));
+    const found = await matches('many', '"grey wolf"');
+    const expected = texts.filter((_, n) => n === 620 || n >= 720).map(({ span_id }) => span_id);
+    expect(idsOf(found)).toEqual(expected.slice(0, 500));
+    expect(found.meta).toMatchObject({ truncated: true });
+    expect((await matches('many', '"grey wolf grey"')).meta).toMatchObject({ truncated: false });
+  });
+});
+
 describe('conversation', () => {
   it('returns every call once over its pages, each compared with a call before it', async () => {
     const calls = 450;

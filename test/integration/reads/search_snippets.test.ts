@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { searchQuery, type SnippetHit } from '../../../api/telemetry/spans/schema.ts';
-import { searchSpans } from '../../../api/telemetry/spans/search.ts';
+import { type SearchDeps, searchSpans } from '../../../api/telemetry/spans/search.ts';
+import { DocumentSearch } from '../../../api/telemetry/spans/postings/document_search.ts';
 import { searchSnippets } from '../../../api/telemetry/spans/snippets.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { wordsOf } from '../../../pipeline/domain/text/text_terms.ts';
@@ -14,6 +15,7 @@ const random = seeded(7);
 const VOCABULARY = ['the', 'of', 'Retry', 'naïve', 'Größe', '42', '東京', 'alpha', 'beta', 'gamma', 'refund', 'sofa'];
 
 let store: TestStore;
+let deps: SearchDeps;
 let spans: Span[];
 
 const aText = (words: number): string =>
@@ -23,6 +25,7 @@ const aText = (words: number): string =>
 
 beforeAll(async () => {
   store = await openTestStore();
+  deps = { clickhouse: store.client, documents: new DocumentSearch(store.client) };
   spans = Array.from({ length: 200 }, (_, n) =>
     aSpan({
       trace_id: `t${n % 40}`,
@@ -41,9 +44,9 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 const snippets = (query: Record<string, string>, org = 'org_a') =>
-  searchSnippets(store.client, org, searchQuery.parse({ snippets: 'true', limit: '200', ...query }), signal);
+  searchSnippets(deps, org, searchQuery.parse({ snippets: 'true', limit: '200', ...query }), signal);
 const whole = (query: Record<string, string>) =>
-  searchSpans(store.client, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
+  searchSpans(deps, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
 
 const marked = ({ snippet, marks }: Pick<SnippetHit, 'snippet' | 'marks'>): string[] =>
   marks.map(([start, end]) => wordsOf(snippet.slice(start, end)).join(' '));

@@ -6759,9 +6759,9 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
-              /** @description Number of spans that were scored */
+              /** @description Number of spans that were scored; for phrases, those that have their words */
               candidates: number;
-              /** @description Whether common words were searched in the newest spans only, or the response has fewer hits because their texts exceed its maximum size */
+              /** @description Whether the oldest spans were left out because too many have the words, or the response has fewer hits because their texts exceed its maximum size or too many texts have the words of a phrase */
               truncated: boolean;
               /** @description Words of the query, the rarest first. Returned with snippets=true */
               terms?: {
