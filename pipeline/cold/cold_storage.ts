@@ -13,6 +13,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
 import type { ColdObject, ColdTables, DueDay, OrgDay } from '../../sql/stores/cold.ts';
+import { documentTerms } from '../domain/text/text_terms.ts';
 import { dateOf } from '../domain/time/days.ts';
 import { checkObject, ColdDataError, LocalFile } from './local_file.ts';
 
@@ -42,10 +43,7 @@ export interface RestoreOptions {
   stampsOf: (object: ColdObject) => { restoredOn: number; dropOn: number };
 }
 
-/**
- * Texts of several days that are restored together, which makes fewer and larger parts with their
- * text index. A day is never split.
- */
+/** Texts of several days that are staged together, which makes fewer and larger parts. */
 const UNPACK_ROWS = 50_000;
 
 /** Facts of an object that are known before it is written. */
@@ -122,11 +120,11 @@ export class ColdStorage {
     const { tables, step } = this.#deps;
     const gathered = { days: [] as ColdObject[], rows: 0, found: 0 };
     const putBack = async (): Promise<void> => {
-      const [first, last] = [gathered.days[0], gathered.days.at(-1)];
-      if (first === undefined || last === undefined) return;
+      const [first] = gathered.days;
+      if (first === undefined) return;
       await step?.('staged');
-      const range = { org_id: first.org_id, since: first.day, until: last.day };
-      const restored = gathered.found === 0 ? 0 : await tables.unpack(task, range, stampsOf(first));
+      const texts = { task, org_id: first.org_id };
+      const restored = gathered.found === 0 ? 0 : await tables.unpack(texts, stampsOf(first), documentTerms, signal);
       await tables.dropTask(task);
       await step?.('unpacked');
       done({ days: gathered.days.length, found: gathered.found, restored });

@@ -256,6 +256,9 @@ async function deleteRows(
     note(counts, removed);
     await step?.(`deleted ${deleted.table}`);
   }
+  // Texts leave span_texts by their export or with the rows above.
+  await store.dropPostings(signal);
+  await step?.('deleted span_words');
 }
 
 async function deleteObjects(

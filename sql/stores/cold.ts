@@ -1,40 +1,12 @@
 // Tables of cold storage: the list of objects, the texts that a run exports, and the texts that a
 // restore brings back. Days are whole numbers since 1970-01-01 (UTC). A text is identified by its
 // log position (PLACE), which never changes.
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
+import { NAMES, PLACE, STRUCTURE } from './cold_columns.ts';
+import { endUnpacks, unpackTexts, type WordsOf } from './cold_unpack.ts';
 
-/** Columns of a text in an object, with their types. */
-const COLUMNS = [
-  ['org_id', 'String'],
-  ['started_at', "DateTime64(3, 'UTC')"],
-  ['trace_id', 'String'],
-  ['span_id', 'String'],
-  ['event_key', 'UInt64'],
-  ['model', 'String'],
-  ['outcome', 'String'],
-  ['cost_usd', 'Decimal(18, 12)'],
-  ['prompt', 'String'],
-  ['response', 'String'],
-  ['words', 'String'],
-  ['dl', 'UInt32'],
-  ['reps', 'Array(UInt32)'],
-  ['stop_reps', 'Array(UInt32)'],
-  ['partition', 'UInt16'],
-  ['log_seq', 'UInt64'],
-  ['log_index', 'UInt32'],
-  ['log_sub', 'UInt32'],
-] as const;
-const NAMES = COLUMNS.map(([name]) => name).join(', ');
-/** Older objects have no words; NULL lets the table's default make them. */
-const RESTORED = NAMES.replace(' words,', " if(words = '' AND dl > 0, NULL, words),");
-const STRUCTURE = COLUMNS.map(([name, type]) => `${name} ${type}`)
-  .join(', ')
-  .replaceAll("'", "\\'");
-const PLACE = 'partition, log_seq, log_index, log_sub';
-/** Texts of an organization on some days, and on one day. */
-const OF_DAYS = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({since:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({until:UInt16}) + 1, 3, 'UTC')`;
+/** Texts of an organization on one day. */
 const OF_DAY = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({day:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({day:UInt16}) + 1, 3, 'UTC')`;
 
 /**
@@ -80,9 +52,6 @@ export interface DueDay extends OrgDay {
   /** Texts that were never in an object. */
   fresh: number;
 }
-
-/** Returns the prefix of the ids of the statements that restore the texts of a task. */
-const unpacksOf = (task: string): string => `unpack-${task}-`;
 
 export class ColdTables {
   readonly #client: ClickHouse;
@@ -168,7 +137,8 @@ export class ColdTables {
         SELECT org_id, day, 'dropped', object_key, rows, bytes, sha256, exported_at, toDate({as_of:UInt16}), next_key, run, version + 1
         FROM cold_objects FINAL WHERE state = 'verified' AND (run = {run:String} OR (org_id, day) NOT IN (
           SELECT org_id, toDate(started_at) FROM span_texts
-          WHERE (org_id, toDate(started_at)) IN (SELECT org_id, day FROM cold_objects FINAL WHERE state = 'verified')))`,
+          WHERE (org_id, toDate(started_at)) IN (SELECT org_id, day FROM cold_objects FINAL WHERE state = 'verified')))
+        SETTINGS optimize_use_projections = 0`,
       params: { run, as_of: asOf },
       timeoutMs: READ_MS,
     });
@@ -310,42 +280,19 @@ export class ColdTables {
     );
   }
 
-  /**
-   * Restores the texts of a task to the tables that are read and searched. Skips texts that are
-   * there already or on their way, and texts whose span is gone.
-   * @param restoredOn day from which the age of the texts counts; @param dropOn hint for the
-   * partition
-   * @returns the number of restored texts
-   */
-  async unpack(
-    task: string,
-    { org_id, since, until }: { org_id: string; since: number; until: number },
+  /** Restores the texts of a task; see sql/stores/cold_unpack.ts. */
+  unpack(
+    task: { task: string; org_id: string },
     stamps: { restoredOn: number; dropOn: number },
+    wordsOf: WordsOf,
+    signal: AbortSignal,
   ): Promise<number> {
-    const { written_rows } = await this.#client.execute({
-      name: 'cold_unpack',
-      sql: `INSERT INTO span_texts (${NAMES}, drop_on, restored_on)
-        SELECT ${RESTORED}, toDate({drop_on:UInt16}), toDate({restored_on:UInt16}) FROM cold_staging
-        WHERE task = {task:String} AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts WHERE ${OF_DAYS})
-          AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts_recent WHERE ${OF_DAYS})
-          AND (${PLACE}) IN (SELECT ${PLACE} FROM spans WHERE ${OF_DAYS})
-        LIMIT 1 BY ${PLACE}
-        SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 16384, min_insert_block_size_rows = 50000, min_insert_block_size_bytes = 134217728`,
-      params: { task, org_id, since, until, drop_on: stamps.dropOn, restored_on: stamps.restoredOn },
-      query_id: `${unpacksOf(task)}${randomUUID()}`,
-      timeoutMs: INSERT_MS,
-    });
-    return written_rows;
+    return unpackTexts(this.#client, task, stamps, wordsOf, signal);
   }
 
-  /**
-   * Cancels the statements that a former worker left running for a task. Beside a running one, a
-   * second one would restore the same texts twice.
-   */
-  async endUnpacks(task: string): Promise<void> {
-    await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', {
-      prefix: unpacksOf(task),
-    });
+  /** Cancels the statements that a former worker left running for a task. */
+  endUnpacks(task: string): Promise<void> {
+    return endUnpacks(this.#client, task);
   }
 
   async dropTask(task: string): Promise<void> {

@@ -1,11 +1,12 @@
 // Statements of an erasure: find traces, record them, delete every row of them, and count what is
 // left. Guarantees: a mutation rewrites every part that holds such a row without it, so afterwards
-// no part that is read or merged holds the row; rows that retention masked earlier are deleted too.
-// Everything may be repeated. The engine removes replaced parts from the disk later
-// (old_parts_lifetime, 8 minutes).
+// no part that is read or merged holds the row; rows that retention masked earlier are deleted too,
+// and so are the postings of all texts that are gone. Everything may be repeated. The engine removes
+// replaced parts from the disk later (old_parts_lifetime, 8 minutes).
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, waitForMutations, waitForMoves } from './rewrites.ts';
+import { eraseDeadPostings } from './posting_rewrites.ts';
+import { BELOW_MASK, deleteRows, waitForMutations, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
 
@@ -124,7 +125,8 @@ export class ErasureStore {
     );
     await this.#run(
       'erase_found',
-      `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'found', place, n FROM (${counts.join(' UNION ALL ')})`,
+      // The projection of texts by document may return masked ones.
+      `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'found', place, n FROM (${counts.join(' UNION ALL ')}) SETTINGS optimize_use_projections = 0`,
       { ...scope },
     );
   }
@@ -250,7 +252,8 @@ export class ErasureStore {
   }
 
   /**
-   * Deletes the rows of the recorded traces from every table.
+   * Deletes the rows of the recorded traces from every table, and then the postings of texts that are
+   * gone.
    * @param mark null for all rows; otherwise only rows that landed up to this log position of the
    * store
    */
@@ -261,6 +264,7 @@ export class ErasureStore {
       if (table.table === 'span_texts') await waitForMoves(this.#client, signal);
       await this.#eraseFrom(table, scope, mark, signal);
     }
+    await eraseDeadPostings(this.#client, signal);
   }
 
   /**
@@ -272,7 +276,7 @@ export class ErasureStore {
     for (const table of ERASED_TABLES) {
       const rows = await this.#count(
         'erase_remaining',
-        `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} SETTINGS apply_deleted_mask = 0`,
+        `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} ${BELOW_MASK}`,
         { ...scope, mark },
       );
       if (rows > 0) left.set(table.table, rows);

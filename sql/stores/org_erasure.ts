@@ -3,7 +3,8 @@
 // later.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, waitForMoves } from './rewrites.ts';
+import { eraseDeadPostings } from './posting_rewrites.ts';
+import { BELOW_MASK, deleteRows, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
 /**
@@ -46,7 +47,7 @@ export class OrgErasureStore {
     for (const table of await this.tables()) {
       const [row] = await this.#client.rows<unknown>({
         name: 'org_remaining',
-        sql: `SELECT count() AS n FROM ${table} WHERE org_id = {org_id:String} SETTINGS apply_deleted_mask = 0`,
+        sql: `SELECT count() AS n FROM ${table} WHERE org_id = {org_id:String} ${BELOW_MASK}`,
         params: { org_id },
         timeoutMs: TIMEOUT_MS,
       });
@@ -57,7 +58,8 @@ export class OrgErasureStore {
   }
 
   /**
-   * Deletes the organization's rows from the given tables.
+   * Deletes the organization's rows from the given tables, and then the postings of all texts that
+   * are gone: without tables too, because a worker that died may have deleted the texts.
    * @throws Error naming the table whose rows cannot be deleted
    */
   async erase(org_id: string, tables: Iterable<string>, signal: AbortSignal): Promise<void> {
@@ -67,5 +69,6 @@ export class OrgErasureStore {
       const rows = { table, where: 'org_id = {org_id:String}', params: { org_id }, mine: `'${org_id}'` };
       await deleteRows(this.#client, rows, signal);
     }
+    await eraseDeadPostings(this.#client, signal);
   }
 }

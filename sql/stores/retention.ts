@@ -5,23 +5,30 @@
 // so rows that land meanwhile are safe); in other parts the engine masks the due rows in the
 // background and deletes them with later merges. Every statement may be repeated.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClickHouseError } from '@clickhouse/client';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
+import { dropPostingWeeks } from './posting_weeks.ts';
+import { dropPart } from './rewrites.ts';
 
 const READ_MS = 110_000;
 const POLL_MS = 50;
 /** Time after which a mutation that keeps failing is cancelled. */
 const FAILING_MS_MAX = 60_000;
-/**
- * Error codes of a part that a merge or a drop has removed meanwhile (232 NO_SUCH_DATA_PART, 233
- * BAD_DATA_PART_NAME).
- */
-const GONE_CODES = new Set(['232', '233']);
 /** A month whose attributes are no larger than this is rewritten whenever any row of it is due. */
 const REWRITE_BYTES_FREE = 256 * 1024 * 1024;
 /** A larger month is rewritten once at least this share of its rows is due. */
 const REWRITE_SHARE_MIN = 1 / 8;
+
+/**
+ * Tables with a projection that has an order of its own. The engine (26.7) leaves masked rows in such
+ * a projection until the next merge, and a query that reads the projection returns them.
+ */
+const ORDERED_PROJECTIONS: ReadonlySet<string> = new Set(['span_texts', 'incident_traces']);
+/**
+ * Columns that are reset in masked rows of a table. Search reads documents from a projection, and
+ * skips texts that have neither a number nor words.
+ */
+const RESET: Readonly<Record<string, string>> = { span_texts: 'doc = 0, dl = 0' };
 
 const count = z.coerce.number();
 
@@ -164,7 +171,7 @@ export class RetentionStore {
     const totals = await this.#partRows(table, [...due.keys()]);
     for (const [part, rows] of due) {
       signal.throwIfAborted();
-      if (totals.get(part) !== rows || !(await this.#dropPart(table, part))) continue;
+      if (totals.get(part) !== rows || !(await dropPart(this.#client, table, part))) continue;
       removed.rows += rows;
       removed.parts_dropped += 1;
     }
@@ -172,17 +179,18 @@ export class RetentionStore {
       const left = await this.#partitions(table, { sql, params });
       for (const { partition_id, rows } of left) {
         signal.throwIfAborted();
-        await this.#run(
-          'retention_mask',
-          `DELETE FROM ${table}${inPartition(partition_id)} WHERE ${sql} SETTINGS lightweight_deletes_sync = 0, allow_nondeterministic_mutations = 1`,
-          params,
-        );
+        await this.#run('retention_mask', maskStatement(table, inPartition(partition_id), sql), params);
         removed.rows += rows;
         removed.partitions_masked += 1;
       }
     }
     if (removed.partitions_masked > 0) await this.#settled(table, signal);
     return removed;
+  }
+
+  /** Drops the postings of weeks in which no text is left; see sql/stores/posting_weeks.ts. */
+  dropPostings(signal: AbortSignal): Promise<number> {
+    return dropPostingWeeks(this.#client, signal);
   }
 
   /**
@@ -245,7 +253,7 @@ export class RetentionStore {
     for (const { sql, params } of conditions) {
       const rows = await this.#rows(
         'retention_due_parts',
-        `SELECT _part AS part, count() AS rows FROM ${table} WHERE ${sql} GROUP BY part`,
+        `SELECT _part AS part, count() AS rows FROM ${table} WHERE ${sql} GROUP BY part ${unmasked(table)}`,
         params,
       );
       for (const { part, rows: due } of z.array(z.object({ part: z.string(), rows: count })).parse(rows))
@@ -259,7 +267,7 @@ export class RetentionStore {
     for (let at = 0; at < parts.length; at += PARTS_AT_ONCE) {
       const rows = await this.#rows(
         'retention_part_rows',
-        `SELECT _part AS part, count() AS rows FROM ${table} WHERE _part IN {parts:Array(String)} GROUP BY part`,
+        `SELECT _part AS part, count() AS rows FROM ${table} WHERE _part IN {parts:Array(String)} GROUP BY part ${unmasked(table)}`,
         { parts: parts.slice(at, at + PARTS_AT_ONCE) },
       );
       for (const { part, rows: all } of z.array(z.object({ part: z.string(), rows: count })).parse(rows))
@@ -271,21 +279,10 @@ export class RetentionStore {
   async #partitions(table: string, { sql, params }: Condition): Promise<{ partition_id: string; rows: number }[]> {
     const rows = await this.#rows(
       'retention_due_partitions',
-      `SELECT _partition_id AS partition_id, count() AS rows FROM ${table} WHERE ${sql} GROUP BY partition_id ORDER BY partition_id`,
+      `SELECT _partition_id AS partition_id, count() AS rows FROM ${table} WHERE ${sql} GROUP BY partition_id ORDER BY partition_id ${unmasked(table)}`,
       params,
     );
     return z.array(z.object({ partition_id: z.string(), rows: count })).parse(rows);
-  }
-
-  /** @returns false when the part no longer exists */
-  async #dropPart(table: string, part: string): Promise<boolean> {
-    try {
-      await this.#run('retention_drop_part', `ALTER TABLE ${table} DROP PART {part:String}`, { part });
-      return true;
-    } catch (error) {
-      if (error instanceof ClickHouseError && GONE_CODES.has(error.code)) return false;
-      throw error;
-    }
   }
 
   /**
@@ -333,6 +330,20 @@ export class RetentionStore {
   async #run(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
     await this.#client.execute({ name, sql, params, timeoutMs: READ_MS });
   }
+}
+
+/** Returns the settings of a read that must not return masked rows. */
+function unmasked(table: string): string {
+  return ORDERED_PROJECTIONS.has(table) ? 'SETTINGS optimize_use_projections = 0' : '';
+}
+
+/** Returns the statement that masks rows of a table in the background. */
+function maskStatement(table: string, partition: string, where: string): string {
+  const reset = RESET[table];
+  if (reset === undefined)
+    return `DELETE FROM ${table}${partition} WHERE ${where} SETTINGS lightweight_deletes_sync = 0, allow_nondeterministic_mutations = 1`;
+  // What the engine makes of a DELETE FROM, with more columns.
+  return `ALTER TABLE ${table} UPDATE _row_exists = 0, ${reset}${partition} WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`;
 }
 
 /** Parts of one statement; a name is some 40 bytes. */

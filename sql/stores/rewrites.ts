@@ -3,6 +3,7 @@
 // deleted too. Everything may be repeated. The engine removes replaced parts from the disk later
 // (old_parts_lifetime, 8 minutes). One statement rewrites one partition of one table.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ClickHouseError } from '@clickhouse/client';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 
@@ -10,6 +11,15 @@ const TIMEOUT_MS = 110_000;
 const POLL_MS = 50;
 /** Time after which a mutation that keeps failing is cancelled. */
 const FAILING_MS_MAX = 60_000;
+
+/**
+ * Error codes of a part that a merge or a drop has removed meanwhile (232 NO_SUCH_DATA_PART, 233
+ * BAD_DATA_PART_NAME).
+ */
+const GONE_CODES = new Set(['232', '233']);
+
+/** Settings of a read that includes masked rows, which projections lack. */
+export const BELOW_MASK = 'SETTINGS apply_deleted_mask = 0, optimize_use_projections = 0';
 
 /** Rows of a table, as a condition over its columns. */
 export interface Rows {
@@ -41,7 +51,7 @@ export async function deleteRows(
     );
   // This also waits for mutations that a dead worker started.
   await waitForMutations(client, table, mine, signal);
-  const masked = await partitionsOf(client, { table, where, params }, 'SETTINGS apply_deleted_mask = 0');
+  const masked = await partitionsOf(client, { table, where, params }, BELOW_MASK);
   if (masked.length === 0) return;
   for (const partition of masked)
     await run(
@@ -109,6 +119,25 @@ export async function waitForMoves(client: ClickHouse, signal: AbortSignal): Pro
     await sleep(POLL_MS, undefined, { signal });
     const now = new Set(await running());
     left = left.filter((query_id) => now.has(query_id));
+  }
+}
+
+/**
+ * Drops a part of a table.
+ * @returns false when the part no longer exists
+ */
+export async function dropPart(client: ClickHouse, table: string, part: string): Promise<boolean> {
+  try {
+    await client.execute({
+      name: 'drop_part',
+      sql: `ALTER TABLE ${table} DROP PART {part:String}`,
+      params: { part },
+      timeoutMs: TIMEOUT_MS,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ClickHouseError && GONE_CODES.has(error.code)) return false;
+    throw error;
   }
 }
 

@@ -153,6 +153,12 @@ it('an erasure killed at one step after the other is carried out to the end', as
       `SELECT sum(n) FROM (${['spans', 'span_texts', 'span_texts_recent', 'traces'].map((table) => `SELECT count() AS n FROM ${table} WHERE ${where}`).join(' UNION ALL ')}) SETTINGS apply_deleted_mask = 0`,
     );
   expect(await rows("org_id = 'org_a' AND startsWith(trace_id, 'ann')")).toBe('0');
+  // Texts of another organization are in the same segments.
+  const posted = (which: string): Promise<string> =>
+    cold.value(
+      `SELECT uniqExact(segment * 65536 + place) FROM span_words ARRAY JOIN places AS place WHERE segment * 65536 + place ${which} (SELECT doc FROM span_texts WHERE doc > 0)`,
+    );
+  expect([await posted('NOT IN'), await posted('IN')]).toEqual(['0', '3']);
   expect((await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(2);
   for (const table of ['erasures', 'cold_staging'])
     expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);

@@ -1,5 +1,6 @@
 // Retention and cold storage for tests: the real implementations, with a store and a folder (or
 // bucket) for each test file.
+import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -11,6 +12,9 @@ import { MONTHLY } from '../../../pipeline/domain/budgets/period.ts';
 import type { OrgPolicy } from '../../../pipeline/domain/traces/retention.ts';
 import { startOfDay } from '../../../pipeline/domain/time/days.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { DocumentNumbers } from '../../../pipeline/landing/document_numbers.ts';
+import { Fences } from '../../../pipeline/landing/fences.ts';
+import { ClickHouseTextStore } from '../../../pipeline/landing/text_store.ts';
 import { createRetention, type RetentionDeps } from '../../../pipeline/retention/retention.ts';
 import type { RestoreArgs } from '../../../schemas/records/job_record.ts';
 import { changedRetention, DEFAULT_RETENTION, type RetentionChange } from '../../../schemas/records/retention.ts';
@@ -31,6 +35,7 @@ const TABLES = [
     'spans',
     'span_texts',
     'span_texts_recent',
+    'span_words',
     'traces',
     'trace_lookup',
     'usage_events',
@@ -52,6 +57,8 @@ export interface TestCold {
   policies: OrgPolicy[];
   /** Lands spans with their traces, and moves their texts to the search table. */
   land(spans: readonly Span[]): Promise<void>;
+  /** Moves the texts that have landed to the search table, in an epoch of their own: an erasure ends epochs. */
+  moveTexts(): Promise<void>;
   /** Runs retention as of the start of a day. */
   retire(day: number, over?: Partial<RetentionDeps>): Promise<Record<string, unknown>>;
   restore(org_id: string, args?: Partial<RestoreArgs>, now?: number): Promise<Record<string, unknown>>;
@@ -110,8 +117,9 @@ export async function openCold(url?: string): Promise<TestCold> {
     async land(spans) {
       await store.landSpans(spans);
       await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
-      await store.moveTexts();
+      await moveTexts(store);
     },
+    moveTexts: () => moveTexts(store),
     retire: (day, over = {}) =>
       createRetention({
         store: new RetentionStore(store.client),
@@ -159,6 +167,16 @@ export async function openCold(url?: string): Promise<TestCold> {
   };
 }
 
+async function moveTexts({ client, database }: TestStore): Promise<void> {
+  const texts = new ClickHouseTextStore(client, new Fences(client, 'test'));
+  const epoch = await texts.takeMoverFence('test');
+  const numbers = new DocumentNumbers(epoch);
+  const parts = (await texts.recentParts()).map((part) => ({ ...part, first: numbers.take(part.rows) }));
+  if (parts.length > 0 && (await texts.move(parts, epoch, `move-${randomUUID()}`)) === null)
+    throw new Error('the move is fenced off');
+  await database.run('TRUNCATE TABLE span_texts_recent');
+}
+
 /** Returns the keys of a store that begin with a prefix, in order. */
 export async function keysOf(objects: ObjectStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];
@@ -171,4 +189,4 @@ export async function keysOf(objects: ObjectStore, prefix: string): Promise<stri
  * holds. The order of rows does not matter.
  */
 export const textSum = (org_id: string): string =>
-  `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;
+  `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, dl, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;

@@ -181,8 +181,17 @@ describe('the way of a text', () => {
     });
     expect([typeof job['started_at'], typeof job['ended_at']]).toEqual(['string', 'string']);
     expect(await span(trace)).toEqual(before);
-    const found = await call(api, 'GET', '/v1/spans/search?q=zanzibar', { headers: key });
-    expect((found.json?.['data'] as { trace_id: string }[]).map(({ trace_id }) => trace_id)).toEqual([trace]);
+    await eventually(
+      async () => {
+        const found = await call(api, 'GET', '/v1/spans/search?q=zanzibar', { headers: key });
+        const hits = (found.json?.['data'] ?? []) as { trace_id: string }[];
+        return isDeepStrictEqual(
+          hits.map(({ trace_id }) => trace_id),
+          [trace],
+        );
+      },
+      { what: 'the restored text to be found' },
+    );
 
     expect((await retire(21)).status).toBe(200);
     expect((await span(trace))['response']).toBe(before['response']);

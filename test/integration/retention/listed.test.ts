@@ -50,7 +50,7 @@ async function landAll(org_id: string): Promise<void> {
       await cold.store.landTraces([...before, { state: stateOf(own.slice(0, index + 1)), version, sign: 1 }]);
     }
   }
-  await cold.store.moveTexts();
+  await cold.moveTexts();
 }
 
 async function listed(org_id: string): Promise<string[]> {
