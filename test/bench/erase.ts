@@ -20,7 +20,7 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
     const [org_id = '', value = ''] = (await runSql(user)).split('\t');
     const [all = '', bytes = ''] = (
       await runSql(
-        "SELECT sumIf(rows, table = 'spans'), sum(bytes_on_disk) FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('spans', 'span_texts', 'traces') FORMAT TSV",
+        "SELECT sumIf(rows, table = 'spans'), sum(bytes_on_disk) FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('spans', 'span_texts', 'span_words', 'traces') FORMAT TSV",
       )
     ).split('\t');
     const scope = { org_id, job_id: 'job_000000000000beef' };
@@ -43,7 +43,7 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
     const traces = await store.traceCount(scope);
     await store.forget(scope.job_id);
     return {
-      title: `Erasure of one user from ${thousands(Number(all))} spans (${mebibytes(Number(bytes))} of spans, texts and traces)`,
+      title: `Erasure of one user from ${thousands(Number(all))} spans (${mebibytes(Number(bytes))} of spans, texts, postings and traces)`,
       rows: [
         {
           what: 'found',
@@ -54,7 +54,7 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
         {
           what: 'taken out',
           value: `${erase.toFixed(1)} s`,
-          note: 'every part that holds one of these rows is written anew',
+          note: 'every part that holds one of these rows or postings is rewritten',
           measures: single(erase, 's'),
         },
         {

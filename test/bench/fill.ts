@@ -1,6 +1,6 @@
 // Fills the store with spans of 90 days without the service: texts are made and counted in threads,
-// everything else inside ClickHouse. The rows are those that the pipeline would have landed: every
-// count that search ranks by is exact.
+// everything else inside ClickHouse. The rows are those that the pipeline would have landed and
+// moved: every posting and every count that search ranks by is exact.
 import { Worker } from 'node:worker_threads';
 import {
   activitySql,
@@ -8,13 +8,17 @@ import {
   BLOCK_SPANS,
   DAYS,
   largeSql,
+  largeTexts,
   largeTracesSql,
   largeUsageSql,
+  postingsSql,
+  SEGMENT_TEXTS,
   spansSql,
   textsSql,
   tracesSql,
   usageSql,
   type FilledRange,
+  type FilledSegment,
   type FillPlan,
 } from './fill_sql.ts';
 import type { TextRange } from './fill_texts.ts';
@@ -25,7 +29,7 @@ import { calm, merged, sqlRunner, type RunSql } from './store.ts';
  * Maximum distinct texts; each span has one of them. Enough that word frequencies equal those of
  * texts of their own.
  */
-const TEXTS_MAX = 504_000;
+const TEXTS_MAX = 8 * SEGMENT_TEXTS;
 const THREADS = 2;
 export const LARGE_TRACES = 20;
 /**
@@ -38,9 +42,7 @@ const DAY_MS = 86_400_000;
 const SETTLE_MS_MAX = 300_000;
 const CALM_MS_MAX = 60_000;
 
-/**
- * Blocks of texts are sorted and indexed in memory: this size keeps the engine within its bound.
- */
+/** Blocks of texts are sorted in memory: this size keeps the engine within its bound. */
 const TEXT_SETTINGS = {
   max_insert_threads: '2',
   max_threads: '2',
@@ -48,6 +50,18 @@ const TEXT_SETTINGS = {
   min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
   // Moves write the times of their parts too; reads leave out parts by them.
+  materialize_statistics_on_insert: '1',
+};
+/**
+ * Postings of a segment become one block. Texts are split few at a time: their words take some 30
+ * times as many bytes as memory.
+ */
+const POSTING_SETTINGS = {
+  max_insert_threads: '1',
+  max_threads: '2',
+  max_block_size: '2048',
+  min_insert_block_size_rows: '10000000',
+  min_insert_block_size_bytes: '536870912',
   materialize_statistics_on_insert: '1',
 };
 /**
@@ -90,12 +104,14 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
   return Promise.all(threads);
 }
 
-/** Writes texts, a part of a chunk at a time. Beside merges of texts or an insert of spans, the engine's memory would not do. */
-async function fillTexts(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
-  for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
-    await calm(runSql, CALM_MS_MAX);
-    await runSql(textsSql(plan, first, Math.min(SPANS_AT_ONCE, from + count - first)), TEXT_SETTINGS);
-  }
+/**
+ * Writes the texts of a segment, then their postings: the service removes places that no document
+ * has. Beside many merges, the engine's memory would not do.
+ */
+async function fillSegment(runSql: RunSql, plan: FillPlan, filled: FilledSegment): Promise<void> {
+  await calm(runSql, CALM_MS_MAX);
+  await runSql(textsSql(plan, filled), TEXT_SETTINGS);
+  await runSql(postingsSql(plan, filled), POSTING_SETTINGS);
 }
 
 /** Writes spans, their traces and their use, a part of a chunk at a time, and also not beside many merges. */
@@ -111,10 +127,22 @@ async function fillSpans(runSql: RunSql, plan: FillPlan, { from, count, texts }:
 }
 
 const PARTS_SQL =
-  "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV";
+  "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'span_words', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV";
 /** Returns the bytes on disk of all tables of the service. */
 export const BYTES_SQL =
   "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
+
+const WEEKS_SQL = `SELECT table, partition_id FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('span_texts', 'span_words')
+  GROUP BY table, partition_id HAVING count() > 1 AND partition_id < (SELECT max(partition_id) FROM system.parts WHERE active AND database = currentDatabase() AND table = 'span_texts')
+  ORDER BY table, partition_id FORMAT TSV`;
+
+/** Merges each week of texts but the newest into one part, as the engine does an hour after its last text. */
+async function mergeWeeks(runSql: RunSql): Promise<void> {
+  for (const line of (await runSql(WEEKS_SQL)).split('\n').filter((text) => text !== '')) {
+    const [table = '', week = ''] = line.split('\t');
+    await runSql(`OPTIMIZE TABLE ${table} PARTITION ID '${week}' FINAL`);
+  }
+}
 
 /** A store that is filled from size to size: what a larger size adds lies over the same 90 days. */
 export class GrowingStore {
@@ -125,6 +153,11 @@ export class GrowingStore {
   readonly #progress: (line: string) => void;
   /** Spans without the large traces. */
   #spans = 0;
+  /**
+   * Number of the newest segment. The segments of the text mover begin at 2^20, those of its first
+   * epoch.
+   */
+  #segment = 0;
 
   /** Makes the texts. @param spansMax the largest size that will be filled */
   static async open(
@@ -161,17 +194,19 @@ export class GrowingStore {
     for (let first = from; first < to; first += this.#chunk) {
       const count = Math.min(this.#chunk, to - first);
       const texts = hasTexts(plan, first);
-      if (texts) await fillTexts(runSql, plan, first, count);
+      if (texts) await this.#fillTexts(plan, first, count);
       await fillSpans(runSql, plan, { from: first, count, texts });
       this.#progress(`  ${thousands(first + count)} of ${thousands(to)} spans after ${seconds().toFixed(0)} s`);
     }
     if (from === 0) {
-      for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
+      await runSql(largeSql(plan, LARGE_TRACES), SPAN_SETTINGS);
+      await fillSegment(runSql, plan, largeTexts((this.#segment += 1), LARGE_TRACES));
       await runSql(largeTracesSql(LARGE_TRACES), SPAN_SETTINGS);
       await runSql(largeUsageSql(LARGE_TRACES), SPAN_SETTINGS);
     }
     this.#spans = to;
     const filledS = seconds();
+    await mergeWeeks(runSql);
     await merged(runSql, SETTLE_MS_MAX);
     const parts = (await runSql(PARTS_SQL)).split('\n').map((line) => line.split('\t'));
     return {
@@ -181,6 +216,17 @@ export class GrowingStore {
       parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])),
       bytes: Number(await runSql(BYTES_SQL)),
     };
+  }
+
+  /** Writes the texts of a chunk, a segment at a time. */
+  async #fillTexts(plan: FillPlan, from: number, count: number): Promise<void> {
+    for (let done = 0; done < count; done += SEGMENT_TEXTS)
+      await fillSegment(this.#runSql, plan, {
+        segment: (this.#segment += 1),
+        from: from + done,
+        count: Math.min(SEGMENT_TEXTS, count - done),
+        firstText: done,
+      });
   }
 
   /** Drops the texts; the store cannot be filled further. */

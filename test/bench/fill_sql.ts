@@ -1,12 +1,18 @@
 // Statements that make stored spans out of numbers: the n-th span of m with its trace, times,
-// organization and all other columns, the same for every table. Pure text.
+// organization and all other columns, the same for every table, and the postings of their words. Pure
+// text.
 //
 // Spans come in blocks of 36: traces of 4, 12 and 20. Time runs with the trace's number over 90
 // days that end now. Organizations are drawn by Zipf's law so that the largest has about 38 %.
 // Texts come from bench_texts, one after the other; in a quarter of the spans a word of its own
 // makes the text unique.
+//
+// Texts have the document numbers that the text mover would have given them: the documents of a
+// segment are neighbours in time, whichever organization they are of, and lie in it by organization
+// and time.
 
 import { SPAN_FLAGS } from '../../pipeline/domain/traces/span_flags.ts';
+import { SEGMENT_DOCS } from '../../pipeline/landing/document_numbers.ts';
 
 export const DAYS = 90;
 const ORGS = 20;
@@ -24,6 +30,8 @@ const PARTITION = 60_000;
 const LOG_SEQ = 0;
 /** Large traces are numbered from here. */
 const LARGE_FROM = 4_000_000_000;
+/** Texts of a segment: the most that it can hold of whole blocks. */
+export const SEGMENT_TEXTS = Math.floor(SEGMENT_DOCS / BLOCK_SPANS) * BLOCK_SPANS;
 export const AGENTS = 30;
 export const TAGS = 40;
 
@@ -129,6 +137,11 @@ const spanColumns = (texts: boolean) =>
 export const spansSql = (plan: FillPlan, { from, count, texts }: FilledRange): string =>
   insert('spans', spanColumns(texts), placed(plan, numbers(from, count), false));
 
+/** A quarter of the spans has a word of its own at the end of its response. */
+const HAS_OWN_WORD = 'n % 4 = 0';
+const OWN_WORD = "concat('x', lower(hex(toUInt32(n))), 'q')";
+const DROP_ON = "toDate(fromUnixTimestamp64Milli(toInt64(start_ms), 'UTC')) + 365";
+
 const TEXT_COLUMNS = [
   ...SPAN_COLUMNS.filter(([name]) =>
     [
@@ -146,28 +159,72 @@ const TEXT_COLUMNS = [
     ].includes(name),
   ),
   ['prompt', 'prompt'],
-  ['response', "if(n % 4 = 0, concat(response, ' x', lower(hex(toUInt32(n))), 'q'), response)"],
-  ['words', "if(n % 4 = 0, concat(words, ' x', lower(hex(toUInt32(n))), 'q'), words)"],
-  ['dl', 'dl + (n % 4 = 0)'],
-  ['reps', 'reps'],
-  ['stop_reps', 'stop_reps'],
-  ['drop_on', "toDate(fromUnixTimestamp64Milli(toInt64(start_ms), 'UTC')) + 365"],
+  ['response', `if(${HAS_OWN_WORD}, concat(response, ' ', ${OWN_WORD}), response)`],
+  ['dl', `dl + (${HAS_OWN_WORD})`],
+  ['doc', 'doc'],
+  ['drop_on', DROP_ON],
 ] as const;
 
-const textsFrom = (from: number, count: number): string =>
-  `SELECT toUInt64(${from} + i) AS n, prompt, response, words, dl, reps, stop_reps FROM bench_texts WHERE i < ${count}`;
-
-export const textsSql = (plan: FillPlan, from: number, count: number): string =>
-  insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
-
-/** Returns the statements for large traces of 1,000 spans each, in the largest organization. */
-export function largeSql(plan: FillPlan, traces: number): string[] {
-  const count = traces * LARGE_TRACE_SPANS;
-  return [
-    insert('spans', spanColumns(true), placed(plan, numbers(LARGE_FROM, count), true)),
-    insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(LARGE_FROM, count), true)),
-  ];
+/**
+ * The texts of a segment: those of the spans n = from to from + count, which are at most as many as
+ * the segment can hold. Their prompts and responses are those of bench_texts from `firstText` on.
+ */
+export interface FilledSegment {
+  /** Number of the segment, at least 1: 0 would have the document 0, which is none. */
+  segment: number;
+  from: number;
+  count: number;
+  firstText: number;
 }
+
+/**
+ * Returns the columns of the texts of a segment, with `doc`. Only narrow columns are sorted for it,
+ * and joined with the texts.
+ */
+function textsOf(plan: FillPlan, { segment, from, count, firstText }: FilledSegment, columns: string): string {
+  const narrow = `SELECT *, ${segment * SEGMENT_DOCS} + row_number() OVER (ORDER BY org, start_ms, n) - 1 AS doc, toUInt32(n - ${from} + ${firstText}) AS i FROM (${placed(plan, numbers(from, count), from >= LARGE_FROM)})`;
+  return `SELECT ${columns} FROM (SELECT i, prompt, response, words, dl FROM bench_texts WHERE i >= ${firstText} AND i < ${firstText + count}) AS b INNER JOIN (${narrow}) AS s ON b.i = s.i`;
+}
+
+/** Returns the statement for the texts of a segment. */
+export const textsSql = (plan: FillPlan, filled: FilledSegment): string =>
+  insert('span_texts', TEXT_COLUMNS, textsOf(plan, filled, '*'));
+
+/**
+ * Returns the statement for the postings of a segment: what writePostings of sql/stores/postings.ts
+ * writes after all moves and merges of the segment. Texts are read in any order, so places are
+ * sorted.
+ */
+export function postingsSql(plan: FillPlan, filled: FilledSegment): string {
+  const texts = textsOf(
+    plan,
+    filled,
+    `${DROP_ON} AS drop_on, if(${HAS_OWN_WORD}, concat(words, ' ', ${OWN_WORD}), words) AS own_words, toUInt16(bitAnd(doc, ${SEGMENT_DOCS - 1})) AS place`,
+  );
+  return `INSERT INTO span_words (week, word, segment, places, counts)
+    SELECT week, word, ${filled.segment}, arrayCompact(occurrences),
+      arrayMap(times -> toUInt16(least(times, 65535)), arrayPopFront(arrayDifference(arrayPushBack(begins, toUInt32(length(occurrences) + 1)))))
+    FROM (
+      SELECT week, word, occurrences, arrayFilter((at, place, before) -> at = 1 OR place != before, arrayEnumerate(occurrences), occurrences, arrayShiftRight(occurrences, 1)) AS begins
+      FROM (
+        SELECT toMonday(drop_on) AS week, cityHash64(arrayJoin(splitByChar(' ', own_words))) AS word, arraySort(groupArray(place)) AS occurrences
+        FROM (${texts})
+        GROUP BY week, word
+      )
+    )`;
+}
+
+/** Returns the statement for the spans of large traces of 1,000 spans each, in the largest organization. */
+export const largeSql = (plan: FillPlan, traces: number): string =>
+  insert('spans', spanColumns(true), placed(plan, numbers(LARGE_FROM, traces * LARGE_TRACE_SPANS), true));
+
+/** Returns the texts of large traces as the texts of a segment. */
+export const largeTexts = (segment: number, traces: number): FilledSegment => ({
+  segment,
+  from: LARGE_FROM,
+  count: traces * LARGE_TRACE_SPANS,
+  firstText: 0,
+});
 
 const landedBetween = (from: number, count: number): string =>
   `s.partition = ${PARTITION} AND s.log_index >= ${from} AND s.log_index < ${from + count}`;
@@ -209,4 +266,4 @@ export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, tr
 export const largeTraceIdSql = (count: number): string =>
   `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${LARGE_FROM} + number), 'trace')))) FROM numbers(${count}) FORMAT TSV`;
 
-export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), words String CODEC(LZ4), dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;
+export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), words String CODEC(LZ4), dl UInt32) ENGINE = MergeTree ORDER BY i`;

@@ -27,8 +27,8 @@ async function insertTexts({ clickhouseUrl, from, to, seed }: TextRange): Promis
     for (let i = first; i < Math.min(to, first + INSERT_ROWS); i += 1) {
       const prompt = JSON.stringify([{ role: 'user', content: vocabulary.text(PROMPT_WORDS, random) }]);
       const response = vocabulary.text(RESPONSE_WORDS, random);
-      const { words, dl, reps, stop_reps } = documentTerms(prompt, response);
-      lines.push(JSON.stringify([i, prompt, response, words, dl, reps, stop_reps]));
+      const { words, dl } = documentTerms(prompt, response);
+      lines.push(JSON.stringify([i, prompt, response, words, dl]));
     }
     await pending;
     pending = runSql(`INSERT INTO bench_texts FORMAT JSONCompactEachRow\n${lines.join('\n')}`);

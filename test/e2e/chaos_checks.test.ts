@@ -51,7 +51,7 @@ it('the chaos checks report nothing when no event was lost or doubled', async ()
   expect(sender.faults).toEqual([]);
 });
 
-it('the chaos checks find a lost event, a doubled one, a foreign one, a missing text and a trace with a wrong sum', async () => {
+it('the chaos checks find a lost event, a doubled one, a foreign one, a missing text, a missing posting and a trace with a wrong sum', async () => {
   const settings = { mutations_sync: '2', lightweight_deletes_sync: '2' };
   const [lost = '', doubled = ''] = (
     await runSql("SELECT span_id FROM spans WHERE kind = 'event' ORDER BY span_id LIMIT 2")
@@ -63,6 +63,7 @@ it('the chaos checks find a lost event, a doubled one, a foreign one, a missing 
     `INSERT INTO spans SELECT * REPLACE (toUInt64(42) AS event_key) FROM spans WHERE span_id = '${doubled}' LIMIT 1`,
   );
   await runSql(`DELETE FROM span_texts WHERE span_id = '${text}'`, settings);
+  await runSql('DELETE FROM span_words WHERE word % 2 = 0', settings);
   const found = await breaches();
   expect(found).toEqual(
     expect.arrayContaining([
@@ -70,6 +71,7 @@ it('the chaos checks find a lost event, a doubled one, a foreign one, a missing 
       'events doubled',
       'rows of no acknowledged event',
       'texts',
+      'words of all texts, in postings',
       'traces that are not the sum of their spans',
       'rows in spans',
       'spans: events, tokens in and out, bytes, cost',
