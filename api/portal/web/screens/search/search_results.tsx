@@ -109,7 +109,7 @@ function Found({
           <em>{word}</em> {count(df)}
         </span>
       ))}
-      {truncated && '. Common words were searched in the newest spans only'}
+      {truncated && '. Not every span with these words was searched'}
       {waiting > 0 && `. ${waitingWords(waiting)}`}
     </p>
   );
