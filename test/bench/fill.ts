@@ -41,6 +41,7 @@ const TEXT_DAYS_BEYOND = 30;
 const DAY_MS = 86_400_000;
 const SETTLE_MS_MAX = 300_000;
 const CALM_MS_MAX = 60_000;
+const MERGE_TRIES_MAX = 5;
 
 /** Blocks of texts are sorted in memory: this size keeps the engine within its bound. */
 const TEXT_SETTINGS = {
@@ -136,11 +137,22 @@ const WEEKS_SQL = `SELECT table, partition_id FROM system.parts WHERE active AND
   GROUP BY table, partition_id HAVING count() > 1 AND partition_id < (SELECT max(partition_id) FROM system.parts WHERE active AND database = currentDatabase() AND table = 'span_texts')
   ORDER BY table, partition_id FORMAT TSV`;
 
-/** Merges each week of texts but the newest into one part, as the engine does an hour after its last text. */
+/**
+ * Merges each week of texts but the newest into one part, as the engine does an hour after its last
+ * text. The engine may give such a merge up beside others (236 ABORTED); the week is then taken again after
+ * the others.
+ */
 async function mergeWeeks(runSql: RunSql): Promise<void> {
-  for (const line of (await runSql(WEEKS_SQL)).split('\n').filter((text) => text !== '')) {
-    const [table = '', week = ''] = line.split('\t');
-    await runSql(`OPTIMIZE TABLE ${table} PARTITION ID '${week}' FINAL`);
+  for (let tries = 0; tries < MERGE_TRIES_MAX; tries += 1) {
+    const weeks = (await runSql(WEEKS_SQL)).split('\n').filter((text) => text !== '');
+    for (const line of weeks) {
+      const [table = '', week = ''] = line.split('\t');
+      await calm(runSql, CALM_MS_MAX);
+      await runSql(`OPTIMIZE TABLE ${table} PARTITION ID '${week}' FINAL`).catch((error: unknown) => {
+        if (!String(error).includes('Code: 236')) throw error;
+      });
+    }
+    if (weeks.length === 0) return;
   }
 }
 
