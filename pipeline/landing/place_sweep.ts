@@ -22,7 +22,7 @@ export interface PlaceStore {
   /** Starts the mutation that removes such places from the segments. */
   removeOrphans(segments: readonly bigint[]): Promise<void>;
   writeSwept(epoch: number): Promise<void>;
-  /** As in OlderTextStore. */
+  /** Returns true if no mutation of this or a former mover is left. */
   settled(): Promise<boolean>;
 }
 
@@ -112,7 +112,7 @@ export class PlaceSweep implements BackgroundWork {
       .orphaned(segments)
       .then(
         (orphaned) => {
-          // Another epoch looks at all segments anew.
+          // The next epoch starts over with all segments.
           if (this.#epoch === epoch) this.#orphaned.push(...orphaned);
         },
         (error: unknown) => {

@@ -253,7 +253,7 @@ export interface OpenMutation {
   reason: string;
 }
 
-/** Returns the unfinished mutations of numberTexts and removeOrphans, whoever started them. */
+/** Returns the unfinished mutations of numberTexts and removeOrphans, of all processes. */
 export function readMoverMutations(client: ClickHouse): Promise<OpenMutation[]> {
   return moverMutationsQuery(client, { mark: MUTATION_MARK });
 }

@@ -342,7 +342,7 @@ function maskStatement(table: string, partition: string, where: string): string 
   const reset = RESET[table];
   if (reset === undefined)
     return `DELETE FROM ${table}${partition} WHERE ${where} SETTINGS lightweight_deletes_sync = 0, allow_nondeterministic_mutations = 1`;
-  // What the engine makes of a DELETE FROM, with more columns.
+  // A DELETE FROM sets _row_exists alone, and ordered projections return the row until a merge (26.7).
   return `ALTER TABLE ${table} UPDATE _row_exists = 0, ${reset}${partition} WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`;
 }
 

@@ -1,4 +1,4 @@
-// What must be true of search when the load is over: every text has a document number of its own, and
+// Checks search when the load is over: every text has a document number of its own, and
 // the postings have each word of the texts once, with the right count. Numbers and sums are compared
 // for all texts, words for a sample.
 import { documentTerms } from '../../pipeline/domain/text/text_terms.ts';

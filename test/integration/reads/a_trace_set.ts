@@ -41,7 +41,7 @@ export interface TraceSet {
   known: KnownTrace[];
 }
 
-/** What spans say. */
+/** Words of the texts of spans. */
 const SAYINGS = [
   'the red car stopped',
   'Car red, said she',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { type RowReader, rowsOf } from '../../../sql/client/row_binary.ts';
 
@@ -41,11 +42,7 @@ const bytes = Buffer.concat(rows.map(encode));
 
 async function read(pieces: Buffer[]): Promise<Row[]> {
   const found: Row[] = [];
-  // eslint-disable-next-line @typescript-eslint/require-await -- pieces arrive as they are
-  async function* arriving() {
-    yield* pieces;
-  }
-  for await (const row of rowsOf(arriving(), take)) found.push(row);
+  for await (const row of rowsOf(Readable.from(pieces) as AsyncIterable<Buffer>, take)) found.push(row);
   return found;
 }
 

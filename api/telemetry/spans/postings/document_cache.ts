@@ -1,5 +1,5 @@
-// What searches read of the store, kept in memory up to a number of bytes: the documents of segments
-// and the postings of words, each of one organization. An entry is of a version of its segment, so an
+// Keeps the documents of segments and the postings of words that searches have read, each of one
+// organization, in memory up to a number of bytes. An entry is of a version of its segment, so an
 // entry that misses a new document, or has a deleted one, is not used.
 import { LRUCache } from 'lru-cache';
 import type { Postings } from './ranking.ts';
@@ -8,7 +8,7 @@ import type { Segment, SegmentDocuments } from './segments.ts';
 /** Four million documents need 24 MB. */
 const DOCUMENT_BYTES_MAX = 96 * 1024 * 1024;
 const POSTING_BYTES_MAX = 64 * 1024 * 1024;
-/** What an entry costs beside its lists. */
+/** Bytes of an entry beside its lists, roughly. */
 const ENTRY_BYTES = 200;
 
 interface Versioned<Value> {

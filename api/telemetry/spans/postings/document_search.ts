@@ -3,7 +3,7 @@
 // where they are known), counts, and scores every document with any of the words. Scores are exact.
 //
 // The work is bounded in documents and postings: where more would be needed, the oldest segments are
-// left out, and the answer says so. It runs on the event loop and gives way every few milliseconds.
+// left out, and the answer says so. It runs on the event loop and pauses for other requests every few milliseconds.
 import { inverseDocumentFrequency, termScoreMax } from '../../../../pipeline/domain/text/bm25.ts';
 import type { ClickHouse } from '../../../../sql/client/client.ts';
 import { Pauses } from '../../../http/pauses.ts';

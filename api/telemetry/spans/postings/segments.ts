@@ -1,7 +1,7 @@
 // Documents of an organization by segment: how long each is and when it started. A segment has up to
 // 65,536 documents of all organizations; lists here are indexed by the place in it.
 
-/** What a segment holds of an organization. */
+/** The documents of an organization in a segment, counted. */
 export interface Segment {
   segment: number;
   /** Documents with words, and their words in all. */
