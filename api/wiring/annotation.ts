@@ -3,6 +3,8 @@ import { queueScore } from '../../ops/exchange/score_queue.ts';
 import { Outbox } from '../control/annotation/outbox.ts';
 import { annotationRoutes } from '../control/annotation/routes.ts';
 import type { Route } from '../http/route.ts';
+import type { DocumentSearch } from '../telemetry/spans/postings/document_search.ts';
+import type { ListDeps } from '../telemetry/traces/list.ts';
 import { tracesById, tracesOfQuery } from '../telemetry/traces/listed.ts';
 import type { WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
@@ -10,6 +12,7 @@ import type { Stores } from './stores.ts';
 export function openAnnotation(
   { log, clickhouse, now, onProblem }: WiringParts,
   { annotations }: Stores,
+  documents: DocumentSearch,
 ): { routes: Route[]; close: () => void } {
   const outbox = new Outbox({
     annotations,
@@ -18,7 +21,7 @@ export function openAnnotation(
     onProblem,
   });
   outbox.start();
-  const lists = { clickhouse, now };
+  const lists: ListDeps = { clickhouse, findByWords: (query, signal) => documents.traces(query, signal), now };
   return {
     routes: annotationRoutes({
       annotations,

@@ -28,6 +28,7 @@ import { judgingRoutes } from './judging.ts';
 import { jobSliceRoutes, operatorSliceRoutes, orgSliceRoutes } from './organizations.ts';
 import { isDevelopment, issuerOf, type WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
+import { DocumentSearch } from '../telemetry/spans/postings/document_search.ts';
 import { openAnalystSlice, telemetryRoutes } from './telemetry.ts';
 
 export interface Slices {
@@ -77,9 +78,10 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
   const { sealer, sessions, budgetRoutes, recorder, keyInForce } = deps;
   const { agents, webhooks } = stores;
   const written = new WrittenAnswers();
+  const documents = new DocumentSearch(clickhouse);
   const analysts = openAnalystSlice(parts, stores);
   const live = openLive(parts, stores);
-  const annotation = openAnnotation(parts, stores);
+  const annotation = openAnnotation(parts, stores, documents);
   const activity = new AgentActivity({ clickhouse, agents, onProblem });
   const deadLetters = await WebhookDeadLetters.open(log);
   const upstream = openUpstream({
@@ -94,7 +96,7 @@ export async function openSlices(parts: WiringParts, stores: Stores, deps: Slice
     analysts: analysts.handler,
     routes: [
       analysts.routes,
-      telemetryRoutes(parts, stores, { written, upstream, recorder }),
+      telemetryRoutes(parts, stores, { written, upstream, recorder, documents }),
       live.routes,
       refusalRoutes(deps),
       judgingRoutes(parts, stores, written),

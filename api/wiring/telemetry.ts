@@ -17,6 +17,7 @@ import { samplingRoutes } from '../telemetry/sampling/routes.ts';
 import { scoreRoutes } from '../telemetry/scores/routes.ts';
 import { newestScores } from '../telemetry/scores/scores.ts';
 import { sessionListRoutes } from '../telemetry/sessions/routes.ts';
+import type { DocumentSearch } from '../telemetry/spans/postings/document_search.ts';
 import { spanRoutes } from '../telemetry/spans/routes.ts';
 import { oneTraceRoutes } from '../telemetry/trace/routes.ts';
 import { SCORES_MAX } from '../telemetry/trace/schema.ts';
@@ -32,13 +33,14 @@ export interface TelemetryDeps {
   upstream: Upstream | null;
   /** Stores the spans of replays. */
   recorder: BodyRecorder;
+  documents: DocumentSearch;
 }
 
 /** Returns the routes of the telemetry slices, except those of analysts. */
 export function telemetryRoutes(
   { env, log, clickhouse, now, onProblem }: WiringParts,
   stores: Stores,
-  { written, upstream, recorder }: TelemetryDeps,
+  { written, upstream, recorder, documents }: TelemetryDeps,
 ): Route[] {
   const { agents, policies, piiPolicies, costs, prompts, incidents } = stores;
   const policyOf = (org_id: string) => policies.get(org_id);
@@ -47,6 +49,7 @@ export function telemetryRoutes(
   return [
     traceRoutes({
       clickhouse,
+      findByWords: (query, signal) => documents.traces(query, signal),
       written,
       exporterOf: (org_id) => piiPolicies.exporter(org_id),
       policyOf,
@@ -57,7 +60,7 @@ export function telemetryRoutes(
       now,
     }),
     sessionListRoutes({ clickhouse, now }),
-    spanRoutes({ clickhouse }),
+    spanRoutes({ clickhouse, documents }),
     analyticsRoutes({ clickhouse, slots: new OrgSlots(QUERIES_ORG_MAX), now }),
     scoreRoutes({
       clickhouse,

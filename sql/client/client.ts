@@ -234,7 +234,7 @@ export class ClickHouse {
         query: sql,
         ...bound(params),
         abort_signal,
-        clickhouse_settings: { log_comment: name },
+        clickhouse_settings: { log_comment: name, readonly: '2', cancel_http_readonly_queries_on_client_close: 1 },
       });
       addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);

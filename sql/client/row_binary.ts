@@ -19,6 +19,10 @@ export class RowReader {
     return this.#bytes.readUInt8(this.#skip(1));
   }
 
+  uint32(): number {
+    return this.#bytes.readUInt32LE(this.#skip(4));
+  }
+
   /** @throws Error for a number that is not exact as a double */
   uint64(): number {
     const value = Number(this.#bytes.readBigUInt64LE(this.#skip(8)));
@@ -32,6 +36,11 @@ export class RowReader {
 
   uint32s(): Uint32Array {
     return new Uint32Array(this.#array(4));
+  }
+
+  /** Returns the lower and the upper half of each number, in turns. */
+  halvesOfUint64s(): Uint32Array {
+    return new Uint32Array(this.#array(8));
   }
 
   float64s(): Float64Array {

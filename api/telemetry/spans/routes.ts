@@ -1,7 +1,5 @@
 // The route of the span search.
 import { z } from 'zod';
-import type { ClickHouse } from '../../../sql/client/client.ts';
-import { DocumentSearch } from './postings/document_search.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { searchHit, searchMeta, searchQuery, snippetHit } from './schema.ts';
 import { type SearchDeps, searchSpans } from './search.ts';
@@ -9,8 +7,8 @@ import { searchSnippets } from './snippets.ts';
 
 const TAG = 'Traces';
 
-export function spanRoutes({ clickhouse }: { clickhouse: ClickHouse }): Route[] {
-  return [searchSpansRoute({ clickhouse, documents: new DocumentSearch(clickhouse) })];
+export function spanRoutes(deps: SearchDeps): Route[] {
+  return [searchSpansRoute(deps)];
 }
 
 function searchSpansRoute(deps: SearchDeps): Route {

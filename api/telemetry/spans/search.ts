@@ -4,8 +4,9 @@
 import type { SpanTexts } from '../../../pipeline/domain/conversation/span_messages.ts';
 import { hasPhrases } from '../../../pipeline/domain/text/phrases.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
-import { docOf, type DocumentSearch, type RankedDocuments, type SearchBounds } from './postings/document_search.ts';
+import { type DocumentSearch, type RankedDocuments, type SearchBounds } from './postings/document_search.ts';
 import type { Ranked } from './postings/ranking.ts';
+import { docOf } from './postings/segment_loader.ts';
 import { type MessageSpan, textsOfSpans, withSpans } from './message_spans.ts';
 import type { SearchHit, SearchMeta, SearchQuery } from './schema.ts';
 import { type CandidateFilters, type FoundRow, readTexts } from './store.ts';
@@ -115,7 +116,7 @@ async function withPhrases(
     const having = new Set<string>();
     for await (const rows of readTexts.stream(clickhouse, documentParams(org_id, group), { signal }))
       for (const { doc, prompt, response } of rows) if (hasPhrases(prompt, response, phrases)) having.add(doc);
-    found.push(...group.filter((document) => having.has(String(docOf(document)))));
+    found.push(...group.filter((document) => having.has(String(docOf(document, document.place)))));
   }
   return found.slice(0, limit);
 }
@@ -125,7 +126,7 @@ export function documentParams(org_id: string, documents: readonly Ranked[]) {
   return {
     org_id,
     times: [...new Set(documents.map(({ time }) => new Date(time).toISOString().slice(0, 23).replace('T', ' ')))],
-    docs: documents.map((document) => String(docOf(document))),
+    docs: documents.map((document) => String(docOf(document, document.place))),
   };
 }
 
@@ -136,7 +137,7 @@ export function scoredRows<Row extends Pick<FoundRow, 'doc'>>(
 ): (Row & { score: number; rank: number })[] {
   const byDoc = new Map(rows.map((row) => [row.doc, row]));
   return documents.flatMap((document, rank) => {
-    const row = byDoc.get(String(docOf(document)));
+    const row = byDoc.get(String(docOf(document, document.place)));
     return row === undefined ? [] : [{ ...row, score: document.score, rank }];
   });
 }

@@ -74,6 +74,24 @@ interface DocumentLists {
   times: Float64Array;
 }
 
+export const readTraceKeys: BinaryQuery<
+  SegmentRange & { org_id: string },
+  { segment: number; places: Uint16Array; trace_keys: Uint32Array }
+> = binaryQuery('search_trace_keys', 'spans/search_trace_keys.sql', (reader) => ({
+  segment: reader.uint64(),
+  places: reader.uint16s(),
+  /** Lower and upper halves, in turns. */
+  trace_keys: reader.halvesOfUint64s(),
+}));
+
+export const readTracesOfDocuments: BinaryQuery<
+  { org_id: string; docs: readonly bigint[] },
+  { low: number; high: number }
+> = binaryQuery('search_traces_of_documents', 'spans/search_traces_of_documents.sql', (reader) => ({
+  low: reader.uint32(),
+  high: reader.uint32(),
+}));
+
 export const readPostings: BinaryQuery<SegmentRange & { words: readonly string[] }, PostingRow> = binaryQuery(
   'search_postings',
   'spans/search_postings.sql',

@@ -21,6 +21,7 @@ import {
 } from './facet_store.ts';
 import { filtersOf, isGiven, type ListFilters } from './filters.ts';
 import { foundOnce } from './found_once.ts';
+import type { WordsDeps } from './words.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
 import { readTotal } from './store.ts';
 
@@ -89,7 +90,7 @@ interface FacetRead {
 
 /** Serves GET /v1/traces/facets. */
 export async function countFacets(
-  clickhouse: ClickHouse,
+  deps: WordsDeps,
   orgId: string,
   query: FacetsQuery,
   signal: AbortSignal,
@@ -106,9 +107,10 @@ export async function countFacets(
       throw error;
     }
   };
+  const { clickhouse } = deps;
   const asked = filtersOf(orgId, query);
   const described = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
-  const filters = (await within(foundOnce(clickhouse, described, options))) ?? described;
+  const filters = (await within(foundOnce(deps, described, options))) ?? described;
   const context: Context = { clickhouse, filters, options };
   const reads = inParallel(readsOf(context, query.fields), READS_AT_ONCE, async ({ fields, run }) => {
     for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);

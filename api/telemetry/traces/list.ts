@@ -2,7 +2,6 @@
 // short period first and extends it only while the page is not full, so its cost depends neither on
 // the number of traces nor on its depth. ranked.ts has the other orders.
 import type { z } from 'zod';
-import type { ClickHouse } from '../../../sql/client/client.ts';
 import { cursorPage } from '../../http/list_pages.ts';
 import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { ApiError } from '../../http/errors.ts';
@@ -12,10 +11,10 @@ import { type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
 import { rankTraces } from './ranked.ts';
 import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf } from './schema.ts';
+import { countAmong, rowsAmong, tracesWithWords, type Worded, type WordsDeps } from './words.ts';
 import { readHours, readPage, readPosition, readTotal, type TotalRow, type TraceRow } from './store.ts';
 
-export interface ListDeps {
-  clickhouse: ClickHouse;
+export interface ListDeps extends WordsDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -43,7 +42,13 @@ export async function listTraces(
   query: ListQuery,
   signal: AbortSignal,
 ): Promise<TraceList> {
-  const filters = await withoutNeedlessReads(deps.clickhouse, filtersOf(orgId, query), { signal });
+  const asked = filtersOf(orgId, query);
+  const [{ undescribed }, worded] = await Promise.all([
+    withoutNeedlessReads(deps.clickhouse, asked, { signal }),
+    tracesWithWords(deps, asked, signal),
+  ]);
+  const found: Worded = { ...worded, filters: { ...worded.filters, undescribed } };
+  const { filters } = found;
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
   if (given !== null && (given.rank?.by ?? 'started_at') !== query.sort)
     throw new ApiError('invalid_request', 'cursor: must be a cursor that this list has returned for the same sort');
@@ -53,11 +58,21 @@ export async function listTraces(
     return answer(rows, total, given?.before ?? query.offset, query);
   }
   const phrases = query.search?.phrases ?? [];
-  if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
-  if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
-  const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row ?? { total: 0 });
-  const [all, rows] = await Promise.all([total, readTraces(deps, filters, given, query.limit + 1, signal, total)]);
+  if (phrases.length > 0) return listByPhrase(deps, found, query, given, signal);
+  if (given === null && query.offset > 0) return listByOffset(deps, found, query, signal);
+  const total = countTraces(deps, found, signal);
+  const [all, rows] = await Promise.all([total, readTraces(deps, found, given, query.limit + 1, signal, total)]);
   return answer(rows, all.total, given?.before ?? 0, query);
+}
+
+async function countTraces(
+  { clickhouse }: ListDeps,
+  { filters, among }: Worded,
+  signal: AbortSignal,
+): Promise<TotalRow> {
+  if (among !== null) return { total: await countAmong(clickhouse, filters, among, { signal }) };
+  const [row] = await readTotal(clickhouse, filters, { signal });
+  return row ?? { total: 0 };
 }
 
 /** @param rows the rows of the page, and one more if the list goes on */
@@ -80,12 +95,8 @@ function answer(rows: readonly TraceRow[], total: number, before: number, query:
 const placeOf = (row: TraceRow): { ms: number; key: string } => ({ ms: row.started_ms, key: row.trace_key });
 
 /** Skips by the number of traces per hour, then within one hour. */
-async function listByOffset(
-  deps: ListDeps,
-  filters: ListFilters,
-  query: ListQuery,
-  signal: AbortSignal,
-): Promise<TraceList> {
+async function listByOffset(deps: ListDeps, found: Worded, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
+  const { filters } = found;
   const hours = await readHours(deps.clickhouse, filters, { signal });
   const total = hours.reduce((sum, hour) => sum + hour.traces, 0);
   let left = query.offset;
@@ -102,7 +113,7 @@ async function listByOffset(
     const [place] = await readPosition(deps.clickhouse, { ...within, skipped_before: left - 1 }, { signal });
     // Traces that changed between the reads may leave the hour shorter than it was counted.
     const from = place === undefined ? { ms: hour_ms, key: '0' } : { ms: place.started_ms, key: place.trace_key };
-    return answer(await readTraces(deps, filters, from, query.limit + 1, signal), total, query.offset, query);
+    return answer(await readTraces(deps, found, from, query.limit + 1, signal), total, query.offset, query);
   }
   return answer([], total, query.offset, query);
 }
@@ -115,12 +126,13 @@ async function listByOffset(
  */
 export async function readTraces(
   deps: ListDeps,
-  filters: ListFilters,
+  { filters: asked, among }: Worded,
   from: { ms: number; key: string } | null,
   wanted: number,
   signal: AbortSignal,
   total?: Promise<TotalRow>,
 ): Promise<TraceRow[]> {
+  const filters = among === null ? asked : { ...asked, words: undefined };
   const found: TraceRow[] = [];
   const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
   let place: Place | null = from === null ? null : { started_ms: from.ms, trace_key: from.key, version: '0' };
@@ -134,7 +146,9 @@ export async function readTraces(
     const bounded = { ...foundBy(filters, all), since_ms: Number.isFinite(floor) ? floor : undefined };
     const read = (after: Place | null, rows: number): Promise<TraceRow[]> =>
       readPage(deps.clickhouse, { ...bounded, ...afterRow(after, filters.until_ms), rows }, { signal });
-    const { live, place: reached } = await readLive(read, place, wanted - found.length);
+    const { live, place: reached } = await readLive(read, place, wanted - found.length, (rows) =>
+      among === null ? rows : rowsAmong(among, rows),
+    );
     found.push(...live);
     place = reached;
     if (last || found.length >= wanted) break;
@@ -173,17 +187,17 @@ const afterRow = (place: Place | null, until_ms = Infinity) =>
  */
 async function listByPhrase(
   deps: ListDeps,
-  filters: ListFilters,
-  phrases: readonly string[],
+  found: Worded,
   query: ListQuery,
   given: ListPosition | null,
   signal: AbortSignal,
 ): Promise<TraceList> {
+  const { words = [], phrases = [] } = query.search ?? {};
   const matches = async (from: { ms: number; key: string } | null) => {
-    const candidates = await readTraces(deps, filters, from, PHRASE_TRACES_MAX + 1, signal);
+    const candidates = await readTraces(deps, found, from, PHRASE_TRACES_MAX + 1, signal);
     const looked = candidates.slice(0, PHRASE_TRACES_MAX);
     const { rows, searched } = await findPhrases(
-      { clickhouse: deps.clickhouse, org_id: filters.org_id, words: filters.words ?? [], phrases, signal },
+      { clickhouse: deps.clickhouse, org_id: found.filters.org_id, words, phrases, signal },
       looked,
     );
     return { rows, more: candidates.length > searched, last: looked[searched - 1] };

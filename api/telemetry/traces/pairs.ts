@@ -15,11 +15,13 @@ export type Place = Pick<TraceRow, 'started_ms' | 'trace_key' | 'version' | 'ran
  * each read takes more rows.
  *
  * @param read returns at most this many rows after a place
+ * @param keep leaves out rows of traces that are not wanted; the more it does, the more rows a read takes
  */
 export async function readLive(
   read: (after: Place | null, rows: number) => Promise<TraceRow[]>,
   from: Place | null,
   wanted: number,
+  keep: (rows: readonly TraceRow[]) => readonly TraceRow[] = (rows) => rows,
 ): Promise<{ live: TraceRow[]; place: Place | null }> {
   const found: TraceRow[] = [];
   let place = from;
@@ -29,7 +31,7 @@ export async function readLive(
     const rows = await read(place, rowsMax);
     cut = rows.length === rowsMax;
     const { live, last } = foldPairs(rows, cut);
-    found.push(...live);
+    found.push(...keep(live));
     place = last ?? place;
   }
   return { live: found, place };

@@ -101,7 +101,7 @@ function listTracesRoute(deps: TracesDeps): Route {
   });
 }
 
-function countTracesRoute({ clickhouse }: TracesDeps): Route {
+function countTracesRoute(deps: TracesDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/facets',
@@ -114,7 +114,7 @@ function countTracesRoute({ clickhouse }: TracesDeps): Route {
     query: facetsQuery,
     response: z.array(facet),
     meta: facetsMeta,
-    handler: ({ org_id, query, signal }) => countFacets(clickhouse, org_id, query, signal),
+    handler: ({ org_id, query, signal }) => countFacets(deps, org_id, query, signal),
   });
 }
 

@@ -2,17 +2,17 @@
 // the values of a field if asked. The number of buckets and of series is bounded, so the answer is
 // too, whatever the period.
 import type { z } from 'zod';
-import { type ClickHouse, isExhausted } from '../../../sql/client/client.ts';
+import { isExhausted } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered } from './filters.ts';
 import { foundOnce } from './found_once.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
+import type { WordsDeps } from './words.ts';
 import type { Series, seriesMeta, SeriesQuery } from './series_schema.ts';
 import { type Point, readCallSeries, readFirstTokens, readSeries, readTop, readTopModels } from './series_store.ts';
 
-export interface SeriesDeps {
-  clickhouse: ClickHouse;
+export interface SeriesDeps extends WordsDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -42,18 +42,19 @@ const STEPS_MS = [1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 
  * has too little time or memory for the series. Missing times to first token are marked instead.
  */
 export async function traceSeries(
-  { clickhouse, now }: SeriesDeps,
+  deps: SeriesDeps,
   orgId: string,
   query: SeriesQuery,
   signal: AbortSignal,
   bounds: SeriesBounds = BOUNDS,
 ): Promise<{ data: Series; meta: z.infer<typeof seriesMeta> }> {
+  const { clickhouse, now } = deps;
   const { since, until } = periodOf(query, now());
   const step = stepOf(since, until, query.buckets);
   const { group_by } = query;
   const named = namedGroups(query);
   const asked = await withoutNeedlessReads(clickhouse, filtersOf(orgId, { ...query, since, until }), { signal });
-  const filters = await foundOnce(clickhouse, asked, { signal });
+  const filters = await foundOnce(deps, asked, { signal });
   const grouped = {
     ...filters,
     since_ms: since,

@@ -7,6 +7,7 @@ import { type Facet, facetsQuery } from '../../../api/telemetry/traces/facet_sch
 import { traceSeries } from '../../../api/telemetry/traces/series.ts';
 import { seriesQuery } from '../../../api/telemetry/traces/series_schema.ts';
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
+import { wordsDeps } from '../../support/words.ts';
 import '../../support/properties.ts';
 import {
   DAY_MS,
@@ -31,10 +32,10 @@ afterAll(() => set.store.close());
 
 type Query = Record<string, string>;
 const facets = (query: Query, orgId = 'org_a') =>
-  countFacets(set.store.client, orgId, facetsQuery.parse(familiesFolded(facetsQuery, query)), signal);
+  countFacets(wordsDeps(set.store.client), orgId, facetsQuery.parse(familiesFolded(facetsQuery, query)), signal);
 const seriesOf = (query: Query, orgId = 'org_a') =>
   traceSeries(
-    { clickhouse: set.store.client, now: () => NOW },
+    { ...wordsDeps(set.store.client), now: () => NOW },
     orgId,
     seriesQuery.parse(familiesFolded(seriesQuery, query)),
     signal,
@@ -132,7 +133,7 @@ it.each([
   ['memory', { ms: 60_000, memoryBytesMax: 1 }],
 ])('facets without enough %s are marked as partial, and so is their total', async (_, bounds) => {
   const query = facetsQuery.parse(familiesFolded(facetsQuery, { model: 'o3', 'attributes.region': 'eu' }));
-  const { data, meta } = await countFacets(set.store.client, 'org_a', query, signal, bounds);
+  const { data, meta } = await countFacets(wordsDeps(set.store.client), 'org_a', query, signal, bounds);
   expect(meta).toEqual({ total: null, partial: true });
   for (const { field, partial, values = [], buckets = [] } of data)
     expect([field, partial, values, buckets]).toEqual([field, true, [], []]);
@@ -140,7 +141,7 @@ it.each([
 
 it('facets of a caller that has gone are cancelled, and not partial', async () => {
   const gone = AbortSignal.abort(new Error('the caller has gone'));
-  await expect(countFacets(set.store.client, 'org_a', facetsQuery.parse({}), gone)).rejects.toThrow();
+  await expect(countFacets(wordsDeps(set.store.client), 'org_a', facetsQuery.parse({}), gone)).rejects.toThrow();
 });
 
 it('facets without fields count all but session_id and user_id', async () => {
@@ -192,7 +193,7 @@ it.each([
   ['memory', { ms: 60_000, memoryBytesMax: 1 }],
 ])('a series without enough %s is rejected as an error that a retry may resolve', async (_, bounds) => {
   const query = seriesQuery.parse({ group_by: 'model', since: '2026-02-01' });
-  const deps = { clickhouse: set.store.client, now: () => NOW };
+  const deps = { ...wordsDeps(set.store.client), now: () => NOW };
   const read = traceSeries(deps, 'org_a', query, signal, bounds);
   await expect(read).rejects.toMatchObject({ code: 'upstream_unavailable' });
   await expect(read).rejects.toThrow('too little time or memory');

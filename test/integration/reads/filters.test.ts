@@ -9,6 +9,7 @@ import { listTraces, type TraceList } from '../../../api/telemetry/traces/list.t
 import { readTotal } from '../../../api/telemetry/traces/store.ts';
 import { listQuery } from '../../../api/telemetry/traces/schema.ts';
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
+import { wordsDeps } from '../../support/words.ts';
 import '../../support/properties.ts';
 import { DAY_MS, FILTER_VALUES, type KnownTrace, matches, NOW, openTraceSet, type TraceSet } from './a_trace_set.ts';
 
@@ -24,7 +25,7 @@ afterAll(() => set.store.close());
 
 const list = (query: Record<string, unknown>, orgId = 'org_a'): Promise<TraceList> =>
   listTraces(
-    { clickhouse: set.store.client, now: () => NOW },
+    { ...wordsDeps(set.store.client), now: () => NOW },
     orgId,
     listQuery.parse(familiesFolded(listQuery, query)),
     signal,
@@ -72,23 +73,23 @@ it('traces are found once by attributes, unless too many have them', async () =>
     (await readTotal(set.store.client, of, { signal }))[0]?.total;
   const wanted = matching({ 'attributes.region': 'eu', outcome: 'success' }).length;
   const having = matching({ 'attributes.region': 'eu' }).length;
-  const found = await foundOnce(set.store.client, filters, { signal }, having);
+  const found = await foundOnce(wordsDeps(set.store.client), filters, { signal }, having);
   expect(found).toMatchObject({ attributed: undefined, attributes: [] });
   expect(new Set(found.trace_keys).size).toBe(having);
   expect(await count(found)).toBe(wanted);
-  expect(await foundOnce(set.store.client, filters, { signal }, having - 1)).toEqual(filters);
+  expect(await foundOnce(wordsDeps(set.store.client), filters, { signal }, having - 1)).toEqual(filters);
   expect(await count(filters)).toBe(wanted);
 });
 
 it('traces are found once by words, unless too many have them', async () => {
   const filters = filtersOf('org_a', listQuery.parse({ search: 'car red', outcome: 'success' }));
   const having = matching({ search: 'car red' }).length;
-  const found = await foundOnce(set.store.client, filters, { signal }, having);
+  const found = await foundOnce(wordsDeps(set.store.client), filters, { signal }, having);
   expect(found.words).toBeUndefined();
   expect(new Set(found.trace_keys).size).toBe(having);
   const [total] = await readTotal(set.store.client, found, { signal });
   expect(total?.total).toBe(matching({ search: 'car red', outcome: 'success' }).length);
-  expect(await foundOnce(set.store.client, filters, { signal }, having - 1)).toEqual(filters);
+  expect(await foundOnce(wordsDeps(set.store.client), filters, { signal }, having - 1)).toEqual(filters);
 });
 
 it('a filter shows nothing of another organization', async () => {

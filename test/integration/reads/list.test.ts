@@ -6,6 +6,7 @@ import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts'
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
+import { wordsDeps } from '../../support/words.ts';
 
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 const DAY_MS = 86_400_000;
@@ -20,7 +21,7 @@ let store: TestStore;
 let live: { state: TraceState; key: bigint; texts: string[] }[];
 
 const list = (query: Record<string, unknown>, orgId = 'org_a'): Promise<TraceList> =>
-  listTraces({ clickhouse: store.client, now: () => NOW }, orgId, listQuery.parse(query), signal);
+  listTraces({ ...wordsDeps(store.client), now: () => NOW }, orgId, listQuery.parse(query), signal);
 const ids = ({ data }: TraceList): string[] => data.map((item) => item.trace_id);
 
 const SAYINGS = [
@@ -266,7 +267,7 @@ describe('the trace list', () => {
 
   it('the trace list keeps its cursors while new traces arrive and old ones grow', async () => {
     const own = await openTestStore();
-    const deps = { clickhouse: own.client, now: () => NOW };
+    const deps = { ...wordsDeps(own.client), now: () => NOW };
     const spans = Array.from({ length: 30 }, (_, n) =>
       aSpan({ trace_id: `t${n}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }),
     );

@@ -10,14 +10,17 @@ import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
+import { waysToFind } from '../../support/words.ts';
 
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
 
 let store: TestStore;
+let ways: ReturnType<typeof waysToFind>;
 beforeAll(async () => {
   store = await openTestStore();
+  ways = waysToFind(store.client);
 });
 afterAll(() => store.close());
 
@@ -37,11 +40,21 @@ const spanOf = (org_id: string, trace_id: string, hours: number, prompt: string,
     response,
   });
 
+/** Returns the ids of a list, which every way to find the words returns. */
 async function listed(org_id: string, search: string, more: Record<string, string> = {}): Promise<string[]> {
   const query = listQuery.parse({ search, limit: '200', ...more });
-  const { data, meta } = await listTraces({ clickhouse: store.client, now: () => NOW }, org_id, query, signal);
-  expect(meta.total).toBe(data.length);
-  return data.map(({ trace_id }) => trace_id);
+  const found = new Map<string, string[]>();
+  for (const [way, deps] of Object.entries(ways)) {
+    const { data, meta } = await listTraces({ ...deps(), now: () => NOW }, org_id, query, signal);
+    expect(meta.total, way).toBe(data.length);
+    found.set(
+      way,
+      data.map(({ trace_id }) => trace_id),
+    );
+  }
+  const [ids = [], ...others] = found.values();
+  for (const other of others) expect(other, JSON.stringify([...found])).toEqual(ids);
+  return ids;
 }
 
 describe('a search of the trace list', () => {

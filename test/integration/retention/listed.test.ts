@@ -8,6 +8,7 @@ import { readTree } from '../../../api/telemetry/traces/tree.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
 import { tracesOf } from '../../support/store.ts';
+import { wordsDeps } from '../../support/words.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold } from './a_cold.ts';
 
 const KEPT_DAYS = 3;
@@ -55,7 +56,7 @@ async function landAll(org_id: string): Promise<void> {
 
 async function listed(org_id: string): Promise<string[]> {
   const { data, meta } = await listTraces(
-    { clickhouse: cold.store.client, now: () => on(DAY + 30) },
+    { ...wordsDeps(cold.store.client), now: () => on(DAY + 30) },
     org_id,
     listQuery.parse({}),
     signal,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { newestSegments } from '../../../api/telemetry/spans/postings/document_search.ts';
+import { newestSegments } from '../../../api/telemetry/spans/postings/segment_loader.ts';
 import { PostingList } from '../../../api/telemetry/spans/postings/posting_lists.ts';
 import {
   Best,

@@ -1,13 +1,17 @@
-// Keeps the documents of segments and the postings of words that searches have read, each of one
-// organization, in memory up to a number of bytes. An entry is of a version of its segment, so an
+// Keeps the segments that searches have found, their documents, the traces of these and the postings of
+// words, each of one organization, in memory up to a number of bytes. An entry is of a version of its segment, so an
 // entry that misses a new document, or has a deleted one, is not used.
 import { LRUCache } from 'lru-cache';
 import type { Postings } from './ranking.ts';
-import type { Segment, SegmentDocuments } from './segments.ts';
+import { isWithin, type Period, type Segment, type SegmentDocuments } from './segments.ts';
 
 /** Four million documents need 24 MB. */
 const DOCUMENT_BYTES_MAX = 96 * 1024 * 1024;
 const POSTING_BYTES_MAX = 64 * 1024 * 1024;
+/** Eight million documents. */
+const TRACE_BYTES_MAX = 64 * 1024 * 1024;
+/** Segments of all organizations together, of some 300 bytes each. */
+const SEGMENTS_MAX = 50_000;
 /** Bytes of an entry beside its lists, roughly. */
 const ENTRY_BYTES = 200;
 
@@ -27,6 +31,27 @@ export class DocumentCache {
     sizeCalculation: ({ bytes }) => bytes + ENTRY_BYTES,
   });
 
+  readonly #traces = new LRUCache<string, Versioned<Uint32Array>>({
+    maxSize: TRACE_BYTES_MAX,
+    sizeCalculation: ({ bytes }) => bytes + ENTRY_BYTES,
+  });
+  readonly #segments = new LRUCache<string, readonly Segment[]>({
+    maxSize: SEGMENTS_MAX,
+    sizeCalculation: (segments) => segments.length + 1,
+  });
+
+  /** Returns the segments that searches have found, as they were when they were last found. */
+  segments(org_id: string): readonly Segment[] {
+    return this.#segments.get(org_id) ?? [];
+  }
+
+  /** @param found all segments of a period */
+  keepSegments(org_id: string, found: readonly Segment[], period: Period): void {
+    const others = this.segments(org_id).filter((segment) => !isWithin(segment, period));
+    const numbers = new Set(found.map(({ segment }) => segment));
+    this.#segments.set(org_id, [...found, ...others.filter(({ segment }) => !numbers.has(segment))]);
+  }
+
   documents(org_id: string, { segment, version }: Segment): SegmentDocuments | undefined {
     const held = this.#documents.get(`${org_id} ${segment}`);
     return held?.version === version ? held.value : undefined;
@@ -34,6 +59,16 @@ export class DocumentCache {
 
   keepDocuments(org_id: string, { segment, version }: Segment, value: SegmentDocuments): void {
     this.#documents.set(`${org_id} ${segment}`, { version, value, bytes: value.bytes });
+  }
+
+  /** Returns the keys of traces by place, each as its lower and upper half. */
+  traces(org_id: string, { segment, version }: Segment): Uint32Array | undefined {
+    const held = this.#traces.get(`${org_id} ${segment}`);
+    return held?.version === version ? held.value : undefined;
+  }
+
+  keepTraces(org_id: string, { segment, version }: Segment, value: Uint32Array): void {
+    this.#traces.set(`${org_id} ${segment}`, { version, value, bytes: value.byteLength });
   }
 
   /** Returns null for a word that no document of the segment has, undefined where that is not known. */

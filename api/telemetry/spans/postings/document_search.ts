@@ -1,35 +1,27 @@
-// Ranks the documents of an organization by BM25 over the postings of words. It reads which segments
-// have documents in the searched time, their documents and the postings of the words (from memory
-// where they are known), counts, and scores every document with any of the words. Scores are exact.
+// Searches the documents of an organization by the postings of words. It ranks documents with any of
+// the words by BM25, whose scores are exact, and finds the traces of documents with all of the words.
 //
-// The work is bounded in documents and postings: where more would be needed, the oldest segments are
-// left out, and the answer says so. It runs on the event loop and pauses for other requests every few milliseconds.
+// The work is bounded in documents and postings: where more would be needed, a ranking leaves out the
+// oldest segments and says so. It runs on the event loop and pauses for other requests every few milliseconds.
 import { inverseDocumentFrequency, termScoreMax } from '../../../../pipeline/domain/text/bm25.ts';
 import type { ClickHouse } from '../../../../sql/client/client.ts';
 import { Pauses } from '../../../http/pauses.ts';
-import { type CandidateFilters, readCandidates, readDocuments, readPostings, readSegments } from '../store.ts';
-import { DocumentCache } from './document_cache.ts';
-import { PostingList } from './posting_lists.ts';
-import {
-  Best,
-  documentFrequency,
-  type Postings,
-  type Ranked,
-  rankSegment,
-  type WeightedWord,
-  wordScore,
-} from './ranking.ts';
-import { documentsOf, lengthsWithin, type Segment, type SegmentDocuments } from './segments.ts';
+import { type CandidateFilters, readCandidates } from '../store.ts';
+import type { KeySet } from './key_set.ts';
+import { Best, documentFrequency, type Ranked, rankSegment, type WeightedWord, wordScore } from './ranking.ts';
+import { type FoundPlaces, type Loaded, newestSegments, SegmentLoader, type WordQuery } from './segment_loader.ts';
+import { lengthsWithin } from './segments.ts';
+import { placesWithAll } from './intersection.ts';
 
 /** Maximum documents that a search looks at: their lengths and starts need 6 to 16 bytes each. */
 const DOCUMENTS_MAX = 16_000_000;
 /** Maximum postings that a search holds, of 2 to 4 bytes each. */
 const POSTINGS_MAX = 32_000_000;
-/** Segments whose documents one statement reads: up to 2 million documents of 14 bytes. */
-const SEGMENTS_AT_ONCE = 32;
+const BOUNDS: SearchBounds = { documents: DOCUMENTS_MAX, postings: POSTINGS_MAX };
 /** Searches of one process that hold documents and postings at a time; others wait. */
 const SEARCHES_AT_ONCE = 4;
-const SEGMENT_DOCS = 65_536n;
+/** Documents whose traces a search finds. */
+const MATCHES_MAX = 4_000_000;
 
 export interface SearchBounds {
   documents: number;
@@ -37,14 +29,9 @@ export interface SearchBounds {
 }
 
 /** A search for documents with any of the words. */
-export interface DocumentQuery {
-  org_id: string;
-  words: readonly string[];
+export interface DocumentQuery extends WordQuery {
   /** Words that every document must have. */
   required: ReadonlySet<string>;
-  /** Milliseconds; both inclusive. */
-  since: number | undefined;
-  until: number | undefined;
   /** Null where every document of the time may be found. */
   filters: CandidateFilters | null;
   /** Number of documents to return. */
@@ -73,37 +60,34 @@ export interface RankedDocuments {
   partsOf(documents: readonly Ranked[]): number[][];
 }
 
-/** A segment with what the search needs of it. */
-interface Loaded extends Segment {
-  held: SegmentDocuments;
-  /** Lengths of the documents in the searched time. */
-  lengths: Uint16Array | Uint32Array;
-  /** By word of the query. */
-  postings: (Postings | null)[];
-}
-
-/** Returns the number of a document. */
-export const docOf = ({ segment, place }: Ranked): bigint => BigInt(segment) * SEGMENT_DOCS + BigInt(place);
-
 export class DocumentSearch {
   readonly #clickhouse: ClickHouse;
-  readonly #cache = new DocumentCache();
+  readonly #loader: SegmentLoader;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
   constructor(clickhouse: ClickHouse) {
     this.#clickhouse = clickhouse;
+    this.#loader = new SegmentLoader(clickhouse);
   }
 
-  async rank(
-    query: DocumentQuery,
-    signal: AbortSignal,
-    bounds: SearchBounds = { documents: DOCUMENTS_MAX, postings: POSTINGS_MAX },
-  ): Promise<RankedDocuments> {
+  async rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<RankedDocuments> {
+    return this.#inTurn(signal, () => this.#rank(query, signal, bounds));
+  }
+
+  /**
+   * Returns the keys of the traces that have a document with all of the words; null if that takes
+   * more than the bounds.
+   */
+  async traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<KeySet | null> {
+    return this.#inTurn(signal, () => this.#traces(query, signal, bounds));
+  }
+
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#enter();
     try {
       signal.throwIfAborted();
-      return await this.#rank(query, signal, bounds);
+      return await work();
     } finally {
       this.#leave();
     }
@@ -126,10 +110,10 @@ export class DocumentSearch {
 
   async #rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds): Promise<RankedDocuments> {
     const { words, required, since, until } = query;
-    const found = await this.#segments(query, signal);
+    const found = await this.#segments(query, signal, bounds);
     const all = found.filter(({ segment }) => segment > 0);
     const [segments, allowed] = await Promise.all([
-      this.#load(query, newestSegments(all, bounds.documents), signal, bounds.postings),
+      this.#loader.load(query, newestSegments(all, bounds.documents), signal, bounds.postings),
       query.filters === null ? null : this.#allowed(query.filters, signal),
     ]);
     const pauses = new Pauses(signal);
@@ -180,20 +164,32 @@ export class DocumentSearch {
     };
   }
 
-  /**
-   * Returns the segments with documents in the searched time, the newest first. Segment 0 is of texts
-   * without a number.
-   */
-  async #segments({ org_id, since, until }: DocumentQuery, signal: AbortSignal): Promise<Segment[]> {
-    const rows = await readSegments(this.#clickhouse, { org_id, since_ms: since, until_ms: until }, { signal });
-    return rows
-      .map(({ numbers, first, last, ...row }) => ({
-        ...row,
-        first: Number(first % SEGMENT_DOCS),
-        last: Number(last % SEGMENT_DOCS),
-        version: `${row.documents}:${row.words}:${numbers}`,
-      }))
-      .sort((a, b) => b.to_ms - a.to_ms || b.segment - a.segment);
+  async #segments(query: WordQuery, signal: AbortSignal, bounds: SearchBounds) {
+    const [segments] = await Promise.all([
+      this.#loader.segments(query, signal),
+      this.#loader.readAhead(query, signal, bounds.postings),
+    ]);
+    return segments;
+  }
+
+  async #traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds): Promise<KeySet | null> {
+    const { org_id, since, until } = query;
+    const all = (await this.#segments(query, signal, bounds)).filter(({ segment }) => segment > 0);
+    const documents = all.reduce((sum, segment) => sum + segment.documents, 0);
+    if (documents > bounds.documents) return null;
+    const loaded = await this.#loader.load(query, all, signal, bounds.postings);
+    if (loaded.length < all.length) return null;
+    const pauses = new Pauses(signal);
+    const found: FoundPlaces[] = [];
+    let matches = 0;
+    for (const segment of loaded) {
+      const places = placesWithAll(segment, lengthsWithin(segment, segment.held, { since, until }));
+      matches += places.length;
+      if (matches > MATCHES_MAX) return null;
+      if (places.length > 0) found.push({ segment, places });
+      await pauses.give();
+    }
+    return this.#loader.traces(org_id, found, signal);
   }
 
   /** Returns the places within the filters, by segment. */
@@ -206,129 +202,6 @@ export class DocumentSearch {
     }
     return allowed;
   }
-
-  /**
-   * Loads segments with their documents and postings; without the oldest ones if the words have too
-   * many postings.
-   */
-  async #load(
-    query: DocumentQuery,
-    segments: readonly Segment[],
-    signal: AbortSignal,
-    postingsMax: number,
-  ): Promise<Loaded[]> {
-    const held = await this.#documents(query.org_id, segments, signal);
-    const loaded = segments.flatMap((segment): Loaded[] => {
-      const documents = held.get(segment.segment);
-      if (documents === undefined) return [];
-      return [{ ...segment, held: documents, lengths: documents.lengths, postings: query.words.map(() => null) }];
-    });
-    for (let count = loaded.length; ; count = Math.floor(count / 2)) {
-      const newest = loaded.slice(0, count);
-      if ((await this.#postings(query, newest, signal, postingsMax)) || count <= 1) return newest;
-    }
-  }
-
-  async #documents(
-    org_id: string,
-    segments: readonly Segment[],
-    signal: AbortSignal,
-  ): Promise<Map<number, SegmentDocuments>> {
-    const held = new Map<number, SegmentDocuments>();
-    const missing: Segment[] = [];
-    for (const segment of segments) {
-      const documents = this.#cache.documents(org_id, segment);
-      if (documents === undefined) missing.push(segment);
-      else held.set(segment.segment, documents);
-    }
-    missing.sort((a, b) => a.segment - b.segment);
-    for (let at = 0; at < missing.length; at += SEGMENTS_AT_ONCE) {
-      const group = new Map(missing.slice(at, at + SEGMENTS_AT_ONCE).map((segment) => [segment.segment, segment]));
-      const numbers = [...group.keys()];
-      const range = {
-        org_id,
-        segments: numbers,
-        first: BigInt(numbers[0] ?? 0) * SEGMENT_DOCS,
-        last: BigInt((numbers.at(-1) ?? 0) + 1) * SEGMENT_DOCS - 1n,
-      };
-      for await (const { segment: number, places, lengths, times } of readDocuments(this.#clickhouse, range, {
-        signal,
-      })) {
-        const segment = group.get(number);
-        if (segment === undefined) continue;
-        const documents = documentsOf(segment, places, lengths, times);
-        this.#cache.keepDocuments(org_id, segment, documents);
-        held.set(number, documents);
-      }
-    }
-    return held;
-  }
-
-  /**
-   * Fills in the postings of the segments.
-   * @returns false if the words have more postings than the search may hold
-   */
-  async #postings(
-    { org_id, words }: DocumentQuery,
-    segments: readonly Loaded[],
-    signal: AbortSignal,
-    postingsMax: number,
-  ): Promise<boolean> {
-    let count = 0;
-    const missing = new Map<number, { segment: Loaded; lists: (PostingList | null)[] }>();
-    const missingWords = new Set<number>();
-    for (const segment of segments) {
-      for (const [index, word] of words.entries()) {
-        const known = this.#cache.postings(org_id, segment, word);
-        if (known !== undefined) {
-          segment.postings[index] = known;
-          count += known?.places.length ?? 0;
-          continue;
-        }
-        const { lists } = missing.get(segment.segment) ?? { lists: words.map((): PostingList | null => null) };
-        lists[index] = new PostingList(segment.held);
-        missing.set(segment.segment, { segment, lists });
-        missingWords.add(index);
-      }
-    }
-    if (count > postingsMax) return false;
-    if (missing.size === 0) return true;
-    const asked = [...missingWords];
-    const numbers = [...missing.keys()].sort((a, b) => a - b);
-    const pauses = new Pauses(signal);
-    const rows = readPostings(
-      this.#clickhouse,
-      {
-        words: asked.map((index) => words[index] ?? ''),
-        segments: numbers,
-        first: BigInt(numbers[0] ?? 0),
-        last: BigInt(numbers.at(-1) ?? 0),
-      },
-      { signal },
-    );
-    for await (const { word, segment, places, counts } of rows) {
-      const index = asked[word];
-      if (index === undefined) throw new Error('the store returned postings of a word that was not asked');
-      count += missing.get(segment)?.lists[index]?.add(places, counts) ?? 0;
-      if (count > postingsMax) return false;
-      await pauses.give();
-    }
-    for (const { segment, lists } of missing.values())
-      for (const [index, list] of lists.entries()) {
-        if (list === null) continue;
-        const postings = list.postings();
-        segment.postings[index] = postings;
-        this.#cache.keepPostings(org_id, segment, words[index] ?? '', postings);
-      }
-    return true;
-  }
-}
-
-/** Returns the newest segments up to a number of documents; at least one. */
-export function newestSegments(segments: readonly Segment[], documentsMax: number): Segment[] {
-  let sum = 0;
-  const end = segments.findIndex(({ documents }, index) => (sum += documents) > documentsMax && index > 0);
-  return end === -1 ? [...segments] : segments.slice(0, end);
 }
 
 function countLengths(lengths: Uint16Array | Uint32Array): number {

@@ -54,6 +54,16 @@ export function documentsOf(
   return { first, lengths: byPlace, starts, from_ms, bytes: byPlace.byteLength + starts.byteLength };
 }
 
+/** A period; milliseconds, both inclusive. */
+export interface Period {
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+/** Returns true if documents of the segment may have started in the period. */
+export const isWithin = ({ from_ms, to_ms }: Segment, { since = -Infinity, until = Infinity }: Period): boolean =>
+  to_ms >= since && from_ms <= until;
+
 /**
  * Returns the lengths of the documents that started in a period, 0 for the others; the lists of the
  * segment itself where all did.
@@ -61,7 +71,7 @@ export function documentsOf(
 export function lengthsWithin(
   { from_ms, to_ms }: Segment,
   documents: SegmentDocuments,
-  { since = -Infinity, until = Infinity }: { since?: number | undefined; until?: number | undefined },
+  { since = -Infinity, until = Infinity }: Period,
 ): Uint16Array | Uint32Array {
   if (from_ms >= since && to_ms <= until) return documents.lengths;
   const lengths = documents.lengths.slice();
