@@ -63,6 +63,16 @@ const READ_MEMORY_BYTES_MAX = 1_000_000_000;
  */
 const INDEXED_SET_MAX = 100_000;
 
+/** Settings of every read. */
+const READ: ClickHouseSettings = {
+  readonly: '2',
+  // The engine cancels a read on disconnect only if the read is read-only.
+  cancel_http_readonly_queries_on_client_close: 1,
+  // By default the engine takes one thread for each GiB of its memory that is free, so a small server
+  // has one for each read, however little the read needs.
+  max_threads_min_free_memory_per_thread: '0',
+};
+
 /**
  * Settings for DDL on a cluster. An unavailable replica runs the DDL when it is back, and does not
  * delay the start of the service until then. By default the server waits 180 s for the replica and
@@ -234,7 +244,7 @@ export class ClickHouse {
         query: sql,
         ...bound(params),
         abort_signal,
-        clickhouse_settings: { log_comment: name, readonly: '2', cancel_http_readonly_queries_on_client_close: 1 },
+        clickhouse_settings: { log_comment: name, ...READ },
       });
       addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);
@@ -262,7 +272,7 @@ export class ClickHouse {
         query: sql,
         ...bound(params),
         abort_signal,
-        clickhouse_settings: { log_comment: name, readonly: '2', cancel_http_readonly_queries_on_client_close: 1 },
+        clickhouse_settings: { log_comment: name, ...READ },
       });
       for await (const chunk of addAbortSignal(abort_signal, stream)) yield chunk as Buffer;
     } catch (error) {
@@ -381,9 +391,7 @@ function bound(params: Record<string, unknown> | undefined): { query_params?: Re
 function readSettings({ name, timeoutMs, bytesMax, memoryBytesMax }: Read): ClickHouseSettings {
   return {
     log_comment: name,
-    readonly: '2',
-    // The engine cancels a read on disconnect only if the read is read-only.
-    cancel_http_readonly_queries_on_client_close: 1,
+    ...READ,
     max_execution_time: Math.ceil(timeoutMs / 1000),
     max_memory_usage: String(memoryBytesMax ?? READ_MEMORY_BYTES_MAX),
     use_index_for_in_with_subqueries_max_values: String(INDEXED_SET_MAX),

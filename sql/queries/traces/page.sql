@@ -1,10 +1,9 @@
 -- Rows of the trace list, newest first, from a position on. Rows of pairs that are not merged yet
 -- appear side by side; the caller adds up sign by (trace_key, version).
--- By default the engine takes one thread while it has less than 2 GiB free; postings need 33 MB.
 SELECT /*include traces/columns.sql*/
 FROM traces
 WHERE /*include traces/filters.sql*/
   /*if from_ms*/AND (started_at, trace_key, version) < (fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC'), {from_key:UInt64}, {from_version:UInt64})/*end*/
 ORDER BY started_at DESC, trace_key DESC, version DESC
 LIMIT {rows:UInt32}
-SETTINGS use_uncompressed_cache = 1 /*if words*/, max_threads_min_free_memory_per_thread = 0/*end*/
+SETTINGS use_uncompressed_cache = 1

@@ -1,7 +1,6 @@
 -- Number of traces of a list. It is exact without FINAL, because the rows of a pair cancel out. With
 -- words, also the keys of the traces, up to 4000, so that further reads need not look for the words.
--- By default the engine takes one thread while it has less than 2 GiB free; postings need 33 MB.
 SELECT sum(sign) AS total /*if words*/, if(length(groupUniqArray(4001)(trace_key) AS keys) > 4000, [], keys) AS trace_keys/*end*/
 FROM traces
 WHERE /*include traces/filters.sql*/
-SETTINGS use_uncompressed_cache = 1 /*if words*/, max_threads_min_free_memory_per_thread = 0/*end*/
+SETTINGS use_uncompressed_cache = 1
