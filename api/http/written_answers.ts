@@ -5,8 +5,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
-import { FairSlots } from '../../ops/platform/fair_slots.ts';
-import { ApiError } from './errors.ts';
+import { OrgTurns } from './org_turns.ts';
 
 /**
  * Maximum number at a time in a process, well below its connections to the store (CONNECTIONS_MAX
@@ -14,6 +13,8 @@ import { ApiError } from './errors.ts';
  */
 export const WRITTEN_MAX = 6;
 export const WRITTEN_ORG_MAX = 3;
+/** Responses of one organization that are written or wait. */
+const OPEN_ORG_MAX = 100;
 const WAIT_MS_MAX = 20_000;
 /**
  * Longer than the pauses of a working network; until then the response keeps its slot and its
@@ -22,34 +23,23 @@ const WAIT_MS_MAX = 20_000;
 const STALL_MS = 30_000;
 
 /** Sentence for the description of a route that responds this way. */
-export const WRITTEN_AS_READ = `The response is written while it is read: a process writes ${WRITTEN_ORG_MAX} at a time for an organization, others wait up to ${WAIT_MS_MAX / 1000} seconds and then get 429; a caller that reads nothing for ${STALL_MS / 1000} seconds is disconnected.`;
+export const WRITTEN_AS_READ = `The response is written while it is read: a process writes ${WRITTEN_ORG_MAX} at a time for an organization, others wait up to ${WAIT_MS_MAX / 1000} seconds and then get 429, and so does at once a request beyond ${OPEN_ORG_MAX} of an organization; a caller that reads nothing for ${STALL_MS / 1000} seconds is disconnected.`;
 
 export class WrittenAnswers {
-  readonly #slots = new FairSlots({ totalMax: WRITTEN_MAX, orgMax: WRITTEN_ORG_MAX });
+  readonly #turns = new OrgTurns('exports', {
+    totalMax: WRITTEN_MAX,
+    orgMax: WRITTEN_ORG_MAX,
+    orgOpenMax: OPEN_ORG_MAX,
+    waitMsMax: WAIT_MS_MAX,
+  });
 
   /**
    * Writes a response once there is room.
-   * @throws ApiError rate_limited when there is none for WAIT_MS_MAX; the signal's reason when the
-   * caller disconnected while it waited
+   * @throws ApiError rate_limited when there is none for WAIT_MS_MAX, or when OPEN_ORG_MAX of the
+   * organization are written or wait; the signal's reason when the caller disconnected while it waited
    */
-  async run(org_id: string, signal: AbortSignal, answer: () => Promise<void>): Promise<void> {
-    const waited = AbortSignal.timeout(WAIT_MS_MAX);
-    const turn = { begun: false };
-    try {
-      await this.#slots.run(org_id, AbortSignal.any([signal, waited]), () => {
-        turn.begun = true;
-        return answer();
-      });
-    } catch (error) {
-      if (turn.begun || signal.aborted || !waited.aborted) throw error;
-      throw new ApiError(
-        'rate_limited',
-        'Too many exports of this organization are in progress. Retry after the number of seconds in Retry-After.',
-        {
-          headers: { 'Retry-After': '1' },
-        },
-      );
-    }
+  run(org_id: string, signal: AbortSignal, answer: () => Promise<void>): Promise<void> {
+    return this.#turns.run(org_id, signal, answer);
   }
 }
 

@@ -5,6 +5,7 @@
 // oldest segments and says so. It runs on the event loop and pauses for other requests every few milliseconds.
 import { inverseDocumentFrequency, termScoreMax } from '../../../../pipeline/domain/text/bm25.ts';
 import type { ClickHouse } from '../../../../sql/client/client.ts';
+import { OrgTurns } from '../../../http/org_turns.ts';
 import { Pauses } from '../../../http/pauses.ts';
 import { type CandidateFilters, readCandidates } from '../store.ts';
 import type { KeySet } from './key_set.ts';
@@ -22,6 +23,10 @@ const BOUNDS: SearchBounds = { documents: DOCUMENTS_MAX, postings: POSTINGS_MAX 
 const SEARCHES_AT_ONCE = 4;
 /** Documents whose traces a search finds. */
 const MATCHES_MAX = 4_000_000;
+/** Bounds of the searches of one organization, so that others always get a place. */
+export const SEARCHES_ORG_AT_ONCE = 3;
+export const SEARCHES_ORG_MAX = 32;
+export const SEARCH_WAIT_MS_MAX = 20_000;
 
 export interface SearchBounds {
   documents: number;
@@ -63,49 +68,30 @@ export interface RankedDocuments {
 export class DocumentSearch {
   readonly #clickhouse: ClickHouse;
   readonly #loader: SegmentLoader;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #turns = new OrgTurns('searches', {
+    totalMax: SEARCHES_AT_ONCE,
+    orgMax: SEARCHES_ORG_AT_ONCE,
+    orgOpenMax: SEARCHES_ORG_MAX,
+    waitMsMax: SEARCH_WAIT_MS_MAX,
+  });
 
   constructor(clickhouse: ClickHouse) {
     this.#clickhouse = clickhouse;
     this.#loader = new SegmentLoader(clickhouse);
   }
 
-  async rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<RankedDocuments> {
-    return this.#inTurn(signal, () => this.#rank(query, signal, bounds));
+  /** @throws ApiError rate_limited when there is no place; the signal's reason when it aborts */
+  rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<RankedDocuments> {
+    return this.#turns.run(query.org_id, signal, () => this.#rank(query, signal, bounds));
   }
 
   /**
    * Returns the keys of the traces that have a document with all of the words; null if that takes
    * more than the bounds.
+   * @throws ApiError as `rank` does
    */
-  async traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<KeySet | null> {
-    return this.#inTurn(signal, () => this.#traces(query, signal, bounds));
-  }
-
-  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    await this.#enter();
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } finally {
-      this.#leave();
-    }
-  }
-
-  async #enter(): Promise<void> {
-    if (this.#running < SEARCHES_AT_ONCE) this.#running += 1;
-    else
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-  }
-
-  /** A search that waits takes the place of the one that ends. */
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#running -= 1;
-    else next();
+  traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<KeySet | null> {
+    return this.#turns.run(query.org_id, signal, () => this.#traces(query, signal, bounds));
   }
 
   async #rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds): Promise<RankedDocuments> {
