@@ -3,6 +3,7 @@ import type { ClickHouse } from '../../sql/client/client.ts';
 import { MOVER_PARTITION } from '../../sql/stores/landing_fences.ts';
 import {
   cancelMutation,
+  countDocuments,
   numberTexts,
   readMoverMutations,
   readNumbered,
@@ -92,8 +93,12 @@ export class ClickHouseOlderTextStore implements OlderTextStore, PlaceStore {
     return readOrphanedSegments(this.#client, segments);
   }
 
-  removeOrphans(segments: readonly bigint[]): Promise<void> {
-    return removeOrphans(this.#client, segments);
+  documents(segments: readonly bigint[]): Promise<number> {
+    return countDocuments(this.#client, segments);
+  }
+
+  removeOrphans(segments: readonly bigint[], documents: number): Promise<void> {
+    return removeOrphans(this.#client, segments, documents);
   }
 
   writeSwept(epoch: number): Promise<void> {

@@ -8,6 +8,9 @@
 // on; and at all segments of older texts. The store remembers up to which epoch it was swept. A look
 // reads the places of the parts with these segments, beside the moves: a second or two for a million
 // documents.
+//
+// Each replica of the store removes places by the documents that it has. A look therefore counts the
+// documents, and a replica that has another number of them removes nothing until a later removal.
 import type { Logger } from '../../ops/platform/logger.ts';
 import { firstSegmentOf } from './document_numbers.ts';
 import type { BackgroundWork, Progress } from './text_mover.ts';
@@ -19,8 +22,13 @@ export interface PlaceStore {
   unsweptSegments(from: bigint, until: bigint): Promise<bigint[]>;
   /** Returns those of the segments with a place that no document has. */
   orphaned(segments: readonly bigint[]): Promise<bigint[]>;
-  /** Starts the mutation that removes such places from the segments. */
-  removeOrphans(segments: readonly bigint[]): Promise<void>;
+  /** Returns the number of documents of the segments. */
+  documents(segments: readonly bigint[]): Promise<number>;
+  /**
+   * Starts the mutation that removes such places from the segments, unless they have another number
+   * of documents by then.
+   */
+  removeOrphans(segments: readonly bigint[], documents: number): Promise<void>;
   writeSwept(epoch: number): Promise<void>;
   /** Returns true if no mutation of this or a former mover is left. */
   settled(): Promise<boolean>;
@@ -45,6 +53,8 @@ export class PlaceSweep implements BackgroundWork {
   /** Segments to look at; null before they were read. */
   #segments: bigint[] | null = null;
   #orphaned: bigint[] = [];
+  /** Number of documents of the orphaned segments. */
+  #documents = 0;
   #removals = 0;
   #look: Look | null = null;
 
@@ -72,6 +82,7 @@ export class PlaceSweep implements BackgroundWork {
       const swept = await this.#store.sweptEpoch();
       this.#segments = await this.#store.unsweptSegments(firstSegmentOf(swept), firstSegmentOf(epoch));
       this.#orphaned = [];
+      this.#documents = 0;
       return 'more';
     }
     if (this.#segments.length > 0) {
@@ -87,7 +98,7 @@ export class PlaceSweep implements BackgroundWork {
     if (this.#removals === REMOVALS_MAX)
       throw new Error(`${this.#orphaned.length} segments still have places without documents`);
     this.#removals += 1;
-    await this.#store.removeOrphans(this.#orphaned);
+    await this.#store.removeOrphans(this.#orphaned, this.#documents);
     this.#logger.info({ segments: this.#orphaned.length }, 'places without documents are removed from postings');
     this.#segments = null;
     return 'idle';
@@ -108,12 +119,13 @@ export class PlaceSweep implements BackgroundWork {
   #startLook(epoch: number, segments: readonly bigint[]): void {
     const look: Look = { ended: false, failure: null };
     this.#look = look;
-    void this.#store
-      .orphaned(segments)
+    void this.#orphanedAmong(segments)
       .then(
-        (orphaned) => {
+        ({ orphaned, documents }) => {
           // The next epoch starts over with all segments.
-          if (this.#epoch === epoch) this.#orphaned.push(...orphaned);
+          if (this.#epoch !== epoch) return;
+          this.#orphaned.push(...orphaned);
+          this.#documents += documents;
         },
         (error: unknown) => {
           look.failure = { error };
@@ -122,5 +134,10 @@ export class PlaceSweep implements BackgroundWork {
       .finally(() => {
         look.ended = true;
       });
+  }
+
+  async #orphanedAmong(segments: readonly bigint[]): Promise<{ orphaned: bigint[]; documents: number }> {
+    const orphaned = await this.#store.orphaned(segments);
+    return { orphaned, documents: orphaned.length === 0 ? 0 : await this.#store.documents(orphaned) };
   }
 }

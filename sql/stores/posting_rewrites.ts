@@ -9,7 +9,7 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { raiseMoverFence } from './landing_fences.ts';
-import { readOrphanedSegments, removeOrphans } from './postings.ts';
+import { countDocuments, readOrphanedSegments, removeOrphans } from './postings.ts';
 import { waitForMoves, waitForMutations } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
@@ -22,6 +22,8 @@ const SEGMENT_BITS = 20n;
 const SEARCHED_AT_ONCE = 256;
 /** Segments that one statement rewrites: 33 million documents, whose bits are 4 MB. */
 const REWRITTEN_AT_ONCE = 512;
+/** Removals after which postings that are left are an error. */
+const REMOVALS_MAX = 3;
 /** Texts by which the mutations of numberTexts and removeOrphans are known. */
 const NUMBERING = 'UPDATE doc';
 const REMOVAL = 'UPDATE places';
@@ -34,12 +36,16 @@ export async function eraseDeadPostings(client: ClickHouse, signal: AbortSignal)
   const end = await closeSegments(client, signal);
   // This also waits for mutations that a dead worker started.
   await waitForMutations(client, 'span_words', REMOVAL, signal);
-  const dead = await deadAmong(client, await segmentsBefore(client, end), signal);
-  if (dead.length === 0) return;
-  for (const some of groupsOf(dead, REWRITTEN_AT_ONCE)) await removeOrphans(client, some);
-  await waitForMutations(client, 'span_words', REMOVAL, signal);
-  const left = await deadAmong(client, dead, signal);
-  if (left.length > 0) throw new Error(`${left.length} segments of span_words still have postings of erased documents`);
+  let dead = await deadAmong(client, await segmentsBefore(client, end), signal);
+  // A removal does nothing where documents were deleted since they were counted.
+  for (let tries = 1; dead.length > 0; tries += 1) {
+    if (tries > REMOVALS_MAX)
+      throw new Error(`${dead.length} segments of span_words still have postings of erased documents`);
+    for (const some of groupsOf(dead, REWRITTEN_AT_ONCE))
+      await removeOrphans(client, some, await countDocuments(client, some));
+    await waitForMutations(client, 'span_words', REMOVAL, signal);
+    dead = await deadAmong(client, dead, signal);
+  }
 }
 
 /**

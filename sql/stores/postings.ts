@@ -293,21 +293,38 @@ export async function readOrphanedSegments(client: ClickHouse, segments: readonl
   return rows.map(({ segment }) => segment);
 }
 
+/** The documents of some segments, as a bitmap. Masked ones may be among them until a merge. */
+const DOCUMENTS = `(SELECT groupBitmapState(doc) FROM span_texts
+    WHERE doc >= {from:UInt64} AND doc < {until:UInt64} AND bitShiftRight(doc, 16) IN {segments:Array(UInt64)})`;
+
+/** Returns the number of documents of some segments, which are in order, as removeOrphans takes it. */
+export async function countDocuments(client: ClickHouse, segments: readonly bigint[]): Promise<number> {
+  // Any other count might read another projection, and masked documents are in some of them only.
+  const rows = await client.rows<unknown>({
+    name: 'count_documents',
+    sql: `SELECT bitmapCardinality(${DOCUMENTS}) AS documents SETTINGS max_threads = 1`,
+    params: { segments, ...documentsOf(segments) },
+    timeoutMs: SEARCH_TIMEOUT_MS,
+  });
+  return z.tuple([z.object({ documents: count })]).parse(rows)[0].documents;
+}
+
 /**
  * Starts to remove the places that no document has from some segments, in order, as a mutation in the
- * engine's background. No text may get a number of these segments any more.
+ * engine's background. No text may get a number of these segments any more. The mutation leaves the
+ * places alone where it finds another number of documents than the given one: a replica that has not
+ * fetched every part of span_texts yet would remove places of documents.
  */
-export async function removeOrphans(client: ClickHouse, segments: readonly bigint[]): Promise<void> {
-  const hasDocument = `bitmapContains((SELECT groupBitmapState(doc) FROM span_texts
-    WHERE doc >= {from:UInt64} AND doc < {until:UInt64} AND bitShiftRight(doc, 16) IN {segments:Array(UInt64)}), segment * 65536 + place)`;
+export async function removeOrphans(client: ClickHouse, segments: readonly bigint[], documents: number): Promise<void> {
+  const hasDocument = `bitmapContains(${DOCUMENTS}, segment * 65536 + place)`;
   await client.execute({
     name: 'remove_orphans',
     sql: `ALTER TABLE span_words
       UPDATE places = arrayFilter(place -> ${hasDocument}, places), counts = arrayFilter((times, place) -> ${hasDocument}, counts, places)
-        WHERE segment IN {segments:Array(UInt64)} AND {mark:String} != '',
+        WHERE segment IN {segments:Array(UInt64)} AND bitmapCardinality(${DOCUMENTS}) = {documents:UInt64} AND {mark:String} != '',
       DELETE WHERE segment IN {segments:Array(UInt64)} AND empty(places)
       SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
-    params: { segments, ...documentsOf(segments), mark: MUTATION_MARK },
+    params: { segments, documents, ...documentsOf(segments), mark: MUTATION_MARK },
     timeoutMs: TIMEOUT_MS,
   });
 }

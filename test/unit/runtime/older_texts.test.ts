@@ -185,13 +185,21 @@ class Store implements OlderTextStore, PlaceStore {
     await this.#arrive();
     return segments.filter((segment) => this.#orphans().some((number) => number >> 16n === segment));
   }
-  async removeOrphans(segments: readonly bigint[]): Promise<void> {
+  async documents(segments: readonly bigint[]): Promise<number> {
     await this.#arrive();
+    return this.#documents(segments);
+  }
+  async removeOrphans(segments: readonly bigint[], documents: number): Promise<void> {
+    await this.#arrive();
+    if (this.#documents(segments) !== documents) return;
     for (const number of this.#orphans()) if (segments.includes(number >> 16n)) this.#engine.postings.delete(number);
   }
   async writeSwept(epoch: number): Promise<void> {
     await this.#arrive();
     this.#engine.swept = Math.max(this.#engine.swept, epoch);
+  }
+  #documents(segments: readonly bigint[]): number {
+    return this.#engine.rows().filter(({ doc }) => doc !== 0n && segments.includes(doc >> 16n)).length;
   }
   #orphans(): bigint[] {
     const documents = new Set(this.#engine.rows().map(({ doc }) => doc));
