@@ -1,9 +1,11 @@
 // Incidents as their screens read them: pages of the list, one incident, and the words for both. The
 // live stream says when an incident was opened, changed or resolved.
 import { infiniteQueryOptions, type QueryClient, queryOptions, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useMemo } from 'react';
 import { type Answer, apiQuery, get } from '../../client/api.ts';
 import { useLiveTopic } from '../../live/use_live_topic.ts';
-import { agrees, type Changed } from './open_incidents.ts';
+import { IncidentRereads } from './incident_rereads.ts';
+import type { Changed } from './open_incidents.ts';
 
 export type Incident = Answer<'/v1/incidents'>['data'][number];
 export type IncidentDetail = Answer<'/v1/incidents/{incident_id}'>['data'];
@@ -45,30 +47,25 @@ export const openIncidentsQuery = (org_id: string) =>
  */
 export function useLiveIncidents(org_id: string): void {
   const cache = useQueryClient();
-  useLiveTopic(org_id, 'incidents', (state) => void reread(cache, org_id, state as Changed | null));
+  const rereads = useMemo(() => rereadsOf(cache, org_id), [cache, org_id]);
+  useEffect(
+    () => () => {
+      rereads.stop();
+    },
+    [rereads],
+  );
+  useLiveTopic(org_id, 'incidents', (state) => void rereads.follow(state as Changed | null));
 }
 
-/** The stream reports an incident a moment before the list shows it: within a second, within a minute under load. */
-const AGREE_TRIES_MAX = 20;
-const AGREE_PAUSE_MS = 250;
-const AGREE_PAUSE_MS_MAX = 4_000;
-
-async function reread(cache: QueryClient, org_id: string, changed: Changed | null): Promise<void> {
+function rereadsOf(cache: QueryClient, org_id: string): IncidentRereads {
   const { queryKey } = openIncidentsQuery(org_id);
-  const readAll = (): Promise<void> =>
-    cache.invalidateQueries({
-      predicate: ({ queryKey: [org, path] }) => org === org_id && typeof path === 'string' && path.startsWith(LIST),
-    });
-  let pause_ms = AGREE_PAUSE_MS;
-  for (let tries = 1; tries <= AGREE_TRIES_MAX; tries += 1) {
-    await readAll();
-    const open = cache.getQueryData(queryKey);
-    if (changed === null || open === undefined) return;
-    // The other lists were read beside this one, perhaps a moment before it: they are read once more.
-    if (agrees(open, changed)) return readAll();
-    await new Promise((resolve) => setTimeout(resolve, pause_ms));
-    pause_ms = Math.min(AGREE_PAUSE_MS_MAX, 2 * pause_ms);
-  }
+  return new IncidentRereads({
+    readAll: () =>
+      cache.invalidateQueries({
+        predicate: ({ queryKey: [org, path] }) => org === org_id && typeof path === 'string' && path.startsWith(LIST),
+      }),
+    open: () => cache.getQueryData(queryKey),
+  });
 }
 
 export const incidentPath = (org_id: string, incident_id: string): string =>
