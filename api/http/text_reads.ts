@@ -1,7 +1,7 @@
 // Reads many texts whole, as streams. Texts may have several MB each: a statement ends after a number of
 // bytes and another asks for the rest, so that none exceeds its time, and other requests run between
 // the texts.
-import { Pauses } from './pauses.ts';
+import { Pauses } from '../../sql/client/pauses.ts';
 
 /** Bytes of texts after which a statement ends. */
 const STATEMENT_BYTES_MAX = 32 * 1024 * 1024;

@@ -6,10 +6,10 @@
 // before the task is staged again: a statement leaves out what is there. A group has a bounded number
 // of rows and bytes, in this process and in the engine.
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { type BlockColumn, type Cells, encodeBlock } from '../client/native_block.ts';
+import { Pauses } from '../client/pauses.ts';
 import { NAMES, PLACE } from './cold_columns.ts';
 
 /** Order in which the texts of a task are restored, which is the order of the table. */
@@ -39,8 +39,6 @@ const WORDS_STRUCTURE = WORDS.map(({ name, type }) => `${name} ${type}`).join(',
 const GROUP_ROWS_MAX = 20_000;
 /** Maximum bytes of the texts that are restored at a time, unless a single text is larger. */
 const GROUP_BYTES_MAX = 16 * 1024 * 1024;
-/** After this many characters of texts were split, other work of this process gets its turn. */
-const SPLIT_CHARS = 512 * 1024;
 
 const READ_MS = 60_000;
 const INSERT_MS = 600_000;
@@ -94,13 +92,14 @@ export async function unpackTexts(
   wordsOf: WordsOf,
   signal: AbortSignal,
 ): Promise<number> {
+  const pauses = new Pauses(signal);
   let restored = 0;
   for (let after = START; ;) {
     signal.throwIfAborted();
     const group = { task, org_id, ...keyParams('after', after) };
     const last = await groupEnd(client, group);
     if (last === null) return restored;
-    restored += await unpackGroup(client, task, { ...group, ...keyParams('last', last) }, stamps, wordsOf);
+    restored += await unpackGroup(client, task, { ...group, ...keyParams('last', last) }, stamps, wordsOf, pauses);
     after = last;
   }
 }
@@ -131,6 +130,7 @@ async function unpackGroup(
   group: Record<string, unknown>,
   stamps: { restoredOn: number; dropOn: number },
   wordsOf: WordsOf,
+  pauses: Pauses,
 ): Promise<number> {
   const rows = await read(
     client,
@@ -140,14 +140,10 @@ async function unpackGroup(
   );
   if (rows.length === 0) return 0;
   const words: Cells[] = [];
-  let chars = 0;
   for (const { partition, log_seq, log_index, log_sub, prompt, response } of z.array(stagedText).parse(rows)) {
     const { words: joined, dl } = wordsOf(prompt, response);
     words.push([partition, log_seq, log_index, log_sub, joined, dl]);
-    chars += prompt.length + response.length;
-    if (chars < SPLIT_CHARS) continue;
-    chars = 0;
-    await setImmediate();
+    await pauses.give();
   }
   const { written_rows } = await client.execute({
     name: 'cold_unpack',
