@@ -97,7 +97,8 @@ const schema = z.object({
   SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
   /**
    * The nice value of the pipeline and the embedded engine: how far their CPU priority is below the
-   * API's.
+   * API's. Where the engine has CAP_SYS_NICE, statements of the pipeline, merges and mutations have
+   * twice this value in it.
    */
   SERVICE_LANDING_NICE: integer(0, 19).default(5),
   SERVICE_PARTITIONS: integer(1, 256).default(8),

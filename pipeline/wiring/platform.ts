@@ -2,6 +2,7 @@
 // clients of NATS and ClickHouse, and what depends on nothing else.
 import { randomBytes } from 'node:crypto';
 import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
+import { statementNice } from '../../ops/platform/clickhouse/statement_nice.ts';
 import { type Env, EnvError, parseEnv } from '../../ops/platform/env.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -65,6 +66,7 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
+    statementNice: env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? 0 : statementNice(env.SERVICE_LANDING_NICE),
   });
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);

@@ -15,6 +15,8 @@ export interface ClickHouseOptions {
   url: string;
   /** Called once for each statement that ended, with its duration in seconds. */
   observeQuery?: (name: string, seconds: number) => void;
+  /** Nice value of threads of the embedded engine while they run a statement; absent, or 0, for that of its process. */
+  statementNice?: number;
 }
 
 export interface Statement {
@@ -95,7 +97,7 @@ export class ClickHouse {
   readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
   readonly #observe: (name: string, seconds: number) => void;
 
-  constructor({ url, observeQuery }: ClickHouseOptions) {
+  constructor({ url, observeQuery, statementNice = 0 }: ClickHouseOptions) {
     const { protocol, host, username, password, pathname } = new URL(url);
     this.database = pathname.slice(1) === '' ? 'millrace' : decodeURIComponent(pathname.slice(1));
     this.#observe = observeQuery ?? (() => undefined);
@@ -117,6 +119,7 @@ export class ClickHouse {
         use_top_k_dynamic_filtering: 0,
         output_format_json_quote_64bit_integers: 1,
         date_time_output_format: 'iso',
+        ...(statementNice === 0 ? {} : { os_threads_nice_value_query: statementNice }),
       },
       log: { level: 127 },
     };

@@ -84,7 +84,7 @@ export interface TestEngine {
 }
 
 /** Starts a separate engine. The caller's afterAll must call remove(). */
-export async function startTestEngine(options: { memoryMaxBytes?: number } = {}): Promise<TestEngine> {
+export async function startTestEngine(options: { memoryMaxBytes?: number; nice?: number } = {}): Promise<TestEngine> {
   const folder = mkdtempSync(path.join(inject('folder'), 'clickhouse-'));
   const boot = (httpPort: number): Promise<ClickHouseServer> =>
     startClickHouse({
@@ -95,6 +95,7 @@ export async function startTestEngine(options: { memoryMaxBytes?: number } = {})
       database: 'millrace',
       logFile: path.join(folder, 'logs', 'clickhouse.log'),
       memoryMaxBytes: options.memoryMaxBytes ?? 1_000_000_000,
+      nice: options.nice ?? 0,
     });
   let server = await boot(0);
   const { url, analystUrl, httpPort } = server;

@@ -53,6 +53,8 @@ export interface ServerConfig {
   memoryMaxBytes: number;
   /** Disk space that the server leaves free, bytes. */
   diskKeepBytes: number;
+  /** Nice value of merges and mutations, see statementNice; 0 for that of the process. */
+  mergeNice: number;
 }
 
 export interface UsersConfig {
@@ -80,6 +82,7 @@ export function serverXml({
   displayName,
   memoryMaxBytes,
   diskKeepBytes,
+  mergeNice,
 }: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
@@ -107,6 +110,7 @@ export function serverXml({
   <background_fetches_pool_size>1</background_fetches_pool_size>
   <background_common_pool_size>2</background_common_pool_size>
   <background_schedule_pool_size>8</background_schedule_pool_size>
+  <os_threads_nice_value_merge_mutate>${mergeNice}</os_threads_nice_value_merge_mutate>
   <merge_tree>
     <old_parts_lifetime>${REPLACED_PARTS_KEPT_S}</old_parts_lifetime>
     <packed_skip_index_max_bytes>${PACKED_INDEX_BYTES_MAX}</packed_skip_index_max_bytes>

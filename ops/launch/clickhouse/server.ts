@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeFileSync, closeSync } from 'node:fs';
 import { get } from 'node:http';
 import path from 'node:path';
+import { statementNice } from '../../platform/clickhouse/statement_nice.ts';
 import { reserveOf } from '../../platform/disk_watch.ts';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
@@ -49,7 +50,7 @@ export interface ClickHouseOptions {
    */
   logFile: string;
   memoryMaxBytes: number;
-  /** Nice value, see lowerPriority; 0 if absent. */
+  /** Nice value, see lowerPriority; 0 if absent. Merges have that of statementNice. */
   nice?: number;
 }
 
@@ -158,6 +159,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       displayName,
       memoryMaxBytes,
       diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
+      mergeNice: statementNice(options.nice ?? 0),
     }),
   );
   const args = [
