@@ -16,10 +16,11 @@ import { isDevelopment, type WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
 
 /**
- * The answer to a change of limits waits this long, in milliseconds, for the limits to apply in this process. While the
- * store is unavailable they apply once it is back.
+ * The answer to a change of limits waits this long, in milliseconds, for the limits to apply in this process: until the
+ * store has said what was used. A busy store may take seconds. While it is unavailable nothing waits, and the limits
+ * apply once it is back.
  */
-const IN_FORCE_MS = 1000;
+const IN_FORCE_MS = 10_000;
 
 export interface Budgets extends Pick<HardLimits, 'check' | 'isReady'> {
   routes: Route[];

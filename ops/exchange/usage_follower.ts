@@ -72,7 +72,7 @@ interface Followed {
   read_at: number;
   /** True when the last read failed. */
   failed: boolean;
-  /** Callers that wait for the next successful read. */
+  /** Callers that wait for the next complete read, or for one that fails. */
   waiting: (() => void)[];
 }
 
@@ -148,8 +148,8 @@ export class UsageFollower {
   }
 
   /**
-   * Resolves once the account counts everything that was used, with the agents given last, and
-   * after `withinMs` milliseconds at the latest.
+   * Resolves once the account counts everything that was used, with the agents given last; when a
+   * read fails, because the store is unavailable; and after `withinMs` milliseconds at the latest.
    */
   async whenRead(org_id: string, withinMs: number): Promise<void> {
     const followed = this.#followed.get(org_id);
@@ -248,6 +248,7 @@ export class UsageFollower {
       ledger.abandonRead(org_id);
       followed.due = performance.now() + RETRY_MS;
       followed.failed = true;
+      for (const tell of followed.waiting.splice(0)) tell();
       if (!this.#failing && !this.#closed)
         this.#deps.onProblem('the usage of organizations cannot be read; their accounts stand still', cause);
       this.#failing = true;

@@ -8,6 +8,7 @@ import type { LandingReport } from '../../../schemas/signals/landing_reports.ts'
 import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';
@@ -18,6 +19,8 @@ const JUNE = { start: Date.UTC(2026, 5), end: Date.UTC(2026, 6) };
 const ORG = 'org_followed';
 const EARLY = 'org_read_early';
 const LOG_BASE = 1000;
+/** Longer than a test may take, milliseconds. */
+const FOREVER_MS = 3_600_000;
 
 let store: TestStore;
 let nats: TestNats;
@@ -179,4 +182,38 @@ test('a lost report, and a worker that died before it reported, are found by the
   follower.close();
   await api.close();
   await worker.close();
+});
+
+test('a wait for a read ends when the read fails, and a later wait with the read that succeeds', async () => {
+  const api = await connectNats({ url: nats.url, name: 'api', waitMs: 3000 });
+  const ledger = new UsageLedger();
+  const problems: string[] = [];
+  let isAway = true;
+  const clickhouse: Pick<ClickHouse, 'rows'> = {
+    rows: (read) => (isAway ? Promise.reject(new Error('the store is away')) : store.client.rows(read)),
+  };
+  const follower = new UsageFollower({
+    nc: api,
+    clickhouse: clickhouse as ClickHouse,
+    ledger,
+    toPico: usdToPico,
+    now: () => NOW,
+    logBase: () => Promise.resolve(LOG_BASE),
+    periodOf: () => JUNE,
+    onMoved: () => undefined,
+    onProblem: (problem) => problems.push(problem),
+  });
+  const org = 'org_waited_for';
+  await land(9, 70, '', NOW, org);
+  follower.follow(org, []);
+  await follower.whenRead(org, FOREVER_MS);
+  expect([ledger.isSettled(org), problems]).toEqual([
+    false,
+    ['the usage of organizations cannot be read; their accounts stand still'],
+  ]);
+  isAway = false;
+  await follower.whenRead(org, FOREVER_MS);
+  expect(ledger.used(org).tokens).toBe(70);
+  follower.close();
+  await api.close();
 });
