@@ -150,6 +150,7 @@ const TEXT_COLUMNS = [
       'trace_id',
       'span_id',
       'event_key',
+      'name',
       'model',
       'outcome',
       'cost_usd',
@@ -162,6 +163,7 @@ const TEXT_COLUMNS = [
   ['response', `if(${HAS_OWN_WORD}, concat(response, ' ', ${OWN_WORD}), response)`],
   ['dl', `dl + (${HAS_OWN_WORD})`],
   ['doc', 'doc'],
+  ['flags', String(SPAN_FLAGS.recorded | SPAN_FLAGS.has_texts)],
   ['drop_on', DROP_ON],
 ] as const;
 

@@ -2,6 +2,7 @@
 // messages of spans without texts of their own; a search finds the records, and answers with the
 // spans, each once, with its best score.
 import { type SpanTexts, textsOfMessages } from '../../../pipeline/domain/conversation/span_messages.ts';
+import { hasSpanFlag } from '../../../pipeline/domain/traces/span_flags.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import { readMessageSpans, readSpanMessages, SPAN_MESSAGES_BYTES_MAX } from '../../../sql/stores/span_messages.ts';
 import type { ScoredRow } from './store.ts';
@@ -27,7 +28,9 @@ export async function withSpans<Row extends ScoredRow>(
   signal: AbortSignal,
 ): Promise<{ row: Row; span: MessageSpan | null }[]> {
   // A model call is never a message, so most searches need no read.
-  const asked = rows.filter(({ model }) => model === '');
+  const asked = rows.filter(
+    ({ model, flags }) => model === '' && (flags === 0 || hasSpanFlag(flags, 'message_record')),
+  );
   const spans = asked.length === 0 ? new Map<string, Found>() : await spansOf(clickhouse, org_id, asked, signal);
   const seen = new Set<string>();
   return rows.flatMap((row) => {

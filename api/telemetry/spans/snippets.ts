@@ -8,7 +8,7 @@ import { withSpans } from './message_spans.ts';
 import type { SearchMeta, SearchQuery, SnippetHit } from './schema.ts';
 import type { RankedDocuments } from './postings/document_search.ts';
 import { documentParams, type RankedSpans, rankSpans, scoredRows, type SearchDeps } from './search.ts';
-import { readPlaces, readSnippets, readUnnumbered, readWaiting, type SnippetRow } from './store.ts';
+import { readAgents, readPlaces, readSnippets, readUnnumbered, readWaiting, type SnippetRow } from './store.ts';
 
 /** Bytes up to which the texts of all hits together are read whole, the best hits first. */
 const TEXT_BYTES_MAX = 8 * 1024 * 1024;
@@ -93,6 +93,7 @@ async function placesOf(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Place>> {
   if (rows.length === 0) return new Map();
+  if (rows.every(({ flags }) => flags !== 0)) return namedPlacesOf(clickhouse, org_id, rows, signal);
   const found = await readPlaces(
     clickhouse,
     {
@@ -106,6 +107,19 @@ async function placesOf(
     { signal },
   );
   return new Map(found.map((place) => [placeKey(place), place]));
+}
+
+/** Returns the places of rows that have their names. */
+async function namedPlacesOf(
+  clickhouse: ClickHouse,
+  org_id: string,
+  rows: readonly SnippetRow[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Place>> {
+  const trace_ids = [...new Set(rows.map(({ trace_id }) => trace_id))];
+  const found = await readAgents(clickhouse, { org_id, trace_ids }, { signal });
+  const agents = new Map(found.map(({ trace_id, agent_id }) => [trace_id, agent_id]));
+  return new Map(rows.map((row) => [placeKey(row), { name: row.name, agent_id: agents.get(row.trace_id) ?? '' }]));
 }
 
 function hitOf(row: SnippetHitRow, query: SearchQuery, counts: Counts, place: Place | undefined): SnippetHit {

@@ -156,6 +156,9 @@ const found = z.object({
   doc: z.string(),
   span_id: z.string(),
   trace_id: z.string(),
+  name: z.string(),
+  /** Bits of SPAN_FLAGS; 0 if neither they nor the name are known. */
+  flags: z.int(),
   model: z.string(),
   started_ms: count,
   ...place,
@@ -192,6 +195,14 @@ export const readSnippets = defineQuery({
 });
 export type SnippetRow = Awaited<ReturnType<typeof readSnippets>>[number];
 
+export const readAgents = defineQuery({
+  name: 'search_agents',
+  file: 'spans/search_agents.sql',
+  params: z.object({ org_id: z.string(), trace_ids: z.array(z.string()) }),
+  row: z.object({ trace_id: z.string(), agent_id: z.string() }),
+});
+
+/** Names and agents of texts that do not know the names of their spans. */
 export const readPlaces = defineQuery({
   name: 'search_places',
   file: 'spans/search_places.sql',

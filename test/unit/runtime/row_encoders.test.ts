@@ -78,6 +78,8 @@ describe('textCells', () => {
     expect(cells).toHaveLength(SPAN_TEXTS.columns.length);
     expect(Object.fromEntries(SPAN_TEXTS.columns.map((column, index) => [column, cells[index]]))).toMatchObject({
       span_id: span.span_id,
+      name: span.name,
+      flags: SPAN_FLAGS.recorded | SPAN_FLAGS.has_texts,
       prompt: span.prompt,
       response: 'red, yes',
       words: 'red strasse red yes',

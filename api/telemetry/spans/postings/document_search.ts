@@ -6,7 +6,7 @@
 import { inverseDocumentFrequency, termScoreMax } from '../../../../pipeline/domain/text/bm25.ts';
 import type { ClickHouse } from '../../../../sql/client/client.ts';
 import { OrgTurns } from '../../../http/org_turns.ts';
-import { Pauses } from '../../../http/pauses.ts';
+import { Pauses } from '../../../../sql/client/pauses.ts';
 import { type CandidateFilters, readCandidates } from '../store.ts';
 import type { KeySet } from './key_set.ts';
 import { Best, documentFrequency, type Ranked, rankSegment, type WeightedWord, wordScore } from './ranking.ts';

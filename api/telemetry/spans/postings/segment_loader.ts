@@ -2,7 +2,7 @@
 // documents, the postings of words and the traces of documents. What is known of a version of a
 // segment is taken from memory.
 import type { ClickHouse } from '../../../../sql/client/client.ts';
-import { Pauses } from '../../../http/pauses.ts';
+import { Pauses } from '../../../../sql/client/pauses.ts';
 import { readDocuments, readPostings, readSegments, readTraceKeys, readTracesOfDocuments } from '../store.ts';
 import { DocumentCache } from './document_cache.ts';
 import { KeySet } from './key_set.ts';
