@@ -79,6 +79,16 @@ describe('search with snippets', () => {
     }
   });
 
+  it('returns the same for texts that landed before they had the names of their spans', async () => {
+    const known = await snippets({ q: 'sofa 東京' });
+    await store.database.run(
+      "ALTER TABLE span_texts UPDATE name = '', flags = 0 WHERE trace_id != 't3' SETTINGS mutations_sync = 1",
+    );
+    const { data } = await snippets({ q: 'sofa 東京' });
+    expect(data).toEqual(known.data);
+    expect(data.some(({ trace_id }) => trace_id === 't3')).toBe(true);
+  });
+
   it('shows the lines of a prompt that is stored as JSON without their escapes', async () => {
     const { data } = await snippets({ q: 'refund' });
     expect(data.length).toBeGreaterThan(0);
