@@ -30,8 +30,8 @@ const HOUR_MS = 3_600_000;
 const STRETCHES_MS = [DAY_MS, 30 * DAY_MS, Infinity];
 /** Periods of a list with filters, whose traces are rarer. */
 const FILTERED_STRETCHES_MS = [7 * DAY_MS, 30 * DAY_MS, Infinity];
-/** Filters whose traces an index finds wherever they are: one read without a bound costs less. */
-const INDEXED = ['session_id', 'user_id', 'trace_ids'] as const;
+/** Filters whose traces are found wherever they are: one read without a bound costs less. */
+const INDEXED = ['session_id', 'user_id', 'trace_ids', 'trace_keys'] as const;
 /** A list shorter than this is read at once if the newest period did not fill the page. */
 const FEW_TRACES = 5000;
 
@@ -146,9 +146,8 @@ export async function readTraces(
     const bounded = { ...foundBy(filters, all), since_ms: Number.isFinite(floor) ? floor : undefined };
     const read = (after: Place | null, rows: number): Promise<TraceRow[]> =>
       readPage(deps.clickhouse, { ...bounded, ...afterRow(after, filters.until_ms), rows }, { signal });
-    const { live, place: reached } = await readLive(read, place, wanted - found.length, (rows) =>
-      among === null ? rows : rowsAmong(among, rows),
-    );
+    const keep = among === null ? undefined : (rows: readonly TraceRow[]) => rowsAmong(among, rows);
+    const { live, place: reached } = await readLive(read, place, wanted - found.length, keep);
     found.push(...live);
     place = reached;
     if (last || found.length >= wanted) break;

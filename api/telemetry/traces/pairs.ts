@@ -6,6 +6,8 @@ import type { TraceRow } from './store.ts';
 /** Rows that a read takes beyond the page, for pairs that are not yet collapsed. */
 const PAIR_ROWS_MIN = 20;
 const PAIR_ROWS_MAX = 5000;
+/** Rows that a first read takes beyond the page, times its length, where traces are left out. */
+const LEFT_OUT = 4;
 
 /** Row after which a read begins. */
 export type Place = Pick<TraceRow, 'started_ms' | 'trace_key' | 'version' | 'rank'>;
@@ -21,17 +23,17 @@ export async function readLive(
   read: (after: Place | null, rows: number) => Promise<TraceRow[]>,
   from: Place | null,
   wanted: number,
-  keep: (rows: readonly TraceRow[]) => readonly TraceRow[] = (rows) => rows,
+  keep?: (rows: readonly TraceRow[]) => readonly TraceRow[],
 ): Promise<{ live: TraceRow[]; place: Place | null }> {
   const found: TraceRow[] = [];
   let place = from;
-  let spare = Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
+  let spare = keep === undefined ? Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10)) : wanted * LEFT_OUT;
   for (let cut = true; cut && found.length < wanted; spare = Math.min(spare * 4, PAIR_ROWS_MAX)) {
     const rowsMax = wanted - found.length + spare;
     const rows = await read(place, rowsMax);
     cut = rows.length === rowsMax;
     const { live, last } = foldPairs(rows, cut);
-    found.push(...keep(live));
+    found.push(...(keep?.(live) ?? live));
     place = last ?? place;
   }
   return { live: found, place };
