@@ -11,6 +11,7 @@ import {
   Publisher,
   RESEND_MS,
 } from '../../../api/intake/ingest/publisher.ts';
+import { firstLayout, LogLayout } from '../../../schemas/log_layout.ts';
 import { ingestBatchCodec } from '../../../schemas/codec.ts';
 
 interface Sent {
@@ -44,6 +45,8 @@ class ManualLog implements LogPort {
   }
 }
 
+const ONE_STREAM = new LogLayout(firstLayout(1, 2)).open;
+
 let log: ManualLog;
 let publisher: Publisher;
 
@@ -52,7 +55,13 @@ beforeEach(() => {
     toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'],
   });
   log = new ManualLog();
-  publisher = new Publisher({ port: log, partitions: 2, now: () => performance.now(), observe: () => undefined });
+  publisher = new Publisher({
+    port: log,
+    partitions: 2,
+    streams: ONE_STREAM,
+    now: () => performance.now(),
+    observe: () => undefined,
+  });
 });
 
 afterEach(() => {
@@ -77,7 +86,7 @@ function watched(promise: Promise<unknown>): { state: string } {
   return seen;
 }
 
-const stored = (seq: number): Stored => ({ kind: 'stored', seq });
+const stored = (position: number): Stored => ({ kind: 'stored', position });
 
 const turn = () => vi.advanceTimersByTimeAsync(1);
 
