@@ -304,7 +304,8 @@ function keepBooks(
       state.prepared_through = position;
     }
   }
-  deps.tail?.settle(owned, tickBooks(states, deps.streams(), now), decided);
+  const time = tickBooks(states, deps.streams(), now);
+  deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;
     return {
