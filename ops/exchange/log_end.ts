@@ -4,6 +4,7 @@
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { ingestSubject } from '../../schemas/streams.ts';
 import type { LogStream } from '../../schemas/log_layout.ts';
+import { streamState } from '../platform/nats/log_streams.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 
 /** Maximum time of one read, besides the requests that open and close it, in milliseconds. */
@@ -14,12 +15,14 @@ const READ_MS = 1000;
  * @throws Error when NATS does not answer in time
  */
 export async function readLogEnd(
-  { js, streams }: Pick<Log, 'js' | 'streams'>,
+  { js, jsm, streams }: Pick<Log, 'js' | 'jsm' | 'streams'>,
   partitions: number,
 ): Promise<Map<number, number>> {
   const ends = new Map(Array.from({ length: partitions }, (_, partition) => [partition, 0]));
   await Promise.all(
     streams.layout.streams.map(async (stream) => {
+      // A closed stream is deleted once all of it has landed.
+      if (!stream.isOpen && (await streamState(jsm, stream.name)) === null) return;
       const own = stream.partitionsOf(partitions);
       const newest = await newestSeqs(js, stream, own);
       const ofAll = newest.get(stream.mixed) ?? 0;

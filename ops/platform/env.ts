@@ -283,7 +283,10 @@ export function oidcClientOf(
 }
 
 /** Returns whether the bytes of the ingest log suffice for its streams, as one line where they do not. */
-function problemsOfLog({ SERVICE_LOG_MAX_BYTES: bytes, SERVICE_LOG_STREAMS: streams }: z.infer<typeof schema>): string[] {
+function problemsOfLog({
+  SERVICE_LOG_MAX_BYTES: bytes,
+  SERVICE_LOG_STREAMS: streams,
+}: z.infer<typeof schema>): string[] {
   const needed = streams * LOG_STREAM_BYTES_MIN;
   if (bytes >= needed) return [];
   return [`SERVICE_LOG_MAX_BYTES: got "${bytes}"; must be at least ${needed} for SERVICE_LOG_STREAMS=${streams}`];

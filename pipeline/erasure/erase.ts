@@ -248,7 +248,12 @@ async function forgetAll(
 }
 
 /** Deletes rows that appeared while the others were deleted. */
-async function eraseAgain({ store }: EraseDeps, scope: Scope, marks: readonly number[], signal: AbortSignal): Promise<void> {
+async function eraseAgain(
+  { store }: EraseDeps,
+  scope: Scope,
+  marks: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     if ((await store.remaining(scope, marks)).size === 0) return;
     await store.erase(scope, marks, signal);

@@ -49,6 +49,7 @@ export function startJanitor(
   const look = async (): Promise<void> => {
     const landed = checkpoints();
     if (landed === null) return;
+    if (log.streams.layout.isChanging) await changeOn(log, landed);
     for (const stream of log.streams.layout.streams) {
       const through = Math.min(...stream.partitionsOf(landed.length).map((one) => stream.seqThrough(landed[one] ?? 0)));
       const isHeldBack = await purge(log, stream, through);
@@ -57,7 +58,6 @@ export function startJanitor(
       else stoodAt.delete(stream.name);
       if (stands && stream.isOpen) await nudge(log, stream);
     }
-    if (log.streams.layout.isChanging) await changeOn(log, landed);
   };
   const timer = setInterval(() => {
     look().catch((error: unknown) => {

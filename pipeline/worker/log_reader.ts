@@ -24,10 +24,10 @@ export interface LogMessage {
 }
 
 /**
- * Messages fetched ahead. A message is about 1 MiB at most, or 8 MiB if it holds one event of that
- * size.
+ * Messages of all streams that are fetched ahead. A message is about 1 MiB at most, or 8 MiB if it
+ * holds one event of that size.
  */
-const PREFETCH_MESSAGES = 16;
+export const PREFETCH_MESSAGES = 16;
 /** Maximum bytes of all streams that are buffered before fetching pauses. */
 export const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
@@ -60,11 +60,23 @@ interface Reading {
   closed: boolean;
 }
 
+export interface LogReaderOptions {
+  js: JetStreamClient;
+  logger: Logger;
+  /** Silence after which the server is asked for pending messages, in milliseconds; STILL_MS by default. */
+  stillMs?: number;
+  /** Maximum bytes buffered before fetching pauses; BUFFERED_BYTES_MAX by default. */
+  bytesMax?: number;
+  /** Messages fetched ahead; PREFETCH_MESSAGES by default. */
+  prefetch?: number;
+}
+
 export class LogReader {
   readonly #js: JetStreamClient;
   readonly #logger: Logger;
   readonly #stillMs: number;
   readonly #bytesMax: number;
+  readonly #prefetch: number;
   readonly #queue: LogMessage[] = [];
   #bufferedBytes = 0;
   /**
@@ -76,15 +88,15 @@ export class LogReader {
   #wakeReading: (() => void) | null = null;
   #onMessage: () => void = () => undefined;
 
-  /** @param options bytesMax: maximum bytes buffered before fetching pauses */
-  constructor(options: { js: JetStreamClient; logger: Logger; stillMs?: number; bytesMax?: number }) {
+  constructor(options: LogReaderOptions) {
     this.#bytesMax = options.bytesMax ?? BUFFERED_BYTES_MAX;
+    this.#prefetch = options.prefetch ?? PREFETCH_MESSAGES;
     this.#stillMs = options.stillMs ?? STILL_MS;
     this.#js = options.js;
     this.#logger = options.logger;
   }
 
-  /** Sets the function that is called after each message read. Call it before `read`. */
+  /** Sets the function that is called after each message read, and when the lag becomes known. Call it before `read`. */
   onMessage(listener: () => void): void {
     this.#onMessage = listener;
   }
@@ -116,10 +128,8 @@ export class LogReader {
   }
 
   #open(stream: LogStream, partitions: readonly number[], nextSeq: number): void {
-    const subjects = new Map<string, number | null>([
-      [stream.mixed, null],
-      [stream.endSubject, null],
-    ]);
+    const subjects = new Map<string, number | null>([[stream.mixed, null]]);
+    if (!stream.isOpen) subjects.set(stream.endSubject, null);
     for (const partition of partitions) subjects.set(ingestSubject(partition), partition);
     const reading: Reading = {
       stream,
@@ -179,7 +189,8 @@ export class LogReader {
     if (!isOpen(reading)) return;
     reading.consumer = consumer;
     this.#pending = info.num_pending;
-    reading.messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
+    this.#onMessage();
+    reading.messages = await consumer.consume({ max_messages: this.#prefetch });
     if (!isOpen(reading)) {
       reading.messages.stop();
       return;
@@ -236,7 +247,10 @@ export class LogReader {
       );
       if (!isOpen(reading) || reading.heardAt !== heardAt) continue;
       this.#pending = pending;
-      if (pending === 0) continue;
+      if (pending === 0) {
+        this.#onMessage();
+        continue;
+      }
       this.#logger.warn(
         { pending, silent_ms: Math.round(performance.now() - heardAt) },
         'the ingest log is silent although messages are pending; opening it again',

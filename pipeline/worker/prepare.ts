@@ -328,11 +328,7 @@ function keepBooks(
  *
  * @returns the time of the stream that is furthest behind, in milliseconds
  */
-function tickBooks(
-  states: ReadonlyMap<number, PartitionState>,
-  streams: readonly ReadStream[],
-  now: number,
-): number {
+function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonly ReadStream[], now: number): number {
   let earliest = now;
   for (const { partitions, isBehind } of streams) {
     const read = partitions.flatMap((partition) => states.get(partition) ?? []);

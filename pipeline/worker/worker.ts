@@ -271,7 +271,7 @@ export class Worker {
 
   #tickDue(state: PartitionState): boolean {
     const at = state.book.nextTickAt();
-    return at !== null && this.#deps.reader.lag === 0 && at <= this.#deps.prepare.now();
+    return at !== null && at <= this.#deps.prepare.now() && !this.#deps.reader.isBehind(state.partition);
   }
 
   /**
@@ -304,7 +304,10 @@ export class Worker {
       await this.#sleep(wait);
     const ready = this.#deps.reader.buffered > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
     if (ready || this.#isAsked()) return;
-    const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
+    // A message or the news that there is none wakes the loop for partitions that are behind.
+    const next = [...this.#states.values()].map((state) =>
+      this.#deps.reader.isBehind(state.partition) ? Infinity : (state.book.nextTickAt() ?? Infinity),
+    );
     const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
     await this.#sleep(Math.min(LIMITS.checkpoint_interval_ms, Math.max(1, untilTick)));
   }

@@ -301,7 +301,12 @@ export class ErasureStore {
       .map(({ job_id }) => job_id);
   }
 
-  async #eraseFrom(erased: ErasedTable, scope: Scope, marks: readonly number[] | null, signal: AbortSignal): Promise<void> {
+  async #eraseFrom(
+    erased: ErasedTable,
+    scope: Scope,
+    marks: readonly number[] | null,
+    signal: AbortSignal,
+  ): Promise<void> {
     const params = marks === null ? { ...scope } : { ...scope, marks };
     await deleteRows(
       this.#client,

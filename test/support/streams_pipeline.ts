@@ -96,10 +96,13 @@ export class StreamsPipeline {
 
   /** Waits until every acknowledged event has landed. */
   async landed(withinMs = 60_000): Promise<void> {
-    await eventually(async () => Number(await this.database.run('SELECT uniqExact(event_key) FROM spans')) >= this.#events, {
-      withinMs,
-      what: `${this.#events} events in the store`,
-    });
+    await eventually(
+      async () => Number(await this.database.run('SELECT uniqExact(event_key) FROM spans')) >= this.#events,
+      {
+        withinMs,
+        what: `${this.#events} events in the store`,
+      },
+    );
   }
 
   /** Returns how often rows of events, of their use and of their traces are in the store. */

@@ -249,7 +249,7 @@ export class TailModel {
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
-      streams: () => [{ partitions: [...states.keys()], isBehind: this.isBehind }],
+      streams: () => [{ name: 'INGEST', partitions: [...states.keys()], isBehind: this.isBehind }],
       textDays: () => 30,
       isDeleted: () => false,
       findTraces: (partition, traces) => {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { z } from 'zod';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
+import { streamState } from '../../../ops/platform/nats/log_streams.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import type { LogStream } from '../../../schemas/log_layout.ts';
 import { ingestSubject } from '../../../schemas/streams.ts';
@@ -28,7 +29,7 @@ const SILENT_MS = 2000;
 const checkpointRecord = z.looseObject({ checkpoint: z.int() });
 
 export interface BacklogOptions {
-  log: Pick<Log, 'js' | 'bucket' | 'streams'>;
+  log: Pick<Log, 'js' | 'jsm' | 'bucket' | 'streams'>;
   /** Number of partitions of the ingest log. */
   partitions: number;
   /** Position of the newest message to count, by partition; none of a partition that is not counted. */
@@ -56,6 +57,8 @@ async function countStream(options: BacklogOptions, stream: LogStream): Promise<
   let next = 0;
   while (!signal.aborted) {
     try {
+      // A closed stream is deleted once all of it has landed.
+      if (!stream.isOpen && (await streamState(options.log.jsm, stream.name)) === null) return true;
       checkpoints ??= await checkpointsOf(options);
       next ||= Math.min(...own.map((partition) => stream.seqThrough(checkpoints?.[partition] ?? 0))) + 1;
       for await (const seq of countedFrom(options, { stream, from: next, last, own, checkpoints })) next = seq + 1;

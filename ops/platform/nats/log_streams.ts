@@ -170,7 +170,9 @@ export class LogStreams {
     const ending = layout.streams.filter(({ isOpen, end }) => !isOpen && end === null);
     if (ending.length === 0 || performance.now() - since < END_WAIT_MS) return;
     const ends = await Promise.all(ending.map(({ endSubject }) => this.#publishEnd(endSubject)));
-    const generations = layout.record.generations.map((generation, index) => (index === 0 ? { ...generation, ends } : generation));
+    const generations = layout.record.generations.map((generation, index) =>
+      index === 0 ? { ...generation, ends } : generation,
+    );
     await this.#write({ ...layout.record, generations }, revision);
   }
 

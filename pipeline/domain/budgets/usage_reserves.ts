@@ -157,7 +157,8 @@ export class ReservationQueue {
       confirm: (positions) => {
         for (const [partition, sums] of byPartition) {
           const seq = positions.get(partition) ?? 0;
-          if (seq <= this.#backlogThrough(partition) || this.#isSummed(reserves, partition, seq)) giveBack(reserves, sums);
+          if (seq <= this.#backlogThrough(partition) || this.#isSummed(reserves, partition, seq))
+            giveBack(reserves, sums);
           else this.#await(partition, seq, reserves, sums);
         }
       },

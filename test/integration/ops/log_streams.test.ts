@@ -135,6 +135,23 @@ describe('changing', () => {
   });
 });
 
+it('a leader that was killed after it had deleted the old stream leaves a change that the next leader ends', async () => {
+  const log = await open(1);
+  await fixedPartitions(log, PARTITIONS);
+  await log.streams.change(2, PARTITIONS);
+  const old = log.streams.layout.named('INGEST');
+  const end = old?.position(old.end ?? NaN) ?? NaN;
+  await log.jsm.streams.delete('INGEST');
+  expect(await readLogEnd(log, PARTITIONS)).toEqual(new Map([0, 0, 0, 0].entries()));
+  const janitor = startJanitor(log, createLogger('test', 'silent'), () => Array<number>(PARTITIONS).fill(end), 50);
+  try {
+    await eventually(() => !log.streams.layout.isChanging, { what: 'the end of the change' });
+  } finally {
+    janitor.stop();
+  }
+  expect((await open(2)).streams.layout.open.map(({ name }) => name)).toEqual(['INGEST_2_0', 'INGEST_2_1']);
+});
+
 describe('reading all streams', () => {
   it('the end of the log is the newest message that may hold events of a partition, in any generation', async () => {
     const log = await open(2);
@@ -163,10 +180,9 @@ describe('reading all streams', () => {
       positionOf(log, subject, ingestBatchCodec.encode({ events: partitions.map(eventOf) }));
     const landed = await store(ingestSubject(2), 2);
     for (const partition of [0, 1, 2, 3])
-      await (await log.bucket('partitions')).put(
-        `partition.${partition}`,
-        JSON.stringify({ partition, checkpoint: partition === 2 ? landed : 0 }),
-      );
+      await (
+        await log.bucket('partitions')
+      ).put(`partition.${partition}`, JSON.stringify({ partition, checkpoint: partition === 2 ? landed : 0 }));
     const [low, high] = [streamOf(log, 0), streamOf(log, 3)];
     const stored = [await store(low.mixed, 0, 1), await store(high.mixed, 2, 3), await store(ingestSubject(2), 2)];
     const newest = new Map([0, 1, 2, 3].map((partition) => [partition, stored[partition < 2 ? 0 : 2] ?? 0]));

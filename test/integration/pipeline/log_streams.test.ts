@@ -7,6 +7,7 @@ import type { LogLayout } from '../../../schemas/log_layout.ts';
 import { LOG_LAYOUT_KEY } from '../../../schemas/records/log_layout.ts';
 import { isIngestStream } from '../../../schemas/streams.ts';
 import { StreamsPipeline, STREAM_PARTITIONS } from '../../support/streams_pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
@@ -25,6 +26,14 @@ async function expectEachOnce(): Promise<void> {
     what: 'usage and traces',
   });
   expect(await pipeline.counts()).toEqual(each);
+}
+
+/** Waits until each trace is complete, and checks that its completion was published under one id. */
+async function expectEachComplete(): Promise<void> {
+  const completed = async () =>
+    (await toldEvents(pipeline.log)).filter(({ event }) => event === 'trace.completed').map(({ event_id }) => event_id);
+  await eventually(async () => new Set(await completed()).size >= pipeline.acknowledged, { what: 'trace.completed' });
+  expect(new Set(await completed()).size).toBe(pipeline.acknowledged);
 }
 
 /** Returns the names of the streams of the log that exist. */
@@ -66,6 +75,7 @@ it.each([2, 4])('with %i streams, each event of each partition lands once althou
   await pipeline.publish(40);
   await pipeline.worker(n).ready;
   await expectEachOnce();
+  await expectEachComplete();
 
   expect(await streamNames()).toHaveLength(n);
   for (const name of await streamNames())
@@ -73,7 +83,10 @@ it.each([2, 4])('with %i streams, each event of each partition lands once althou
   const rows = await pipeline.database.run(
     'SELECT trace_id, partition, log_seq, log_index FROM spans ORDER BY cityHash64(trace_id) LIMIT 50 FORMAT TSV',
   );
-  for (const [trace_id, , log_seq, log_index] of rows.trim().split('\n').map((line) => line.split('\t')))
+  for (const [trace_id, , log_seq, log_index] of rows
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t')))
     expect(await eventAt(pipeline.log, Number(log_seq), Number(log_index))).toMatchObject({ event: { trace_id } });
 });
 
@@ -118,9 +131,8 @@ it.each([
   await publishing;
   await pipeline.publish(20);
   await expectEachOnce();
-  expect(await streamNames()).toEqual(
-    pipeline.log.streams.layout.streams.map(({ name }) => name).toSorted(),
-  );
+  await expectEachComplete();
+  expect(await streamNames()).toEqual(pipeline.log.streams.layout.streams.map(({ name }) => name).toSorted());
 });
 
 /** Writes into the record that the log shall have 4 streams, as the first step of a change. */

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { StartupBarrier, UNKNOWING_MS } from '../../../api/admission/budget/startup_barrier.ts';
 
 /** The newest message of each of some partitions is at position 10. */
-const newestOf = (partitions: number) =>
-  new Map(Array.from({ length: partitions }, (_, partition) => [partition, 10]));
+const newestOf = (partitions: number) => new Map(Array.from({ length: partitions }, (_, partition) => [partition, 10]));
 const report = (partition: number, read_through: number, behind = true) => ({ partition, read_through, behind });
 
 beforeEach(() => {
