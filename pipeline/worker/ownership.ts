@@ -11,6 +11,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { HeartbeatListener, isAbsent, sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import { ownerOf } from './owner_of.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
 export interface OwnershipOptions {
@@ -73,14 +74,6 @@ const LOOK_MS = 250;
 const FORGET_MS = 60_000;
 /** Membership must be unchanged for this long before partitions are released to a newcomer. */
 const SETTLE_MS = 750;
-
-/** Returns the live worker that shall own a partition. */
-export function ownerOf(
-  partition: number,
-  { live, partitions, isRanged }: { live: readonly string[]; partitions: number; isRanged: boolean },
-): string | undefined {
-  return live[isRanged ? Math.floor((partition * live.length) / partitions) : partition % live.length];
-}
 
 export class Ownership {
   readonly #options: OwnershipOptions;

@@ -1,5 +1,6 @@
 // A log with several streams, a database and workers that tests kill. Events are published as an API
 // process does it, so small ones travel in mixed messages, and each acknowledged event is counted.
+import { setTimeout as pause } from 'node:timers/promises';
 import { AckInbox } from '../../api/intake/ingest/ack_inbox.ts';
 import { type OutgoingEvent, Publisher } from '../../api/intake/ingest/publisher.ts';
 import { connectNats, trackConnected } from '../../ops/platform/nats/connect.ts';
@@ -11,6 +12,8 @@ import { logged, startWorker, type TestWorker } from './pipeline.ts';
 import { eventually } from './wait.ts';
 
 export const STREAM_PARTITIONS = 8;
+/** 250 events a second at most. */
+const LOAD = { events: 5, pauseMs: 20 };
 const LOG_BYTES_MAX = 512 * 1024 * 1024;
 
 export class StreamsPipeline {
@@ -92,6 +95,21 @@ export class StreamsPipeline {
       );
       if (stored) return;
     }
+  }
+
+  /** Publishes a few events at a time until it is stopped. @returns what stops it, and resolves once all are stored */
+  load(): () => Promise<void> {
+    const stopping = new AbortController();
+    const running = (async () => {
+      while (!stopping.signal.aborted) {
+        await this.publish(LOAD.events);
+        await pause(LOAD.pauseMs);
+      }
+    })();
+    return async () => {
+      stopping.abort();
+      await running;
+    };
   }
 
   /** Waits until every acknowledged event has landed. */

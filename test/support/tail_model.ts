@@ -152,11 +152,10 @@ export class TailModel {
           body: JSON.stringify({ started_at: this.now, ended_at: this.now, ...span }),
         })),
       });
-      const position = this.#log.length + 1;
       this.#log.push({
         partition,
         readers: [partition],
-        position,
+        position: this.#log.length + 1,
         data,
         fingerprint: ingestBatchCodec.fingerprint,
         partitions: new Set([partition]),
@@ -253,8 +252,8 @@ export class TailModel {
       textDays: () => 30,
       isDeleted: () => false,
       findTraces: (partition, traces) => {
-        const wanted = new Set(traces.map(({ trace_id }) => trace_id));
-        return Promise.resolve(this.#liveTraces(partition).filter(({ state }) => wanted.has(state.trace_id)));
+        const isWanted = ({ state }: StoredTrace) => traces.some(({ trace_id }) => trace_id === state.trace_id);
+        return Promise.resolve(this.#liveTraces(partition).filter(isWanted));
       },
       findCorrections: () => Promise.resolve(new Map()),
       judge: (_, traces) => {

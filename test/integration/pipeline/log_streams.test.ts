@@ -121,14 +121,10 @@ it.each([
   old.kill('SIGKILL');
   await old.exited;
   await pipeline.publish(100);
-  let isDone = false;
-  const publishing = (async () => {
-    while (!isDone) await pipeline.publish(5);
-  })();
+  const stop = pipeline.load();
   await pipeline.worker(after).ready;
   await layoutWith((layout) => !layout.isChanging && layout.open.length === after, `${after} streams alone`);
-  isDone = true;
-  await publishing;
+  await stop();
   await pipeline.publish(20);
   await expectEachOnce();
   await expectEachComplete();
@@ -172,10 +168,7 @@ it.each([
 it('workers that are killed one after the other while the number changes lose and double no event', async () => {
   pipeline = await StreamsPipeline.start(1);
   await pipeline.publish(300);
-  let isDone = false;
-  const publishing = (async () => {
-    while (!isDone) await pipeline.publish(5);
-  })();
+  const stop = pipeline.load();
   const steps = [
     (layout: LogLayout) => layout.isChanging,
     (layout: LogLayout) => layout.record.generations.length === 2,
@@ -189,8 +182,7 @@ it('workers that are killed one after the other while the number changes lose an
   }
   await pipeline.worker(4).ready;
   await layoutWith((layout) => !layout.isChanging && layout.open.length === 4, '4 streams alone');
-  isDone = true;
-  await publishing;
+  await stop();
   await expectEachOnce();
 });
 
