@@ -11,8 +11,9 @@ import type { KV } from '@nats-io/kv';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { firstLayout, LogLayout, type LogStream, nextGeneration } from '../../../schemas/log_layout.ts';
+import { partitionOf } from '../../../schemas/partition_of.ts';
 import { LOG_LAYOUT_KEY, type LogLayoutRecord, logLayoutRecord } from '../../../schemas/records/log_layout.ts';
-import { ingestConfig, type StreamLimits, type StreamSpec } from '../../../schemas/streams.ts';
+import { ingestConfig, ingestSubject, type StreamLimits, type StreamSpec } from '../../../schemas/streams.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
 const STREAM_NOT_FOUND = 10059;
@@ -199,9 +200,37 @@ export class LogStreams {
       former.every((one) => !one.has(partition) || (one.end !== null && one.seqThrough(checkpoint) >= one.end)),
     );
     if (former.length === 0 || !landed) return false;
-    for (const { name } of former)
-      if ((await streamState(this.#deps.jsm, name)) !== null) await this.#deps.jsm.streams.delete(name);
+    for (const stream of former) {
+      const state = await streamState(this.#deps.jsm, stream.name);
+      if (state === null) continue;
+      await this.#sendOn(stream, state.last_seq);
+      await this.#deps.jsm.streams.delete(stream.name);
+    }
     return this.#write({ ...layout.record, generations: layout.record.generations.slice(-1) }, revision);
+  }
+
+  /**
+   * Publishes what a stream holds after its end to the streams that are open. No message enters a
+   * stream that late unless its server stood still for longer than END_WAIT_MS. An event that is
+   * published twice is recognized by its id.
+   */
+  async #sendOn({ name, end, mixed, endSubject }: LogStream, lastSeq: number): Promise<void> {
+    const { js, jsm, kv } = this.#deps;
+    const { partitions } = await readPartitions(kv);
+    for (let seq = (end ?? lastSeq) + 1; seq <= lastSeq; seq += 1) {
+      const message = await jsm.streams.getMessage(name, { seq });
+      const fingerprint = message?.header.get(FINGERPRINT_HEADER);
+      if (message === null || fingerprint === undefined) continue;
+      const head = headers();
+      head.set(FINGERPRINT_HEADER, fingerprint);
+      const options = { headers: head, timeout: PUBLISH_MS_MAX };
+      if (message.subject === mixed)
+        for (const event of ingestBatchCodec.decode(message.data, fingerprint).events) {
+          const subject = ingestSubject(partitionOf(event.org_id, event.trace_id, partitions));
+          await js.publish(subject, ingestBatchCodec.encode({ events: [event] }), { ...options });
+        }
+      else if (message.subject !== endSubject) await js.publish(message.subject, message.data, options);
+    }
   }
 
   /** @returns false if another process has written the record meanwhile */

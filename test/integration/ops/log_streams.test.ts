@@ -152,6 +152,37 @@ it('a leader that was killed after it had deleted the old stream leaves a change
   expect((await open(2)).streams.layout.open.map(({ name }) => name)).toEqual(['INGEST_2_0', 'INGEST_2_1']);
 });
 
+it('a message that entered an old stream after its end is sent on to the new streams before the old one is deleted', async () => {
+  const log = await open(1);
+  await fixedPartitions(log, PARTITIONS);
+  await log.streams.change(2, PARTITIONS);
+  const old = log.streams.layout.named('INGEST');
+  const end = old?.position(old.end ?? NaN) ?? NaN;
+  const events = ['t_1', 't_2', 't_3'].map((trace_id) => ({
+    org_id: 'org',
+    format: 'custom' as const,
+    event_hex: '0123456789abcdef',
+    trace_id,
+    received_at: 1,
+    body: '{}',
+  }));
+  await log.jsm.streams.update('INGEST', { subjects: ['ingest_end.1.0', 'ingest.mixed'] });
+  await positionOf(log, 'ingest.mixed', ingestBatchCodec.encode({ events }));
+  await positionOf(log, 'ingest_end.1.0');
+  expect(await log.streams.retire(Array<number>(PARTITIONS).fill(end))).toBe(true);
+  const found = new Map<string, string>();
+  for (const { name } of log.streams.layout.open)
+    for (let seq = 1; seq <= (await stateOf(log, name)).last_seq; seq += 1) {
+      const message = await log.jsm.streams.getMessage(name, { seq });
+      if (message === null) continue;
+      const batch = ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events;
+      for (const { trace_id } of batch) found.set(trace_id, message.subject);
+    }
+  expect(found).toEqual(
+    new Map(events.map(({ trace_id }) => [trace_id, ingestSubject(partitionOf('org', trace_id, PARTITIONS))])),
+  );
+});
+
 describe('reading all streams', () => {
   it('the end of the log is the newest message that may hold events of a partition, in any generation', async () => {
     const log = await open(2);
