@@ -282,14 +282,13 @@ export function oidcClientOf(
     : { issuer, client_id, client_secret, public_url };
 }
 
-/** Returns whether the bytes of the ingest log suffice for its streams, as one line where they do not. */
-function problemsOfLog({
-  SERVICE_LOG_MAX_BYTES: bytes,
-  SERVICE_LOG_STREAMS: streams,
-}: z.infer<typeof schema>): string[] {
+/** Returns the problem that the bytes of the ingest log do not suffice for its streams; none if they do. */
+function problemsOfLog(settings: z.infer<typeof schema>): string[] {
+  const [bytes, streams] = [settings.SERVICE_LOG_MAX_BYTES, settings.SERVICE_LOG_STREAMS];
   const needed = streams * LOG_STREAM_BYTES_MIN;
-  if (bytes >= needed) return [];
-  return [`SERVICE_LOG_MAX_BYTES: got "${bytes}"; must be at least ${needed} for SERVICE_LOG_STREAMS=${streams}`];
+  return bytes >= needed
+    ? []
+    : [`SERVICE_LOG_MAX_BYTES: got "${bytes}"; must be at least ${needed} for SERVICE_LOG_STREAMS=${streams}`];
 }
 
 /** Returns what a login at the OIDC provider lacks, one line per problem; none where no client is set. */
