@@ -3,7 +3,7 @@
 // fixed order; resolves when all of them have landed.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
-import { readLogEnd } from '../../ops/exchange/log_end.ts';
+import { streamState } from '../../ops/platform/nats/log_streams.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { readRecord } from '../../ops/platform/nats/watch.ts';
 import { partitionKey } from '../../schemas/records/partition.ts';
@@ -72,7 +72,7 @@ export class CorrectionLog {
 
   /** Resolves when everything that the log contains now has landed. */
   async untilLanded(signal: AbortSignal): Promise<void> {
-    await this.#landedThrough(await readLogEnd(this.#log, this.#partitions), signal);
+    await this.#landedThrough(await this.#ends(), signal);
   }
 
   /**
@@ -99,6 +99,29 @@ export class CorrectionLog {
       through.set(partition, Math.max(position, through.get(partition) ?? 0));
     }
     await this.#landedThrough(through, signal);
+  }
+
+  /**
+   * Returns the position of the newest message that may hold events of a partition, by partition. It asks
+   * subject by subject, which works however many messages arrive meanwhile.
+   */
+  async #ends(): Promise<Map<number, number>> {
+    const { jsm, streams } = this.#log;
+    const ends = new Map<number, number>();
+    for (const stream of streams.layout.streams) {
+      // A closed stream is deleted once all of it has landed.
+      if (!stream.isOpen && (await streamState(jsm, stream.name)) === null) continue;
+      const lastOf = async (subject: string): Promise<number> => {
+        const message = await jsm.streams.getMessage(stream.name, { last_by_subj: subject });
+        return message === null ? 0 : stream.position(message.seq);
+      };
+      const mixed = await lastOf(stream.mixed);
+      for (const partition of stream.partitionsOf(this.#partitions)) {
+        const newest = Math.max(mixed, await lastOf(ingestSubject(partition)));
+        ends.set(partition, Math.max(newest, ends.get(partition) ?? 0));
+      }
+    }
+    return ends;
   }
 
   async #landedThrough(through: ReadonlyMap<number, number>, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,6 @@
 // organizations with a hard limit, the gate decides in memory, reservations are shared with the other API processes, and
 // near a limit one decider decides for all.
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
-import { readLogEnd } from '../../../ops/exchange/log_end.ts';
 import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
 import * as metrics from '../../../ops/platform/metrics.ts';
 import { type Log, logBaseReader } from '../../../ops/platform/nats/open_log.ts';
@@ -19,6 +18,7 @@ import { BudgetCheck } from './check.ts';
 import { BudgetDeciders } from './deciders.ts';
 import { BudgetGate } from './gate.ts';
 import { LimitedAccounts, type LimitedKeys } from './limited_accounts.ts';
+import { readLogEnd } from './log_end.ts';
 import { RateWindows, WINDOW_MS } from './rate_windows.ts';
 import { ReservationSharing } from './sharing.ts';
 import { StartupKnowledge } from './startup_knowledge.ts';

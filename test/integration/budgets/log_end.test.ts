@@ -1,6 +1,6 @@
 // The end of the ingest log by partition, to which reservations of a killed process are settled.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readLogEnd } from '../../../ops/exchange/log_end.ts';
+import { readLogEnd } from '../../../api/admission/budget/log_end.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';

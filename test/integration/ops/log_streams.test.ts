@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { headers } from '@nats-io/transport-node';
 import { countBacklog } from '../../../api/admission/budget/backlog.ts';
-import { readLogEnd } from '../../../ops/exchange/log_end.ts';
+import { readLogEnd } from '../../../api/admission/budget/log_end.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { attachLog, fixedPartitions, type Log, openLog } from '../../../ops/platform/nats/open_log.ts';

@@ -2,10 +2,10 @@
 // after that. Takes the log; returns the position of the newest message that may hold events of a
 // partition.
 import { DeliverPolicy } from '@nats-io/jetstream';
-import { ingestSubject } from '../../schemas/streams.ts';
-import type { LogStream } from '../../schemas/log_layout.ts';
-import { streamState } from '../platform/nats/log_streams.ts';
-import type { Log } from '../platform/nats/open_log.ts';
+import { ingestSubject } from '../../../schemas/streams.ts';
+import type { LogStream } from '../../../schemas/log_layout.ts';
+import { streamState } from '../../../ops/platform/nats/log_streams.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
 
 /** Maximum time of one read, besides the requests that open and close it, in milliseconds. */
 const READ_MS = 1000;
