@@ -8,7 +8,7 @@ import { openRoutes } from '../ops/platform/llm/routes.ts';
 import { createLogger } from '../ops/platform/logger.ts';
 import * as metrics from '../ops/platform/metrics.ts';
 import { connectNats } from '../ops/platform/nats/connect.ts';
-import { openLog } from '../ops/platform/nats/open_log.ts';
+import { logLimits, openLog } from '../ops/platform/nats/open_log.ts';
 import { die, leave } from '../ops/platform/leave.ts';
 import { createClickHouse } from '../sql/client/client.ts';
 import { assembleApi } from './assemble.ts';
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   const logger = createLogger('api', env.SERVICE_LOG_LEVEL);
   metrics.startMetrics('api', 'api');
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${process.pid}`, waitMs: NATS_WAIT_MS });
-  const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
+  const log = await openLog(nc, logLimits(env));
   const clickhouse = createClickHouse({
     url: env.SERVICE_CLICKHOUSE_URL,
     observeQuery: (query, seconds) => {

@@ -7,6 +7,7 @@ import { DiscardPolicy, RetentionPolicy, StorageType, StoreCompression } from '@
 const GIB = 1024 ** 3;
 const HOUR_NANOS = 3_600_000_000_000;
 
+/** The ingest log, or the first of its streams; see schemas/log_layout.ts. */
 export const INGEST_STREAM = 'INGEST';
 export const EVENTS_STREAM = 'EVENTS';
 export const DEAD_LETTERS_STREAM = 'DEAD_LETTERS';
@@ -23,12 +24,35 @@ export const CACHE_STREAM = 'GATEWAY_CACHE';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
+/** Subjects of an ingest log with one stream. */
+export const INGEST_SUBJECTS = 'ingest.*';
 /**
  * Subject of messages that carry events of several partitions. Every message costs a sync of the
  * disk, so events that are too few for a message of their own travel together, and each reader
- * takes those of its partitions.
+ * takes those of its partitions. This is the subject of the first stream of the first generation;
+ * mixedSubject has the others.
  */
 export const MIXED_SUBJECT = 'ingest.mixed';
+
+/** True for the stream that every ingest log began with before it could have several. */
+const isFirst = (generation: number, index: number): boolean => generation === 1 && index === 0;
+
+/**
+ * Name of a stream of the ingest log.
+ * @param generation number of its generation, from 1 on
+ * @param index place of its range of partitions in the generation, from 0 on
+ */
+export function ingestStream(generation: number, index: number): string {
+  if (isFirst(generation, index)) return INGEST_STREAM;
+  return generation === 1 ? `${INGEST_STREAM}_${index}` : `${INGEST_STREAM}_${generation}_${index}`;
+}
+/** Subject of the mixed messages of a stream of the ingest log. Parameters as in ingestStream. */
+export const mixedSubject = (generation: number, index: number): string =>
+  isFirst(generation, index) ? MIXED_SUBJECT : `${MIXED_SUBJECT}_${generation}_${index}`;
+/** Subject of the last message of a stream of the ingest log. Parameters as in ingestStream. */
+export const endSubject = (generation: number, index: number): string => `ingest_end.${generation}.${index}`;
+/** Returns true for the name of a stream of the ingest log, of any generation. */
+export const isIngestStream = (name: string): boolean => /^INGEST(_\d+){0,2}$/.test(name);
 /** Subject of the platform events that one worker publishes. */
 export const EVENTS_SUBJECT = 'events.batch';
 /** Subject of the intents and outcomes of mutations, for the audit log. */
@@ -95,11 +119,11 @@ export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
 export interface StreamLimits {
   replicas: number;
-  /** Maximum bytes of the ingest log; at the bound, ingest answers 429. */
+  /** Maximum bytes of the ingest log; its streams share them. At the bound, ingest answers 429. */
   logBytesMax: number;
 }
 
-type StreamSpec = Partial<StreamConfig> & { name: string };
+export type StreamSpec = Partial<StreamConfig> & { name: string };
 
 /** Window within which a stream stores a message id once. */
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
@@ -189,29 +213,46 @@ const STREAMS: readonly StreamSpec[] = [
   },
 ];
 
-/** Returns the configuration of every stream. */
-export function streamConfigs({ replicas, logBytesMax }: StreamLimits): StreamSpec[] {
+/** Returns the configuration of every stream except those of the ingest log. */
+export function streamConfigs({ replicas }: Pick<StreamLimits, 'replicas'>): StreamSpec[] {
+  return STREAMS.map((stream) => ({ ...commonOf(replicas), ...stream }));
+}
+
+/** A stream of the ingest log: what its configuration depends on. */
+export interface IngestStreamSpec {
+  name: string;
+  subjects: string[];
+  /** Number of streams that share the bytes of the log. */
+  siblings: number;
+}
+
+/** Returns the configuration of a stream of the ingest log. */
+export function ingestConfig(
+  { name, subjects, siblings }: IngestStreamSpec,
+  { replicas, logBytesMax }: StreamLimits,
+): StreamSpec {
   // A full ingest log rejects (429) so that it never loses an acknowledged event. The janitor of
   // the pipeline purges consumed messages, so the log is full only when landing is behind.
   // Its blocks are not compressed: S2 saves a third of the disk (prompts of random words), and costs
   // as much CPU as everything else that nats-server does for an event.
-  const ingest = {
-    name: INGEST_STREAM,
-    subjects: ['ingest.*'],
-    max_bytes: logBytesMax,
+  return {
+    ...commonOf(replicas),
+    name,
+    subjects,
+    max_bytes: Math.floor(logBytesMax / siblings),
     discard: DiscardPolicy.New,
     compression: StoreCompression.None,
   };
-  const common = {
-    storage: StorageType.File,
-    num_replicas: replicas,
-    retention: RetentionPolicy.Limits,
-    max_msg_size: MESSAGE_BYTES_MAX,
-    duplicate_window: DUPLICATE_WINDOW_NANOS,
-    // A replica writes its blocks after the log of the cluster. After a kill -9, nats-server 2.15
-    // met a half-written compressed block ("s2: corrupt input"): the replica accepted nothing until
-    // its server restarted, and its consumers stood still.
-    compression: replicas > 1 ? StoreCompression.None : StoreCompression.S2,
-  };
-  return [ingest, ...STREAMS].map((stream) => ({ ...common, ...stream }));
 }
+
+const commonOf = (replicas: number) => ({
+  storage: StorageType.File,
+  num_replicas: replicas,
+  retention: RetentionPolicy.Limits,
+  max_msg_size: MESSAGE_BYTES_MAX,
+  duplicate_window: DUPLICATE_WINDOW_NANOS,
+  // A replica writes its blocks after the log of the cluster. After a kill -9, nats-server 2.15
+  // met a half-written compressed block ("s2: corrupt input"): the replica accepted nothing until
+  // its server restarted, and its consumers stood still.
+  compression: replicas > 1 ? StoreCompression.None : StoreCompression.S2,
+});

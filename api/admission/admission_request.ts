@@ -158,7 +158,7 @@ export class AdmissionRequest implements RequestFacts {
 
   /**
    * Reports that the ingest log holds the events.
-   * @param positions sequence of the last message, by partition
+   * @param positions position of the last message, by partition
    */
   confirm(positions: ReadonlyMap<number, number>): void {
     for (const { reservation } of this.#reservations) reservation.confirm?.(positions);

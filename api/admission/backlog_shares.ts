@@ -68,7 +68,7 @@ interface Org {
 interface PartitionBacklog {
   entries: Entry[];
   from: number;
-  /** The newest sequence that was stored, and the sequence up to which everything has landed. */
+  /** The newest position that was stored, and the position up to which everything has landed. */
   stored: number;
   landed: number;
 }
@@ -88,7 +88,7 @@ export class BacklogShares {
   #landedAt: number;
   /**
    * Set from a standstill of the store until the worker has caught up; nothing is counted
-   * meanwhile. `through` holds the newest sequence of each partition when the standstill began or
+   * meanwhile. `through` holds the newest position of each partition when the standstill began or
    * was last reached.
    */
   #standstill: { through: number[]; at: number; until: number } | null = null;
@@ -113,7 +113,7 @@ export class BacklogShares {
 
   /**
    * Counts events that the log has stored.
-   * @param positions JetStream sequence of the last message with these events, by partition
+   * @param positions position of the last message with these events, by partition
    */
   stored(events: readonly OutgoingEvent[], positions: ReadonlyMap<number, number>): void {
     const now = this.#now();
@@ -152,7 +152,7 @@ export class BacklogShares {
     this.#entries += 1;
   }
 
-  /** Takes a worker's report of the sequences up to which partitions have landed. */
+  /** Takes a worker's report of the positions up to which partitions have landed. */
   landed(through: readonly (readonly [partition: number, seq: number])[]): void {
     const now = this.#now();
     let cost = 0;

@@ -10,7 +10,7 @@ export interface Reservation {
   /**
    * Reports that the ingest log holds the request's events: what is reserved for them stays until
    * they have landed.
-   * @param positions JetStream sequence of the last message with events of the request, by
+   * @param positions position of the last message with events of the request, by
    * partition
    */
   confirm?: (positions: ReadonlyMap<number, number>) => void;

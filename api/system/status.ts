@@ -5,7 +5,7 @@ import type { JetStreamManager } from '@nats-io/jetstream';
 import { z } from 'zod';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readEngineLoad } from '../../sql/stores/engine.ts';
-import { streamConfigs } from '../../schemas/streams.ts';
+import { isIngestStream, streamConfigs } from '../../schemas/streams.ts';
 import { defineOperatorRoute, type Route } from '../http/route.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 import { readGauges } from './worker_gauges.ts';
@@ -112,13 +112,13 @@ async function statusOf(
   };
 }
 
-/** Streams of the service, by the table that creates them; buckets are streams too and are left out. */
-const NAMES: ReadonlySet<string> = new Set(streamConfigs({ replicas: 1, logBytesMax: 1 }).map(({ name }) => name));
+/** Streams of the service beside those of the ingest log, by the table that creates them; buckets are streams too and are left out. */
+const NAMES: ReadonlySet<string> = new Set(streamConfigs({ replicas: 1 }).map(({ name }) => name));
 
 async function streamsOf(jsm: StatusDeps['jsm']): Promise<z.input<typeof stream>[]> {
   const found: z.input<typeof stream>[] = [];
   for await (const { config, state } of jsm.streams.list())
-    if (NAMES.has(config.name))
+    if (NAMES.has(config.name) || isIngestStream(config.name))
       found.push({ name: config.name, messages: state.messages, bytes: state.bytes, max_bytes: config.max_bytes });
   return found.toSorted((a, b) => a.name.localeCompare(b.name));
 }

@@ -32,8 +32,9 @@ export async function openIntake(parts: WiringParts, partitions: number): Promis
     onProblem,
   );
   const publisher = new Publisher({
-    port: new AckInbox(log.nc, tracked),
+    port: new AckInbox(log.nc, tracked, (stream, seq) => log.streams.layout.named(stream)?.position(seq)),
     partitions,
+    streams: log.streams.layout.open,
     now: () => performance.now(),
     commitMsMax: waits?.commitMsMax,
     observe: (events, seconds) => {
@@ -44,11 +45,15 @@ export async function openIntake(parts: WiringParts, partitions: number): Promis
       backlog.stored(events, positions);
     },
   });
+  const stopFollowing = log.streams.onChange(({ open }) => {
+    publisher.changeStreams(open);
+  });
   return {
     publisher,
     backlog,
     disk,
     stop: () => {
+      stopFollowing();
       stopHearing();
       disk.stop();
     },

@@ -13,10 +13,11 @@ import {
   ingestBatchCodec,
   type SourceFormat,
 } from '../../schemas/codec.ts';
-import { DEAD_LETTERS_STREAM, deadLetterSubject, INGEST_STREAM, ingestSubject } from '../../schemas/streams.ts';
-import { type Log, logBaseReader } from '../platform/nats/open_log.ts';
+import { partitionOf } from '../../schemas/partition_of.ts';
+import { DEAD_LETTERS_STREAM, deadLetterSubject, ingestSubject } from '../../schemas/streams.ts';
+import { fixedPartitions, type Log, logBaseReader } from '../platform/nats/open_log.ts';
 
-type Letters = Pick<Log, 'js' | 'jsm' | 'bucket'>;
+type Letters = Pick<Log, 'js' | 'jsm' | 'bucket' | 'streams'>;
 
 /** A dead letter in its stream. */
 export interface StoredLetter {
@@ -97,19 +98,25 @@ export async function deleteLetter(log: Letters, seq: number): Promise<void> {
   await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
 }
 
-/** Returns the event that the ingest log contains at a position; null for none. */
+/**
+ * Returns the event that the ingest log contains at a position, with the subject of its partition;
+ * null for none.
+ */
 export async function eventAt(
   log: Letters,
   logSeq: number,
   logIndex: number,
 ): Promise<{ subject: string; event: IngestEvent } | null> {
-  // Positions are the store's; sequences of the log begin after its base.
+  // Positions are the store's; those of the log begin after its base.
   const base = (await logBaseReader(log)()) ?? 0;
-  if (logSeq <= base) return null;
-  const message = await log.jsm.streams.getMessage(INGEST_STREAM, { seq: logSeq - base });
+  const place = logSeq <= base ? null : log.streams.layout.at(logSeq - base);
+  if (place === null) return null;
+  const message = await log.jsm.streams.getMessage(place.stream.name, { seq: place.seq });
   if (message === null) return null;
   const event = ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events[logIndex];
-  return event === undefined ? null : { subject: message.subject, event };
+  if (event === undefined) return null;
+  const partition = partitionOf(event.org_id, event.trace_id, await fixedPartitions(log, 1));
+  return { subject: message.subject === place.stream.mixed ? ingestSubject(partition) : message.subject, event };
 }
 
 /** Publishes one event to the ingest log. */

@@ -38,7 +38,7 @@ export interface FollowerDeps {
   toPico: (usd: string) => bigint;
   now: () => number;
   /**
-   * Returns the number that the store adds to JetStream sequences of the log; null until a worker
+   * Returns the number that the store adds to positions of the log; null until a worker
    * has written it, and no row has landed before that.
    */
   logBase: () => Promise<number | null>;

@@ -1,6 +1,7 @@
 // The settings of the service: each process parses them once, freezes them and passes them on in
 // parts. No other module reads process.env.
 import { z } from 'zod';
+import { LOG_STREAMS_MAX } from '../../schemas/records/log_layout.ts';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>
@@ -59,6 +60,9 @@ function isObjectStore(text: string): boolean {
 /** Settings whose names another system defines. */
 const FOREIGN = new Set(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
 
+/** Each stream of the ingest log holds at least two messages of the maximum size. */
+const LOG_STREAM_BYTES_MIN = 16 * 1024 * 1024;
+
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
@@ -77,7 +81,9 @@ const schema = z.object({
     .string()
     .regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'must be always or a duration such as 200ms, 1s, 2m' })
     .default('always'),
-  SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
+  SERVICE_LOG_MAX_BYTES: integer(LOG_STREAM_BYTES_MIN, 2 ** 50).default(16 * 1024 ** 3),
+  /** Streams that share the partitions and the bytes of the ingest log. */
+  SERVICE_LOG_STREAMS: integer(1, LOG_STREAMS_MAX).default(1),
   SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
   SERVICE_CLICKHOUSE_PORT: integer(0, 65535).default(8123),
   /**
@@ -277,6 +283,15 @@ export function oidcClientOf(
     : { issuer, client_id, client_secret, public_url };
 }
 
+/** Returns the problem that the bytes of the ingest log do not suffice for its streams; none if they do. */
+function problemsOfLog(settings: z.infer<typeof schema>): string[] {
+  const [bytes, streams] = [settings.SERVICE_LOG_MAX_BYTES, settings.SERVICE_LOG_STREAMS];
+  const needed = streams * LOG_STREAM_BYTES_MIN;
+  return bytes >= needed
+    ? []
+    : [`SERVICE_LOG_MAX_BYTES: got "${bytes}"; must be at least ${needed} for SERVICE_LOG_STREAMS=${streams}`];
+}
+
 /** Returns what a login at the OIDC provider lacks, one line per problem; none where no client is set. */
 function problemsOfLogin(settings: z.infer<typeof schema>): string[] {
   if (settings.SERVICE_OIDC_CLIENT_ID === undefined) return [];
@@ -314,7 +329,7 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
         return `${name}: got ${got}; ${describe(issue)}`;
       });
-  if (result.success) problems.push(...problemsOfLogin(result.data));
+  if (result.success) problems.push(...problemsOfLog(result.data), ...problemsOfLogin(result.data));
   if (result.success && result.data.SERVICE_ENV === 'production') {
     const missing = problemsInProduction(result.data);
     if (isAssumed && missing.length > 0)

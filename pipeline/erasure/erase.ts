@@ -18,6 +18,7 @@ import { TEXT_PLACES } from '../domain/text/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 import { FORGET_AT_ONCE, type Forgettable } from './forget.ts';
+import type { LogEnd } from './logs.ts';
 
 /** Maximum rounds of deleting rows that appeared meanwhile, before the job fails. */
 const ROUNDS_MAX = 5;
@@ -44,14 +45,14 @@ export interface EraseDeps {
   /** Returns true when a job is known to have ended. */
   isOver: (job_id: string) => boolean;
   log: {
-    /** Returns the sequence of the newest message of the ingest log. */
-    position: () => Promise<number>;
+    /** Returns where the ingest log ends. */
+    end: () => Promise<LogEnd>;
     /** Resolves when the events of the organization that wait to be folded are in the ingest log. */
     folded: (org_id: string, signal: AbortSignal) => Promise<void>;
     /** Resolves when everything in the ingest log has landed. */
     landed: (signal: AbortSignal) => Promise<void>;
-    /** @returns the number of messages up to the position that are still in the log */
-    purge: (through: number) => Promise<number>;
+    /** @returns the number of messages up to the end that are still in the log */
+    purge: (end: LogEnd) => Promise<number>;
     /** @returns the number of deleted scores that waited for their trace */
     erasePendingScores: (
       org_id: string,
@@ -64,7 +65,7 @@ export interface EraseDeps {
       signal: AbortSignal,
     ) => Promise<number>;
   };
-  /** Offset that the store adds to sequences of the log. */
+  /** Offset that the store adds to positions of the log. */
   logBase: number;
   /**
    * Tells the owners of the traces' partitions to drop the traces, or the identities of their
@@ -84,7 +85,7 @@ export interface EraseDeps {
  * Creates the handler of the job. Its result holds matched_traces; spans, texts and rows by table
  * as found; the cold objects that were rewritten or deleted, and their deleted texts; scores that waited
  * for their trace; dead letters;
- * the sequence up to which the log was purged; and remaining: 0.
+ * the position up to which the log was purged; and remaining: 0.
  */
 export function createErase(deps: EraseDeps): LongJobHandler {
   return async (context) => {
@@ -141,20 +142,21 @@ async function eraseValue(
   await reached('rewritten');
   await forgetAll(deps, scope, 'traces', signal);
   // Everything that workers made of the traces before they dropped them is in the log up to this
-  // position; later events are new data.
-  const through = await log.position();
+  // end; later events are new data.
+  const end = await log.end();
   await log.landed(signal);
-  await eraseAgain(deps, scope, logBase + through, signal);
+  const marks = end.positions.map((position) => logBase + position);
+  await eraseAgain(deps, scope, marks, signal);
   await reached('forgotten');
   await sync();
   const pendingLate = await erasePending();
   const letters = await log.eraseDeadLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
-  await log.purge(through);
+  await log.purge(end);
   await reached('purged');
 
-  const left = await store.remaining(scope, logBase + through);
+  const left = await store.remaining(scope, marks);
   const again = await eraseCold(deps, scope, signal);
-  const inLog = await log.purge(through);
+  const inLog = await log.purge(end);
   const remaining = [...left.values()].reduce((sum, rows) => sum + rows, again.texts + inLog);
   if (remaining > 0) throw new Error(`the erasure is not complete; left: ${leftText(left, again.texts, inLog)}`);
   await reached('proven');
@@ -172,7 +174,7 @@ async function eraseValue(
     cold_texts: cold.texts,
     pending_scores: pending + pendingLate,
     dead_letters: letters,
-    log_purged_through: through,
+    log_purged_through: end.newest,
     remaining,
   };
 }
@@ -246,10 +248,15 @@ async function forgetAll(
 }
 
 /** Deletes rows that appeared while the others were deleted. */
-async function eraseAgain({ store }: EraseDeps, scope: Scope, mark: number, signal: AbortSignal): Promise<void> {
+async function eraseAgain(
+  { store }: EraseDeps,
+  scope: Scope,
+  marks: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
-    if ((await store.remaining(scope, mark)).size === 0) return;
-    await store.erase(scope, mark, signal);
+    if ((await store.remaining(scope, marks)).size === 0) return;
+    await store.erase(scope, marks, signal);
     if (round > 1) await sleep(ROUND_PAUSE_MS, undefined, { signal });
   }
 }

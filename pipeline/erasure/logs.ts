@@ -4,8 +4,9 @@
 // them only for replay after a decoder is fixed.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { purgeCachedAnswers } from '../../ops/exchange/answer_cache.ts';
+import { streamState } from '../../ops/platform/nats/log_streams.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { DEAD_LETTERS_STREAM, INGEST_STREAM, PENDING_SCORES_QUEUE } from '../../schemas/streams.ts';
+import { DEAD_LETTERS_STREAM, PENDING_SCORES_QUEUE } from '../../schemas/streams.ts';
 import {
   BODY_BYTES_HEADER,
   type DeadLetter,
@@ -20,19 +21,46 @@ const LETTERS_AT_ONCE = 200;
 /** Time without a message after which the consumer is asked whether any is left. */
 const SILENT_MS = 5000;
 
-/** Returns the sequence of the newest message of the ingest log. */
-export async function ingestPosition(log: Log): Promise<number> {
-  return (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
+/** Where the ingest log ended at a moment. */
+export interface LogEnd {
+  /** Sequence of the newest message of each stream, by name. */
+  seqs: ReadonlyMap<string, number>;
+  /** Position of the newest message that may hold events of a partition, by partition. */
+  positions: readonly number[];
+  /** Greatest position of all. */
+  newest: number;
+}
+
+/** Returns where the ingest log ends. @param partitions number of its partitions */
+export async function ingestEnd(log: Log, partitions: number): Promise<LogEnd> {
+  const { layout } = log.streams;
+  const seqs = new Map<string, number>();
+  for (const { name } of layout.streams) seqs.set(name, (await streamState(log.jsm, name))?.last_seq ?? 0);
+  const positions = Array.from({ length: partitions }, (_, partition) =>
+    Math.max(
+      ...layout.holding(partition).map((stream) => {
+        const seq = seqs.get(stream.name) ?? 0;
+        return seq === 0 ? 0 : stream.position(seq);
+      }),
+    ),
+  );
+  return { seqs, positions, newest: Math.max(...positions) };
 }
 
 /**
- * Purges the ingest log up to a position; everything up to it must have landed.
- * @returns the number of messages up to the position that are still in the log
+ * Purges the ingest log up to an end; everything up to it must have landed.
+ * @returns the number of messages up to the end that are still in the log
  */
-export async function purgeIngest(log: Log, through: number): Promise<number> {
-  if (through > 0) await log.jsm.streams.purge(INGEST_STREAM, { seq: through + 1 });
-  const { state } = await log.jsm.streams.info(INGEST_STREAM);
-  return state.messages === 0 || state.first_seq > through ? 0 : through - state.first_seq + 1;
+export async function purgeIngest(log: Log, { seqs }: Pick<LogEnd, 'seqs'>): Promise<number> {
+  let left = 0;
+  for (const [name, through] of seqs) {
+    // A stream of a former generation may have been deleted since.
+    if (through === 0 || (await streamState(log.jsm, name)) === null) continue;
+    await log.jsm.streams.purge(name, { seq: through + 1 });
+    const state = await streamState(log.jsm, name);
+    if (state !== null && state.messages > 0 && state.first_seq <= through) left += through - state.first_seq + 1;
+  }
+  return left;
 }
 
 /**

@@ -3,10 +3,11 @@
 // fixed order; resolves when all of them have landed.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
+import { streamState } from '../../ops/platform/nats/log_streams.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { readRecord } from '../../ops/platform/nats/watch.ts';
 import { partitionKey } from '../../schemas/records/partition.ts';
-import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../schemas/streams.ts';
+import { ingestSubject, MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
 import {
   type CostChange,
   type CostCorrections,
@@ -71,11 +72,7 @@ export class CorrectionLog {
 
   /** Resolves when everything that the log contains now has landed. */
   async untilLanded(signal: AbortSignal): Promise<void> {
-    const mixed = await this.#lastOf(MIXED_SUBJECT);
-    const through = new Map<number, number>();
-    for (let partition = 0; partition < this.#partitions; partition += 1)
-      through.set(partition, Math.max(mixed, await this.#lastOf(ingestSubject(partition))));
-    await this.#landedThrough(through, signal);
+    await this.#landedThrough(await this.#ends(), signal);
   }
 
   /**
@@ -91,28 +88,48 @@ export class CorrectionLog {
       signal.throwIfAborted();
       const head = headers();
       head.set(FINGERPRINT_HEADER, costCorrectionsCodec.fingerprint);
-      const { seq } = await this.#log.js.publish(ingestSubject(partition), costCorrectionsCodec.encode(corrections), {
+      const ack = await this.#log.js.publish(ingestSubject(partition), costCorrectionsCodec.encode(corrections), {
         msgID: `cost-${corrections.correction_hex}`,
         headers: head,
         timeout: PUBLISH_MS_MAX,
       });
-      through.set(partition, Math.max(seq, through.get(partition) ?? 0));
+      const position = this.#log.streams.layout.named(ack.stream)?.position(ack.seq);
+      // The streams of the log are changing just now; the job repeats the message, which counts once.
+      if (position === undefined) throw new Error(`stream ${ack.stream} is not known as one of the ingest log yet`);
+      through.set(partition, Math.max(position, through.get(partition) ?? 0));
     }
     await this.#landedThrough(through, signal);
   }
 
-  /** Returns the sequence of the newest message of a subject; 0 if the log contains none. */
-  async #lastOf(subject: string): Promise<number> {
-    const message = await this.#log.jsm.streams.getMessage(INGEST_STREAM, { last_by_subj: subject });
-    return message?.seq ?? 0;
+  /**
+   * Returns the position of the newest message that may hold events of a partition, by partition. It asks
+   * subject by subject, which works however many messages arrive meanwhile.
+   */
+  async #ends(): Promise<Map<number, number>> {
+    const { jsm, streams } = this.#log;
+    const ends = new Map<number, number>();
+    for (const stream of streams.layout.streams) {
+      // A closed stream is deleted once all of it has landed.
+      if (!stream.isOpen && (await streamState(jsm, stream.name)) === null) continue;
+      const lastOf = async (subject: string): Promise<number> => {
+        const message = await jsm.streams.getMessage(stream.name, { last_by_subj: subject });
+        return message === null ? 0 : stream.position(message.seq);
+      };
+      const mixed = await lastOf(stream.mixed);
+      for (const partition of stream.partitionsOf(this.#partitions)) {
+        const newest = Math.max(mixed, await lastOf(ingestSubject(partition)));
+        ends.set(partition, Math.max(newest, ends.get(partition) ?? 0));
+      }
+    }
+    return ends;
   }
 
   async #landedThrough(through: ReadonlyMap<number, number>, signal: AbortSignal): Promise<void> {
-    for (const [partition, seq] of through) {
+    for (const [partition, position] of through) {
       for (;;) {
-        if (seq === 0) break;
+        if (position === 0) break;
         const record = await readRecord(this.#log, 'partitions', partitionKey(partition));
-        if (record !== null && record.checkpoint >= seq) break;
+        if (record !== null && record.checkpoint >= position) break;
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
         signal.throwIfAborted();
       }

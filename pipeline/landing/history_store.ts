@@ -1,6 +1,6 @@
 // Reads back from ClickHouse what a new owner of a partition needs: the rows above its checkpoint,
-// its open traces, and the ids of its dedupe window. Log positions are the store's: JetStream
-// sequence plus log base.
+// its open traces, and the ids of its dedupe window. Log positions are the store's: position
+// in the log plus log base.
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { repairAgentActivity } from '../../sql/stores/landings.ts';

@@ -1,5 +1,5 @@
 // Lands rows in ClickHouse behind a fence, and looks up what has landed. Log positions are the
-// store's: JetStream sequence plus log base.
+// store's: position in the log plus log base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
 import type { LandingTable, TableSpec, WireRow } from '../../sql/stores/landing_tables.ts';
 import {

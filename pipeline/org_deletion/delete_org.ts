@@ -12,6 +12,7 @@ import type { DeadLetter } from '../../schemas/codec.ts';
 import { deleteOrgArgs, type OrgDeletion } from '../../schemas/records/org_deletion.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import type { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
+import type { LogEnd } from '../erasure/logs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 
@@ -44,11 +45,11 @@ export interface DeleteOrgDeps {
     eraseMarks: (org_id: string) => Promise<void>;
   };
   log: {
-    /** Returns the sequence of the newest message of the ingest log. */
-    position: () => Promise<number>;
+    /** Returns where the ingest log ends. */
+    end: () => Promise<LogEnd>;
     /** Resolves when everything in the ingest log has landed or was dropped. */
     landed: (signal: AbortSignal) => Promise<void>;
-    purge: (through: number) => Promise<number>;
+    purge: (end: LogEnd) => Promise<number>;
     purgeEvents: (signal: AbortSignal) => Promise<void>;
     eraseQueued: (org_id: string, signal: AbortSignal) => Promise<number>;
     eraseDeadLetters: (isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal) => Promise<number>;
@@ -128,7 +129,7 @@ async function eraseAll(
 ): Promise<Record<string, unknown>> {
   const { log, buckets, now } = deps;
   await deps.forget(org_id, signal);
-  const through = await log.position();
+  const end = await log.end();
   await log.landed(signal);
   await log.purgeEvents(signal);
   await reached('landed');
@@ -136,7 +137,7 @@ async function eraseAll(
   add(total, await eraseOnce(deps, org_id, signal));
   await reached('erased');
   await eraseUntilNothing(deps, org_id, total, signal);
-  await log.purge(through);
+  await log.purge(end);
   await log.purgeEvents(signal);
   await deps.sync();
   await buckets.eraseMarks(org_id);
@@ -157,7 +158,7 @@ async function eraseAll(
     messages,
     dead_letters,
     objects,
-    log_purged_through: through,
+    log_purged_through: end.newest,
     remaining: 0,
   };
 }

@@ -92,13 +92,19 @@ export class TailSampler {
 
   #makeRoom(states: readonly PartitionState[], now: number | null, decided: LandingEvent[]): void {
     for (;;) {
-      const full = this.#shortage(states);
-      // Traces are buffered in log order, so a trace that is too old is the oldest one.
-      const oldest = full === null && now === null ? null : oldestOf(states);
-      const shortage = full ?? (oldest === null || now === null ? null : this.#overdue(oldest.trace, now));
-      if (oldest === null || shortage === null) return;
+      const shortage = this.#shortage(states);
+      const oldest = shortage === null ? null : oldestOf(states);
+      if (oldest === null || shortage === null) break;
       release(oldest.state, oldest.trace, 'summary', shortage, decided);
     }
+    if (now === null) return;
+    // A partition buffers its traces in log order, so one that is too old is its oldest one.
+    for (const state of states)
+      for (let trace = state.tail.oldest; trace !== undefined; trace = state.tail.oldest) {
+        const shortage = this.#overdue(trace, now);
+        if (shortage === null) break;
+        release(state, trace, 'summary', shortage, decided);
+      }
   }
 
   #decide(
@@ -191,11 +197,15 @@ export function withReleased<T extends TraceEvent>(events: readonly T[], decided
   });
 }
 
+/** Positions order only what one batch has read: streams of the log may advance at different rates. */
+const isOlder = (one: BufferedTrace, other: BufferedTrace): boolean =>
+  one.read.events === other.read.events ? one.log_seq < other.log_seq : one.read.events < other.read.events;
+
 function oldestOf(states: readonly PartitionState[]): { state: PartitionState; trace: BufferedTrace } | null {
   let oldest: { state: PartitionState; trace: BufferedTrace } | null = null;
   for (const state of states) {
     const trace = state.tail.oldest;
-    if (trace !== undefined && (oldest === null || trace.log_seq < oldest.trace.log_seq)) oldest = { state, trace };
+    if (trace !== undefined && (oldest === null || isOlder(trace, oldest.trace))) oldest = { state, trace };
   }
   return oldest;
 }

@@ -15,7 +15,7 @@ import { TextMover } from '../landing/text_mover.ts';
 import { ClickHouseTextStore } from '../landing/text_store.ts';
 import { onTracesDeleted } from '../retention/deleted_traces.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
-import { LogReader } from '../worker/log_reader.ts';
+import { LogReaders } from '../worker/log_readers.ts';
 import { Ownership, type PartitionHolder } from '../worker/ownership.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import { Publisher } from '../worker/publish.ts';
@@ -41,7 +41,7 @@ export interface DataPlane {
   states: ReadonlyMap<number, PartitionState>;
   ownership: Ownership;
   worker: Worker;
-  reader: LogReader;
+  reader: LogReaders;
   budgets: Budgets;
   /**
    * Starts the worker, claims partitions and starts to move texts.
@@ -57,7 +57,7 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { platform, settings, storeUp } = parts;
   const { log, logger, clickhouse } = platform;
   const states = new Map<number, PartitionState>();
-  const reader = new LogReader({ js: log.js, logger });
+  const reader = new LogReaders({ js: log.js, logger, layout: () => log.streams.layout });
   const ownership = await openOwnership(parts);
   const budgets = await openBudgets({
     log,
@@ -101,6 +101,9 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
       onTracesDeleted(log.nc, () => {
         worker.forgetComplete();
       });
+      log.streams.onChange(() => {
+        worker.streamsChanged();
+      });
       await ownership.start(holder);
       mover.start();
     },
@@ -129,6 +132,7 @@ async function openOwnership({ platform, storeUp, metricsServer }: DataPlanePart
     workerId,
     partitions,
     metricsUrl: metricsServer.url,
+    isRanged: () => log.streams.layout.open.length > 1,
     isUp: () => metricsServer.isReady(),
     epochBase: storeUp.epochBase,
     logger,

@@ -14,7 +14,7 @@ import { storedForms } from '../domain/pii/erasure_values.ts';
 import { deleteAnnotationItems } from '../erasure/annotations.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
-import { eraseDeadLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { eraseDeadLetters, ingestEnd, purgeIngest } from '../erasure/logs.ts';
 import { emptyOpenSamples } from '../erasure/samples.ts';
 import { erasePendingScores, untilFolded } from '../erasure/waiting.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
@@ -87,10 +87,10 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
         isOver: (job_id) =>
           records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
         log: {
-          position: () => ingestPosition(log),
+          end: () => ingestEnd(log, partitions),
           folded: (org_id, signal) => untilFolded(log, org_id, signal),
           landed: (signal) => corrections.untilLanded(signal),
-          purge: (through) => purgeIngest(log, through),
+          purge: (end) => purgeIngest(log, end),
           erasePendingScores: (org_id, isMeant, signal) => erasePendingScores(log, org_id, isMeant, signal),
           eraseDeadLetters: (org_id, isMeant, signal) => eraseDeadLetters(log, org_id, isMeant, signal),
         },

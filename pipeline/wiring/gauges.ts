@@ -1,6 +1,6 @@
 // Gauges of a worker, set once a second: how far it is behind the log, and what it holds in memory.
 import * as metrics from '../../ops/platform/metrics.ts';
-import { Lag } from '../worker/lag.ts';
+import { StreamLags } from '../worker/lag.ts';
 import type { DataPlane } from './data_plane.ts';
 
 const GAUGES_MS = 1000;
@@ -10,11 +10,16 @@ export function startGauges(
   { states: owned, reader, budgets }: Pick<DataPlane, 'states' | 'reader' | 'budgets'>,
   jobs: { overdue: () => Map<string, number> },
 ): NodeJS.Timeout {
-  const lag = new Lag();
+  const lags = new StreamLags();
   return setInterval(() => {
     const states = [...owned.values()];
+    const streams = reader.streams;
+    const behind = new Set(streams.flatMap(({ partitions, isBehind }) => (isBehind ? partitions : [])));
     budgets.reportProgress(
-      states.map((state) => ({ ...state, behind: reader.lag > 0 || state.read_through < state.taken_through })),
+      states.map((state) => ({
+        ...state,
+        behind: behind.has(state.partition) || state.read_through < state.taken_through,
+      })),
     );
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
@@ -24,8 +29,6 @@ export function startGauges(
     metrics.pipelineDedupeBytes.set(states.reduce((sum, { window }) => sum + window.bytes, 0));
     metrics.pipelineLagMessages.set(reader.lag);
     for (const [job, seconds] of jobs.overdue()) metrics.jobOverdueSeconds.set({ job }, seconds);
-    const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);
-    const landed_at = Math.max(0, ...states.map((state) => state.landed_at));
-    metrics.pipelineLagSeconds.set(lag.seconds({ now: Date.now(), behind, landed_at }));
+    metrics.pipelineLagSeconds.set(lags.seconds(streams, owned, Date.now()));
   }, GAUGES_MS);
 }

@@ -11,7 +11,7 @@ import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
 import { takeLease } from '../erasure/erase.ts';
 import { forgetOrg } from '../erasure/forget.ts';
-import { eraseDeadLettersWhere, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { eraseDeadLettersWhere, ingestEnd, purgeIngest } from '../erasure/logs.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
 import type { LongJobHandler } from '../jobs/long_jobs.ts';
@@ -62,9 +62,9 @@ export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDelet
           },
           buckets: new OrgBuckets(log),
           log: {
-            position: () => ingestPosition(log),
+            end: () => ingestEnd(log, partitions),
             landed: (signal) => landing.untilLanded(signal),
-            purge: (through) => purgeIngest(log, through),
+            purge: (end) => purgeIngest(log, end),
             purgeEvents: (signal) => purgeEvents(log, signal),
             eraseQueued: (org_id, signal) => eraseQueued(log, org_id, signal),
             eraseDeadLetters: (isMeant, signal) => eraseDeadLettersWhere(log, isMeant, signal),

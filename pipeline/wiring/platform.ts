@@ -7,7 +7,8 @@ import { type Env, EnvError, parseEnv } from '../../ops/platform/env.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
-import { fixedPartitions, openLog } from '../../ops/platform/nats/open_log.ts';
+import { TooManyStreams } from '../../ops/platform/nats/log_streams.ts';
+import { fixedPartitions, logLimits, openLog } from '../../ops/platform/nats/open_log.ts';
 import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
 import { openSealer, type Sealer } from '../../ops/platform/sealing.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
@@ -59,8 +60,9 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const logger = createLogger('pipeline', env.SERVICE_LOG_LEVEL).child({ worker_id: workerId });
   metrics.startMetrics('pipeline', workerId);
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `pipeline-${workerId}`, waitMs: NATS_WAIT_MS });
-  const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
+  const log = await openLog(nc, logLimits(env));
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
+  if (env.SERVICE_LOG_STREAMS > partitions) throw new TooManyStreams(env.SERVICE_LOG_STREAMS, partitions);
   const clickhouse = createClickHouse({
     url: env.SERVICE_CLICKHOUSE_URL,
     observeQuery: (query, seconds) => {

@@ -14,7 +14,7 @@ import { KnownRows } from '../worker/known_rows.ts';
 import type { PrepareDeps } from '../worker/prepare.ts';
 import { createStageRunner } from '../worker/stage_runner.ts';
 import { stageMetrics } from './stage_metrics.ts';
-import type { LogReader } from '../worker/log_reader.ts';
+import type { LogReaders } from '../worker/log_readers.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { DataPlaneParts } from './data_plane.ts';
 import { untilDone } from './parts.ts';
@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000;
 export function openPreparation(
   parts: DataPlaneParts,
   states: ReadonlyMap<number, PartitionState>,
-  reader: LogReader,
+  reader: LogReaders,
 ): PrepareDeps {
   const { platform, storeUp, retention } = parts;
   const { logger } = platform;
@@ -39,7 +39,7 @@ export function openPreparation(
     observer: stageMetrics,
     logBase: storeUp.logBase,
     partitions: platform.partitions,
-    isBehind: () => reader.lag > 0,
+    streams: () => reader.streams,
     textDays: (org_id) => retention.of(org_id).telemetry_events.full_prompt_response_days,
     isDeleted: (org_id) => platform.deletions.isRunning(org_id),
     findTraces: (partition, traces) =>

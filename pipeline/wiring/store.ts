@@ -13,7 +13,7 @@ export interface StoreUp {
   fences: Fences;
   store: ClickHouseLandingStore;
   /**
-   * Offset that turns JetStream sequences into log positions of the store. It is above 0 if the
+   * Offset that turns positions in the log into log positions of the store. It is above 0 if the
    * store has rows of a former log.
    */
   logBase: number;

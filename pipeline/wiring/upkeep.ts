@@ -2,6 +2,7 @@
 import { REPLACED_PARTS_KEPT_S } from '../../ops/platform/clickhouse/replaced_parts.ts';
 import { startPartSweeper } from '../landing/part_sweeper.ts';
 import { startJanitor } from '../worker/log_janitor.ts';
+import { startStreamsChange } from '../worker/streams_change.ts';
 import type { DataPlane } from './data_plane.ts';
 import { startGauges } from './gauges.ts';
 import type { Platform } from './platform.ts';
@@ -11,14 +12,15 @@ import { startStoreGauges } from './store_gauges.ts';
 
 /** Starts upkeep. `stop` resolves once no sweep is under way. */
 export function startUpkeep(
-  { env, log, logger, clickhouse }: Platform,
+  { env, log, logger, clickhouse, partitions }: Platform,
   { sync }: Pick<StoreUp, 'sync'>,
   dataPlane: DataPlane,
   services: Services,
 ): { stop: () => Promise<void> } {
   const { ownership } = dataPlane;
   const isLeader = (): boolean => ownership.isLeader;
-  const janitor = startJanitor(log, logger, () => (isLeader() ? ownership.landedByAll : null));
+  const janitor = startJanitor(log, logger, () => (isLeader() ? ownership.checkpoints : null));
+  const stopChange = startStreamsChange({ env, log, logger, partitions });
   const gauges = startGauges(dataPlane, services);
   const storeGauges = startStoreGauges(clickhouse, isLeader);
   const isEmbedded = env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined;
@@ -28,6 +30,7 @@ export function startUpkeep(
   return {
     stop: async () => {
       janitor.stop();
+      stopChange();
       clearInterval(gauges);
       clearInterval(storeGauges);
       await endSweeps?.();

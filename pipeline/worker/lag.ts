@@ -1,5 +1,6 @@
 // The lag of a worker as one number: an upper bound on the age of the oldest event that has not
-// landed.
+// landed, of the stream of the log that is furthest behind.
+import type { ReadStream } from './log_readers.ts';
 
 /** The state of a worker at one moment. Times are milliseconds since the epoch. */
 export interface Moment {
@@ -24,5 +25,31 @@ export class Lag {
     // not be.
     if (!behind) this.#caughtUpAt = now;
     return behind ? Math.max(0, now - Math.max(landed_at, this.#caughtUpAt)) / 1000 : 0;
+  }
+}
+
+/** The lags of the streams that a worker reads. */
+export class StreamLags {
+  #lags = new Map<string, Lag>();
+
+  /**
+   * Returns the largest lag in seconds.
+   * @param owned how far each partition of the worker is
+   * @param now milliseconds since the epoch
+   */
+  seconds(
+    streams: readonly ReadStream[],
+    owned: ReadonlyMap<number, { prepared_through: number; landed_through: number; landed_at: number }>,
+    now: number,
+  ): number {
+    const lags = new Map(streams.map(({ name }) => [name, this.#lags.get(name) ?? new Lag()]));
+    this.#lags = lags;
+    const seconds = streams.map(({ name, partitions, isBehind }) => {
+      const states = partitions.flatMap((partition) => owned.get(partition) ?? []);
+      const behind = isBehind || states.some((state) => state.landed_through < state.prepared_through);
+      const landed_at = Math.max(0, ...states.map((state) => state.landed_at));
+      return lags.get(name)?.seconds({ now, behind, landed_at }) ?? 0;
+    });
+    return Math.max(0, ...seconds);
   }
 }

@@ -9,8 +9,8 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
-import { INGEST_STREAM, MIXED_SUBJECT } from '../../schemas/streams.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
+import type { LogStream } from '../../schemas/log_layout.ts';
 import { LIMITS } from '../limits.ts';
 
 const LOOK_MS = 5000;
@@ -34,38 +34,30 @@ export function purgeBelow(
 /**
  * Starts the janitor, and returns what stops it.
  *
- * @param landedByAll returns the JetStream sequence up to which everything has landed, or null if
- * another worker is the leader
+ * @param checkpoints returns the position up to which everything has landed, by partition, or null
+ * if another worker is the leader
  * @param lookMs interval in milliseconds; defaults to LOOK_MS
  */
 export function startJanitor(
   log: Log,
   logger: Logger,
-  landedByAll: () => number | null,
+  checkpoints: () => readonly number[] | null,
   lookMs = LOOK_MS,
 ): { stop(): void } {
-  let stoodAt: number | null = null;
+  /** Sequence up to which a stream has landed that was held back in the last look, by name. */
+  const stoodAt = new Map<string, number>();
   const look = async (): Promise<void> => {
-    const checkpoint = landedByAll();
-    if (checkpoint === null) return;
-    const { state, config } = await log.jsm.streams.info(INGEST_STREAM);
-    const seq = purgeBelow(
-      { bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq },
-      checkpoint,
-    );
-    if (seq !== null) await log.jsm.streams.purge(INGEST_STREAM, { seq });
-    const isHeldBack = state.bytes > config.max_bytes * LIMITS.log_keep_fraction && checkpoint < state.last_seq;
-    const stands = isHeldBack && stoodAt === checkpoint;
-    stoodAt = isHeldBack ? checkpoint : null;
-    // A full log rejects the message. The janitor retries at the next check.
-    if (stands)
-      await publishRecord(
-        log,
-        MIXED_SUBJECT,
-        ingestBatchCodec,
-        { events: [] },
-        { msgID: randomUUID(), timeoutMs: NUDGE_MS_MAX },
-      ).catch(() => undefined);
+    const landed = checkpoints();
+    if (landed === null) return;
+    if (log.streams.layout.isChanging) await changeOn(log, landed);
+    for (const stream of log.streams.layout.streams) {
+      const through = Math.min(...stream.partitionsOf(landed.length).map((one) => stream.seqThrough(landed[one] ?? 0)));
+      const isHeldBack = await purge(log, stream, through);
+      const stands = isHeldBack && stoodAt.get(stream.name) === through;
+      if (isHeldBack) stoodAt.set(stream.name, through);
+      else stoodAt.delete(stream.name);
+      if (stands && stream.isOpen) await nudge(log, stream);
+    }
   };
   const timer = setInterval(() => {
     look().catch((error: unknown) => {
@@ -77,4 +69,37 @@ export function startJanitor(
       clearInterval(timer);
     },
   };
+}
+
+/**
+ * Purges what has landed of a stream that is more than half full.
+ * @param through sequence up to which everything has landed
+ * @returns true if the stream is more than half full and has messages that have not landed
+ */
+async function purge(log: Log, { name }: LogStream, through: number): Promise<boolean> {
+  const { state, config } = await log.jsm.streams.info(name);
+  const seq = purgeBelow(
+    { bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq },
+    through,
+  );
+  if (seq !== null) await log.jsm.streams.purge(name, { seq });
+  return state.bytes > config.max_bytes * LIMITS.log_keep_fraction && through < state.last_seq;
+}
+
+/** Publishes a message without events. A full stream rejects it; the janitor retries at the next check. */
+async function nudge(log: Log, { mixed }: LogStream): Promise<void> {
+  await publishRecord(
+    log,
+    mixed,
+    ingestBatchCodec,
+    { events: [] },
+    { msgID: randomUUID(), timeoutMs: NUDGE_MS_MAX },
+  ).catch(() => undefined);
+}
+
+/** Takes the next steps of a change of the number of streams that a killed process may have left. */
+async function changeOn({ streams }: Log, landed: readonly number[]): Promise<void> {
+  if (streams.layout.record.next !== null) await streams.complete();
+  await streams.end();
+  await streams.retire(landed);
 }

@@ -1,5 +1,5 @@
-// Reads the ingest log for the partitions of one worker, in log order, and buffers what it has read
-// within a bound.
+// Reads one stream of the ingest log for the partitions of one worker, in log order, and buffers what
+// it has read within a bound.
 //
 // It uses an ordered consumer: there are no acknowledgements, gaps are read again, and reading
 // survives a restart of the server. When the partitions change, it starts again at the checkpoint
@@ -8,24 +8,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerMessages, JetStreamClient } from '@nats-io/jetstream';
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/platform/logger.ts';
-import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../schemas/streams.ts';
+import type { LogStream } from '../../schemas/log_layout.ts';
+import { ingestSubject } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 export interface LogMessage {
   /** The partition that the subject names; null for a message with events of several partitions. */
   partition: number | null;
-  seq: number;
+  /** Partitions that are read from the stream of the message. */
+  readers: readonly number[];
+  /** Position in the log. */
+  position: number;
   data: Uint8Array;
   fingerprint: string | undefined;
 }
 
 /**
- * Messages fetched ahead. A message is about 1 MiB at most, or 8 MiB if it holds one event of that
- * size.
+ * Messages of all streams that are fetched ahead. A message is about 1 MiB at most, or 8 MiB if it
+ * holds one event of that size.
  */
-const PREFETCH_MESSAGES = 16;
-/** Maximum bytes buffered before fetching pauses. */
-const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
+export const PREFETCH_MESSAGES = 16;
+/** Maximum bytes of all streams that are buffered before fetching pauses. */
+export const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
 /** After this time without a message, the reader asks the server whether messages are pending. */
 const STILL_MS = 5000;
@@ -42,6 +46,8 @@ const LOST: ReadonlySet<string> = new Set([
 
 /** One pass over the log from a sequence on, until it is closed. */
 interface Reading {
+  stream: LogStream;
+  partitions: readonly number[];
   subjects: Map<string, number | null>;
   nextSeq: number;
   consumer: Consumer | null;
@@ -54,10 +60,23 @@ interface Reading {
   closed: boolean;
 }
 
+export interface LogReaderOptions {
+  js: JetStreamClient;
+  logger: Logger;
+  /** Silence after which the server is asked for pending messages, in milliseconds; STILL_MS by default. */
+  stillMs?: number;
+  /** Maximum bytes buffered before fetching pauses; BUFFERED_BYTES_MAX by default. */
+  bytesMax?: number;
+  /** Messages fetched ahead; PREFETCH_MESSAGES by default. */
+  prefetch?: number;
+}
+
 export class LogReader {
   readonly #js: JetStreamClient;
   readonly #logger: Logger;
   readonly #stillMs: number;
+  readonly #bytesMax: number;
+  readonly #prefetch: number;
   readonly #queue: LogMessage[] = [];
   #bufferedBytes = 0;
   /**
@@ -69,13 +88,15 @@ export class LogReader {
   #wakeReading: (() => void) | null = null;
   #onMessage: () => void = () => undefined;
 
-  constructor(options: { js: JetStreamClient; logger: Logger; stillMs?: number }) {
+  constructor(options: LogReaderOptions) {
+    this.#bytesMax = options.bytesMax ?? BUFFERED_BYTES_MAX;
+    this.#prefetch = options.prefetch ?? PREFETCH_MESSAGES;
     this.#stillMs = options.stillMs ?? STILL_MS;
     this.#js = options.js;
     this.#logger = options.logger;
   }
 
-  /** Sets the function that is called after each message read. Call it before `read`. */
+  /** Sets the function that is called after each message read, and when the lag becomes known. Call it before `read`. */
   onMessage(listener: () => void): void {
     this.#onMessage = listener;
   }
@@ -96,20 +117,23 @@ export class LogReader {
   }
 
   /**
-   * Reads these partitions from a JetStream sequence on. Buffered messages are discarded and read
+   * Reads these partitions of a stream from a sequence on. Buffered messages are discarded and read
    * again.
    */
-  read(partitions: readonly number[], fromSeq: number): void {
+  read(stream: LogStream, partitions: readonly number[], fromSeq: number): void {
     this.stop();
     if (partitions.length === 0) return;
-    const subjects = new Map<string, number | null>([[MIXED_SUBJECT, null]]);
-    for (const partition of partitions) subjects.set(ingestSubject(partition), partition);
     this.#pending = 1;
-    this.#open(subjects, Math.max(1, fromSeq));
+    this.#open(stream, partitions, Math.max(1, fromSeq));
   }
 
-  #open(subjects: Reading['subjects'], nextSeq: number): void {
+  #open(stream: LogStream, partitions: readonly number[], nextSeq: number): void {
+    const subjects = new Map<string, number | null>([[stream.mixed, null]]);
+    if (!stream.isOpen) subjects.set(stream.endSubject, null);
+    for (const partition of partitions) subjects.set(ingestSubject(partition), partition);
     const reading: Reading = {
+      stream,
+      partitions,
       subjects,
       nextSeq,
       consumer: null,
@@ -156,7 +180,7 @@ export class LogReader {
   }
 
   async #consume(reading: Reading): Promise<void> {
-    const consumer = await this.#js.consumers.get(INGEST_STREAM, {
+    const consumer = await this.#js.consumers.get(reading.stream.name, {
       filter_subjects: [...reading.subjects.keys()],
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: reading.nextSeq,
@@ -165,7 +189,8 @@ export class LogReader {
     if (!isOpen(reading)) return;
     reading.consumer = consumer;
     this.#pending = info.num_pending;
-    reading.messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
+    this.#onMessage();
+    reading.messages = await consumer.consume({ max_messages: this.#prefetch });
     if (!isOpen(reading)) {
       reading.messages.stop();
       return;
@@ -180,13 +205,14 @@ export class LogReader {
       const partition = reading.subjects.get(message.subject) ?? null;
       this.#queue.push({
         partition,
-        seq: message.seq,
+        readers: reading.partitions,
+        position: reading.stream.position(message.seq),
         data: message.data,
         fingerprint: message.headers?.get(FINGERPRINT_HEADER),
       });
       this.#bufferedBytes += message.data.length;
       this.#onMessage();
-      while (this.#bufferedBytes > BUFFERED_BYTES_MAX && isOpen(reading)) await this.#waitForRoom();
+      while (this.#bufferedBytes > this.#bytesMax && isOpen(reading)) await this.#waitForRoom();
     }
   }
 
@@ -221,14 +247,17 @@ export class LogReader {
       );
       if (!isOpen(reading) || reading.heardAt !== heardAt) continue;
       this.#pending = pending;
-      if (pending === 0) continue;
+      if (pending === 0) {
+        this.#onMessage();
+        continue;
+      }
       this.#logger.warn(
         { pending, silent_ms: Math.round(performance.now() - heardAt) },
         'the ingest log is silent although messages are pending; opening it again',
       );
       reading.closed = true;
       reading.messages?.stop();
-      this.#open(reading.subjects, reading.nextSeq);
+      this.#open(reading.stream, reading.partitions, reading.nextSeq);
     }
   }
 

@@ -2,7 +2,7 @@
 //
 // A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead;
 // for SILENT_MS, if the NATS server has no connection of it any more.
-// Live workers share the partitions evenly by their sorted ids. A record changes only by
+// Live workers share the partitions evenly by their sorted ids, in ranges if the log has several streams. A record changes only by
 // compare-and-set on its revision, and each new owner raises its epoch, so that the next write of a
 // paused former owner is rejected. The fence in the store, not this clock, keeps a former owner
 // from landing rows.
@@ -11,6 +11,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { HeartbeatListener, isAbsent, sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import { ownerOf } from './owner_of.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
 export interface OwnershipOptions {
@@ -23,6 +24,11 @@ export interface OwnershipOptions {
    * Returns whether the whole worker has started, which its heartbeats report. Defaults to true.
    */
   isUp?: () => boolean;
+  /**
+   * Returns whether each worker owns a contiguous range of partitions, so that it reads few streams
+   * of a log that has several.
+   */
+  isRanged: () => boolean;
   /**
    * Epochs start above this one: if the log is newer than the store, the store has fences of a
    * former log. Defaults to 0.
@@ -114,12 +120,14 @@ export class Ownership {
   }
 
   /**
-   * JetStream sequence up to which every partition has landed, whichever worker owns it; 0 while
-   * the record of a partition is unknown.
+   * Position up to which each partition has landed, whichever worker owns it; 0 while the record of
+   * a partition is unknown.
    */
-  get landedByAll(): number {
-    if (this.#records.size < this.#options.partitions) return 0;
-    return Math.min(...this.#records.all().map(({ checkpoint }) => checkpoint));
+  get checkpoints(): number[] {
+    return Array.from(
+      { length: this.#options.partitions },
+      (_, partition) => this.#records.get(partition)?.record.checkpoint ?? 0,
+    );
   }
 
   /**
@@ -236,7 +244,7 @@ export class Ownership {
   }
 
   async #rebalance(): Promise<void> {
-    const { workerId, partitions } = this.#options;
+    const { workerId, partitions, isRanged } = this.#options;
     const now = performance.now();
     this.#excuseSilence(now);
     await this.#removeAbsent(now);
@@ -247,7 +255,8 @@ export class Ownership {
       this.#members = live.join();
       this.#membersSince = now;
     }
-    const mine = (partition: number): boolean => live[partition % live.length] === workerId;
+    const mine = (partition: number): boolean =>
+      ownerOf(partition, { live, partitions, isRanged: isRanged() }) === workerId;
     const all = Array.from({ length: partitions }, (_, partition) => partition);
     if (now - this.#membersSince >= SETTLE_MS) {
       await this.#handOver([...this.#owned.keys()].filter((partition) => !mine(partition)));

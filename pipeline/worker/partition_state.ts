@@ -49,12 +49,12 @@ export interface PartitionState {
   tail: TailBuffer;
   replay: Replay | null;
   /**
-   * received_at of the newest event prepared, of any partition, in milliseconds: the time of the
+   * received_at of the newest event prepared, of any partition of the stream, in milliseconds: the time of the
    * log. 0 before the first event.
    */
   heard_at: number;
-  // JetStream sequences up to which messages have come to a step. taken_through and read_through count
-  // all messages that the worker reads, the others those of the partition.
+  // Positions in the log up to which messages have come to a step. taken_through and read_through count
+  // all messages that the worker reads from the partition's stream, the others those of the partition.
   /** Taken from the reader. */
   taken_through: number;
   /** Taken, and landed if they were the partition's. */
@@ -67,7 +67,7 @@ export interface PartitionState {
   settled_through: number;
   /** Every trace is complete and its completion published. */
   completed_through: number;
-  /** The two sequences of the last checkpoint written, as a mark; empty before the first. */
+  /** The two positions of the last checkpoint written, as a mark; empty before the first. */
   checkpointed: string;
   /** received_at of the newest landed event, in milliseconds; 0 before the first. */
   landed_at: number;
@@ -125,7 +125,7 @@ export function emptyMemory(
 }
 
 export interface HistoryOptions {
-  /** Offset that turns JetStream sequences into log positions of the store. */
+  /** Offset that turns positions in the log into log positions of the store. */
   logBase: number;
   /** How long the dedupe window remembers an event id, in milliseconds. */
   windowMs: number;

@@ -16,6 +16,7 @@ import { type Changes, type CountedUsage, countUsage } from '../landing/usage_ro
 import { keepForced } from '../traces/forced_traces.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/lander.ts';
 import type { LogMessage } from './log_reader.ts';
+import type { ReadStream } from './log_readers.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageRunner } from '../flow.ts';
@@ -39,7 +40,7 @@ export interface DeadLetterEntry {
   raw: Uint8Array | null;
 }
 
-/** How far a partition is once the batch has landed. JetStream sequences, as in PartitionState. */
+/** How far a partition is once the batch has landed. Positions in the log, as in PartitionState. */
 export interface Progress {
   state: PartitionState;
   landed_through: number;
@@ -68,12 +69,12 @@ export interface PrepareDeps {
   /** null if every event is decided by itself, by the stage sample. */
   tail: TailSampler | null;
   observer: StageObserver;
-  /** Offset that turns JetStream sequences into log positions of the store. */
+  /** Offset that turns positions in the log into log positions of the store. */
   logBase: number;
   /** Number of partitions of the log. */
   partitions: number;
-  /** Returns whether the log has messages that were not read yet. */
-  isBehind(): boolean;
+  /** Returns the streams that are read, with their partitions. */
+  streams(): readonly ReadStream[];
   textDays(orgId: string): number;
   /** Returns whether an organization is being deleted. Its events are dropped as they are read. */
   isDeleted(orgId: string): boolean;
@@ -140,7 +141,7 @@ export async function prepare(
   return { rows, usage, deadLetters, events, tasks, progress, replaces, count: metered.length };
 }
 
-/** The events of a batch as they were logged, by sequence of the message and index in it. */
+/** The events of a batch as they were logged, by position of the message and index in it. */
 type Sources = Map<number, Map<number, LoggedEvent>>;
 
 function addSource(sources: Sources, event: LoggedEvent): void {
@@ -177,7 +178,7 @@ function readMessage(
   deadLetters: DeadLetterEntry[],
   corrections: Correction[],
 ): LoggedEvent[] {
-  const logSeq = deps.logBase + message.seq;
+  const logSeq = deps.logBase + message.position;
   try {
     if (message.fingerprint === costCorrectionsCodec.fingerprint) {
       const sent = costCorrectionsCodec.decode(message.data, message.fingerprint);
@@ -267,7 +268,6 @@ function keepBooks(
   { metered, corrections }: Changes,
   sources: Sources,
 ): { progress: Progress[]; decided: LandingEvent[] } {
-  let heardAt = 0;
   const now = deps.now();
   const owned = [...states.values()];
   const decided: LandingEvent[] = [];
@@ -294,24 +294,18 @@ function keepBooks(
       state.book.apply(event);
       decided.push(one);
     }
-    heardAt = Math.max(heardAt, event.received_at);
+    if (state !== undefined) state.heard_at = Math.max(state.heard_at, event.received_at);
   }
   correctBefore(Infinity);
-  for (const { seq, partitions } of messages) {
+  for (const { position, partitions } of messages) {
     for (const partition of partitions) {
       const state = states.get(partition);
       if (state === undefined) continue;
-      state.prepared_through = seq;
+      state.prepared_through = position;
     }
   }
-  const behind = deps.isBehind();
-  for (const state of owned) {
-    state.heard_at = Math.max(state.heard_at, heardAt);
-    // While the worker is behind the log, further events of a trace may be unread, so time is that
-    // of the log instead of the clock.
-    state.book.tick(behind ? state.heard_at : now);
-  }
-  deps.tail?.settle(owned, behind ? Math.max(0, ...owned.map((state) => state.heard_at)) : now, decided);
+  const time = tickBooks(states, deps.streams(), now);
+  deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;
     return {
@@ -326,6 +320,27 @@ function keepBooks(
     };
   });
   return { progress, decided };
+}
+
+/**
+ * Completes the traces that are quiet. While the worker is behind a stream, further events of a trace
+ * may be unread, so time is that of the stream's newest event instead of the clock.
+ *
+ * @returns the time of the stream that is furthest behind, in milliseconds
+ */
+function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonly ReadStream[], now: number): number {
+  let earliest = now;
+  for (const { partitions, isBehind } of streams) {
+    const read = partitions.flatMap((partition) => states.get(partition) ?? []);
+    const heardAt = Math.max(0, ...read.map(({ heard_at }) => heard_at));
+    const time = isBehind ? heardAt : now;
+    earliest = Math.min(earliest, time);
+    for (const state of read) {
+      state.heard_at = heardAt;
+      state.book.tick(time);
+    }
+  }
+  return earliest;
 }
 
 function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): void {

@@ -9,7 +9,7 @@ import type { Logger } from '../../ops/platform/logger.ts';
 import { wireText } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lander } from '../landing/lander.ts';
-import type { LogReader } from './log_reader.ts';
+import type { LogReaders } from './log_readers.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { Ownership } from './ownership.ts';
 import { landingDelay } from './landing_pace.ts';
@@ -19,7 +19,7 @@ import type { Publisher } from './publish.ts';
 export interface WorkerDeps {
   /** State of the owned partitions, by partition. Only the worker adds and deletes. */
   states: Map<number, PartitionState>;
-  reader: LogReader;
+  reader: LogReaders;
   prepare: PrepareDeps;
   lander: Pick<Lander, 'land'>;
   ownership: Pick<Ownership, 'isOwner' | 'checkpoint'>;
@@ -187,15 +187,15 @@ export class Worker {
     if (this.#states.delete(partition)) this.#readAgain();
   }
 
-  /** Reads on from the partition that is furthest behind, after the partitions have changed. */
+  /** Reads every partition from what it has taken on, after the partitions or the streams have changed. */
   #readAgain(): void {
-    const states = [...this.#states.values()];
-    const behind = Math.min(...states.map((state) => state.taken_through));
-    this.#deps.reader.read(
-      states.map((state) => state.partition),
-      behind + 1,
-    );
+    this.#deps.reader.read([...this.#states.values()]);
     this.wake();
+  }
+
+  /** Tells the worker that the streams of the log have changed. */
+  streamsChanged(): void {
+    if (this.#deps.reader.isOutdated([...this.#states.values()])) this.#readAgain();
   }
 
   /** Ends the loop after the landing under way. Release the partitions before. */
@@ -271,11 +271,11 @@ export class Worker {
 
   #tickDue(state: PartitionState): boolean {
     const at = state.book.nextTickAt();
-    return at !== null && this.#deps.reader.lag === 0 && at <= this.#deps.prepare.now();
+    return at !== null && at <= this.#deps.prepare.now() && !this.#deps.reader.isBehind(state.partition);
   }
 
   /**
-   * Returns whole messages in log order, up to the maximum bytes of a batch. Messages that are new
+   * Returns whole messages by position, up to the maximum bytes of a batch. Messages that are new
    * for no partition are skipped.
    */
   #take(): TakenMessage[] {
@@ -284,13 +284,18 @@ export class Worker {
     while (bytes < LIMITS.batch_bytes_max) {
       const message = this.#deps.reader.take();
       if (message === undefined) break;
-      const states = [...this.#states.values()].filter((state) => state.taken_through < message.seq);
-      for (const state of states) state.taken_through = message.seq;
+      const states = message.readers.flatMap((partition) => {
+        const state = this.#states.get(partition);
+        return state !== undefined && state.taken_through < message.position ? [state] : [];
+      });
+      for (const state of states) state.taken_through = message.position;
       const partitions = new Set(states.map((state) => state.partition));
       if (message.partition === null ? partitions.size === 0 : !partitions.has(message.partition)) continue;
       bytes += message.data.length;
       messages.push({ ...message, partitions });
     }
+    if (this.#deps.reader.size > 1) messages.sort((a, b) => a.position - b.position);
+    if (this.#deps.reader.isChanging) this.streamsChanged();
     return messages;
   }
 
@@ -299,7 +304,10 @@ export class Worker {
       await this.#sleep(wait);
     const ready = this.#deps.reader.buffered > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
     if (ready || this.#isAsked()) return;
-    const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
+    // A message or the news that there is none wakes the loop for partitions that are behind.
+    const next = [...this.#states.values()].map((state) =>
+      this.#deps.reader.isBehind(state.partition) ? Infinity : (state.book.nextTickAt() ?? Infinity),
+    );
     const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
     await this.#sleep(Math.min(LIMITS.checkpoint_interval_ms, Math.max(1, untilTick)));
   }

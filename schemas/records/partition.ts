@@ -6,9 +6,9 @@ export const partitionRecord = z.object({
   /** Id of the owning worker; empty when the partition has no owner. */
   owner: z.string(),
   epoch: z.number().int(),
-  /** JetStream sequence up to which every message of the partition has landed. */
+  /** Position in the log up to which every message of the partition has landed; see schemas/log_layout.ts. */
   checkpoint: z.number().int(),
-  /** JetStream sequence up to which every trace is complete and announced. */
+  /** Position up to which every trace is complete and announced. */
   completed_through: z.number().int(),
   /** True once its owner reads it and has written a checkpoint. Unset by workers of an older version. */
   up: z.boolean().optional(),

@@ -22,11 +22,11 @@ const report = z.object({
   partition: z.int(),
   /** Epoch of the ownership under which the rows landed. */
   epoch: count,
-  /** JetStream sequence up to which the partition has landed. */
+  /** Position in the log up to which the partition has landed. */
   landed_through: count,
   /**
-   * JetStream sequence up to which the log was read and everything of the partition landed; 0 from
-   * older workers.
+   * Position up to which the log was read and everything of the partition landed; 0 from older
+   * workers.
    */
   read_through: count.default(0),
   /**
@@ -36,7 +36,7 @@ const report = z.object({
   behind: z.boolean().default(true),
   /** `log_seq` of the report before this one. */
   after: count,
-  /** JetStream sequence at which the rows stand in the store. */
+  /** Position at which the rows stand in the store. */
   log_seq: count,
   rows: z.array(row),
 });

@@ -25,7 +25,7 @@ export const reservationsShape = z.object({
   gone: z.boolean().default(false),
   /** New reservations: number, organization, uses. */
   begun: z.array(z.tuple([count, z.string(), z.array(useRow)])),
-  /** Reservations that were published to the log: number, and pairs of partition and sequence. */
+  /** Reservations that were published to the log: number, and pairs of partition and position. */
   confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
   /** Numbers of reservations that were released. */
   cancelled: z.array(count),

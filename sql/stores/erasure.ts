@@ -17,10 +17,13 @@ const count = z.coerce.number();
 const LIST = "SELECT trace_key FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
 const NAMES = "SELECT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
 
+/** Log position of the store up to which rows of a partition are meant. */
+const MARK = '{marks:Array(UInt64)}[partition + 1]';
+
 /** Table that holds rows of traces. */
 export interface ErasedTable {
   table: string;
-  /** Condition for rows that landed up to {mark:UInt64}, if the table records the log position. */
+  /** Condition for rows that landed up to MARK, if the table records the log position. */
   upTo?: string;
   /** True for a table without trace_key. */
   byName?: true;
@@ -31,18 +34,18 @@ export interface ErasedTable {
  */
 export const ERASED_TABLES: readonly ErasedTable[] = [
   { table: 'cold_staging', byName: true },
-  { table: 'span_texts_recent', upTo: 'log_seq <= {mark:UInt64}' },
-  { table: 'span_texts', upTo: 'log_seq <= {mark:UInt64}' },
+  { table: 'span_texts_recent', upTo: `log_seq <= ${MARK}` },
+  { table: 'span_texts', upTo: `log_seq <= ${MARK}` },
   { table: 'incident_traces' },
   { table: 'judge_scores' },
   { table: 'user_scores' },
-  { table: 'traces', upTo: 'version <= {mark:UInt64}' },
-  { table: 'spans', upTo: 'log_seq <= {mark:UInt64}' },
+  { table: 'traces', upTo: `version <= ${MARK}` },
+  { table: 'spans', upTo: `log_seq <= ${MARK}` },
   // The last one. Reads by id need the bounds of a trace, so without them nobody would find what is
   // left of it.
   {
     table: 'trace_lookup',
-    upTo: 'trace_key NOT IN (SELECT trace_key FROM spans WHERE org_id = {org_id:String} AND log_seq > {mark:UInt64})',
+    upTo: `trace_key NOT IN (SELECT trace_key FROM spans WHERE org_id = {org_id:String} AND log_seq > ${MARK})`,
   },
 ];
 
@@ -254,15 +257,15 @@ export class ErasureStore {
   /**
    * Deletes the rows of the recorded traces from every table, and then the postings of texts that are
    * gone.
-   * @param mark null for all rows; otherwise only rows that landed up to this log position of the
-   * store
+   * @param marks null for all rows; otherwise only rows that landed up to these log positions of the
+   * store, by partition
    */
-  async erase(scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
+  async erase(scope: Scope, marks: readonly number[] | null, signal: AbortSignal): Promise<void> {
     for (const table of ERASED_TABLES) {
       signal.throwIfAborted();
       // A running move may have read texts before; afterwards they are in the other table.
       if (table.table === 'span_texts') await waitForMoves(this.#client, signal);
-      await this.#eraseFrom(table, scope, mark, signal);
+      await this.#eraseFrom(table, scope, marks, signal);
     }
     await eraseDeadPostings(this.#client, signal);
   }
@@ -271,13 +274,13 @@ export class ErasureStore {
    * Returns the number of rows that are left by table, masked ones included; only tables that hold
    * some.
    */
-  async remaining(scope: Scope, mark: number): Promise<Map<string, number>> {
+  async remaining(scope: Scope, marks: readonly number[]): Promise<Map<string, number>> {
     const left = new Map<string, number>();
     for (const table of ERASED_TABLES) {
       const rows = await this.#count(
         'erase_remaining',
-        `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} ${BELOW_MASK}`,
-        { ...scope, mark },
+        `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, marks)} ${BELOW_MASK}`,
+        { ...scope, marks },
       );
       if (rows > 0) left.set(table.table, rows);
     }
@@ -298,11 +301,16 @@ export class ErasureStore {
       .map(({ job_id }) => job_id);
   }
 
-  async #eraseFrom(erased: ErasedTable, scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
-    const params = mark === null ? { ...scope } : { ...scope, mark };
+  async #eraseFrom(
+    erased: ErasedTable,
+    scope: Scope,
+    marks: readonly number[] | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const params = marks === null ? { ...scope } : { ...scope, marks };
     await deleteRows(
       this.#client,
-      { table: erased.table, where: conditionOf(erased, mark), params, mine: scope.job_id },
+      { table: erased.table, where: conditionOf(erased, marks), params, mine: scope.job_id },
       signal,
     );
   }
@@ -326,6 +334,6 @@ function rowsOf(byName?: boolean): string {
   return `org_id = {org_id:String} AND ${byName === true ? `trace_id IN (${NAMES})` : `trace_key IN (${LIST})`}`;
 }
 
-function conditionOf({ byName, upTo }: ErasedTable, mark: number | null): string {
-  return mark === null || upTo === undefined ? rowsOf(byName) : `${rowsOf(byName)} AND ${upTo}`;
+function conditionOf({ byName, upTo }: ErasedTable, marks: readonly number[] | null): string {
+  return marks === null || upTo === undefined ? rowsOf(byName) : `${rowsOf(byName)} AND ${upTo}`;
 }

@@ -91,7 +91,7 @@ class Neighbour {
   /** Writes straight into the log, like a sender whose events the API admitted. */
   async #write(eventsOf: (org: string, number: number) => IngestEvent[]): Promise<void> {
     const nc = await connectNats({ url: this.#task.natsUrl, name: 'bench-neighbour', waitMs: 5000 });
-    const inbox = new AckInbox(nc, trackConnected(nc));
+    const inbox = new AckInbox(nc, trackConnected(nc), (_stream, seq) => seq);
     for (let message = 0; !this.stopped; message += 1) {
       const events = eventsOf(this.#task.org, stamp++);
       const id = `neighbour${stamp}`;

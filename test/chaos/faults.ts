@@ -35,9 +35,10 @@ export interface Fault {
   run: (ground: Ground, holdMs: number) => Promise<void>;
 }
 
-/** Returns the current leader of the log. */
-async function leader({ log, stack }: Ground): Promise<ProcessName> {
-  const { cluster } = await log.jsm.streams.info(INGEST_STREAM);
+/** Returns the current leader of a stream of the log. */
+async function leader({ log, stack, random }: Ground): Promise<ProcessName> {
+  const { open } = log.streams.layout;
+  const { cluster } = await log.jsm.streams.info(open[random() % open.length]?.name ?? INGEST_STREAM);
   return stack.named('nats').find((name) => name === cluster?.leader) ?? 'nats-1';
 }
 

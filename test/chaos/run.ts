@@ -11,13 +11,14 @@ import { FAULTS } from './faults.ts';
 import { SMALL, WHOLE } from './stack.ts';
 
 const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
-                            [--stack whole|small] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
+                            [--stack whole|small] [--streams 1] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
   --fault    which faults, in this order; all of them without it
   --rounds   how often they are gone through
   --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
   --around   seconds of load before the first fault and after each
   --hold     seconds that each fault lasts, in place of its own time
   --stack    whole: 2 APIs, 3 workers, 3 nats-servers, ClickHouse, proxies between them; small: 1 API, 2 workers, 1 nats-server
+  --streams  streams of the ingest log, 1 to 8
   --sync     workers: rows are synced before each checkpoint, as beside the embedded engine; inserts: each by itself, as beside an engine elsewhere
   --once     check at the end only, not after each fault
   --file     agent runs whose texts are sent (as npm run demo takes them)
@@ -40,6 +41,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
       hold: { type: 'string' },
       seed: text(String(Date.now() % 1_000_000)),
       stack: text('whole'),
+      streams: text('1'),
       sync: text('workers'),
       once: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
@@ -53,7 +55,14 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     throw new UsageError(`--sync takes workers or inserts; got ${values.sync}`);
   if (values.stack !== 'whole' && values.stack !== 'small')
     throw new UsageError(`--stack takes whole or small; got ${values.stack}`);
-  const stack = { ...(values.stack === 'whole' ? WHOLE : SMALL), syncedByWorkers: values.sync === 'workers' };
+  const streams = Number(values.streams);
+  if (!(Number.isInteger(streams) && streams >= 1 && streams <= 8))
+    throw new UsageError(`--streams takes a number from 1 to 8; got ${values.streams}`);
+  const stack = {
+    ...(values.stack === 'whole' ? WHOLE : SMALL),
+    syncedByWorkers: values.sync === 'workers',
+    env: { SERVICE_LOG_STREAMS: values.streams },
+  };
   const fits = FAULTS.filter(
     ({ needs }) => (needs?.cluster !== true || stack.nats > 1) && (needs?.proxied !== true || stack.proxied),
   );
@@ -131,7 +140,7 @@ function report(
   return [
     '# Faults on the service under load',
     '',
-    `${runLine(began)}. ${stack.apis} APIs, ${stack.workers} workers, ${stack.nats} nats-servers; load of the machine ${load.join(' ')}.`,
+    `${runLine(began)}. ${stack.apis} APIs, ${stack.workers} workers, ${stack.nats} nats-servers, ${stack.env?.['SERVICE_LOG_STREAMS'] ?? '1'} streams of the log; load of the machine ${load.join(' ')}.`,
     '',
     `${acknowledged.toLocaleString('en-US')} events acknowledged at ${rate} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${seed}.`,
     '',

@@ -152,10 +152,10 @@ export class TailModel {
           body: JSON.stringify({ started_at: this.now, ended_at: this.now, ...span }),
         })),
       });
-      const seq = this.#log.length + 1;
       this.#log.push({
         partition,
-        seq,
+        readers: [partition],
+        position: this.#log.length + 1,
         data,
         fingerprint: ingestBatchCodec.fingerprint,
         partitions: new Set([partition]),
@@ -173,8 +173,8 @@ export class TailModel {
     for (; taken.length < messages && owner.next <= this.#log.length; owner.next += 1) {
       const message = this.#log[owner.next - 1];
       const state = message?.partition == null ? undefined : owner.states.get(message.partition);
-      if (message === undefined || state === undefined || state.taken_through >= message.seq) continue;
-      state.taken_through = message.seq;
+      if (message === undefined || state === undefined || state.taken_through >= message.position) continue;
+      state.taken_through = message.position;
       taken.push(message);
     }
     const { rows, progress, events } = await prepare(owner.deps, owner.states, taken, () => Promise.resolve());
@@ -248,12 +248,12 @@ export class TailModel {
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
-      isBehind: () => this.isBehind,
+      streams: () => [{ name: 'INGEST', partitions: [...states.keys()], isBehind: this.isBehind }],
       textDays: () => 30,
       isDeleted: () => false,
       findTraces: (partition, traces) => {
-        const wanted = new Set(traces.map(({ trace_id }) => trace_id));
-        return Promise.resolve(this.#liveTraces(partition).filter(({ state }) => wanted.has(state.trace_id)));
+        const isWanted = ({ state }: StoredTrace) => traces.some(({ trace_id }) => trace_id === state.trace_id);
+        return Promise.resolve(this.#liveTraces(partition).filter(isWanted));
       },
       findCorrections: () => Promise.resolve(new Map()),
       judge: (_, traces) => {

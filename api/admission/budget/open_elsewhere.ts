@@ -27,7 +27,7 @@ interface Open {
 }
 
 export interface OpenElsewhereDeps {
-  /** Returns the JetStream sequence of the newest message of the ingest log by partition. */
+  /** Returns the position of the newest message of the ingest log by partition. */
   logEnd: () => Promise<ReadonlyMap<number, number>>;
   onProblem: ReportProblem;
 }

@@ -57,7 +57,7 @@ const N_LENGTH = 16;
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
-  /** Returns the JetStream sequence of the newest message of the ingest log by partition. */
+  /** Returns the position of the newest message of the ingest log by partition. */
   logEnd: OpenElsewhereDeps['logEnd'];
   /** Called with messages that cannot be parsed. */
   onProblem: ReportProblem;

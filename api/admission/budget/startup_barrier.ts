@@ -12,26 +12,28 @@ import type { LandingReport } from '../../../schemas/signals/landing_reports.ts'
 export const UNKNOWING_MS = 30_000;
 
 export interface StartupBarrierOptions {
-  /** JetStream sequence of the newest message when this process started; 0: the log was empty. */
-  newest: number;
-  partitions: number;
+  /**
+   * Position of the newest message when this process started, by partition; none for a partition
+   * whose stream was empty.
+   */
+  newest: ReadonlyMap<number, number>;
   /** Called once, when this process knows what the log held. */
   onKnown: () => void;
 }
 
 export class StartupBarrier {
-  readonly #newest: number;
+  readonly #newest: ReadonlyMap<number, number>;
   readonly #onKnown: () => void;
   readonly #missing: Set<number>;
   readonly #began = performance.now();
   readonly #known = Promise.withResolvers<undefined>();
   #knownAt: number | null = null;
 
-  constructor({ newest, partitions, onKnown }: StartupBarrierOptions) {
+  constructor({ newest, onKnown }: StartupBarrierOptions) {
     this.#newest = newest;
     this.#onKnown = onKnown;
-    this.#missing = new Set(Array.from({ length: partitions }, (_, partition) => partition));
-    if (newest === 0) this.#end();
+    this.#missing = new Set(newest.keys());
+    if (newest.size === 0) this.#end();
   }
 
   /** Resolves when this process knows what the log held; possibly never. */
@@ -59,7 +61,7 @@ export class StartupBarrier {
   heard(reports: readonly Pick<LandingReport, 'partition' | 'read_through' | 'behind'>[]): void {
     if (this.#knownAt !== null) return;
     for (const { partition, read_through, behind } of reports)
-      if (!behind || read_through >= this.#newest) this.#missing.delete(partition);
+      if (!behind || read_through >= (this.#newest.get(partition) ?? 0)) this.#missing.delete(partition);
     if (this.#missing.size === 0) this.counted();
   }
 

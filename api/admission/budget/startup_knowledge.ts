@@ -5,13 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
 import type { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
+import { streamState } from '../../../ops/platform/nats/log_streams.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { hasHardLimit } from '../../../pipeline/domain/budgets/budget.ts';
 import type { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { accountsOf } from '../../../schemas/accounts.ts';
 import type { PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 import type { BudgetRecord } from '../../../schemas/records/budget.ts';
-import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { countBacklog } from './backlog.ts';
 import { StartupBarrier } from './startup_barrier.ts';
 import { usesOf } from './uses.ts';
@@ -36,13 +36,12 @@ export class StartupKnowledge {
   readonly #stopped = new AbortController();
   readonly #barrier: StartupBarrier;
 
-  private constructor(deps: StartupKnowledgeDeps, limited: ReadonlySet<string>, newest: number) {
+  private constructor(deps: StartupKnowledgeDeps, limited: ReadonlySet<string>, newest: ReadonlyMap<number, number>) {
     this.#deps = deps;
     this.#limited = limited;
     this.#unknown = new Set(limited);
     this.#barrier = new StartupBarrier({
       newest,
-      partitions: deps.partitions,
       onKnown: () => {
         this.#stopped.abort();
         deps.follower.rereadAll();
@@ -57,14 +56,13 @@ export class StartupKnowledge {
    */
   static async begin(deps: StartupKnowledgeDeps, limited: ReadonlySet<string>): Promise<StartupKnowledge> {
     await deps.log.nc.flush();
-    const { state } = await deps.log.jsm.streams.info(INGEST_STREAM);
-    const newest = state.messages === 0 || limited.size === 0 ? 0 : state.last_seq;
-    deps.ledger.beginBacklog(newest);
+    const newest = limited.size === 0 ? new Map<number, number>() : await newestOf(deps);
+    deps.ledger.beginBacklog((partition) => newest.get(partition) ?? 0);
     const knowledge = new StartupKnowledge(deps, limited, newest);
     deps.follower.onReports((reports) => {
       knowledge.#barrier.heard(reports);
     });
-    if (newest > 0) void knowledge.#count(newest);
+    if (newest.size > 0) void knowledge.#count(newest);
     return knowledge;
   }
 
@@ -101,19 +99,30 @@ export class StartupKnowledge {
     this.#stopped.abort();
   }
 
-  async #count(newest: number): Promise<void> {
+  async #count(newest: ReadonlyMap<number, number>): Promise<void> {
     const { log, partitions, prices, ledger, onProblem } = this.#deps;
     const whole = await countBacklog({
       log,
       partitions,
       newest,
       accountsOf: (event) => accountsOf(event).filter((account) => this.#limited.has(account)),
-      take: (account, events, seq) => {
-        ledger.countLogged(account, usesOf(prices, events), seq);
+      take: (account, events, position) => {
+        ledger.countLogged(account, usesOf(prices, events), position);
       },
       signal: this.#stopped.signal,
       onProblem,
     });
     if (whole) this.#barrier.counted();
   }
+}
+
+/** Returns the position of the newest message by partition; none for a partition whose streams are empty. */
+async function newestOf({ log, partitions }: Pick<StartupKnowledgeDeps, 'log' | 'partitions'>) {
+  const newest = new Map<number, number>();
+  for (const stream of log.streams.layout.streams) {
+    const state = await streamState(log.jsm, stream.name);
+    if (state === null || state.messages === 0) continue;
+    for (const partition of stream.partitionsOf(partitions)) newest.set(partition, stream.position(state.last_seq));
+  }
+  return newest;
 }

@@ -17,7 +17,7 @@ import { decodeCursor, encodeCursor, limitParam } from '../../http/pagination.ts
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 
 export interface DeadLettersDeps {
-  log: Pick<Log, 'js' | 'jsm' | 'bucket'>;
+  log: Pick<Log, 'js' | 'jsm' | 'bucket' | 'streams'>;
   connected: () => boolean;
 }
 

@@ -1,7 +1,6 @@
 // Publishes messages to the ingest log and receives their acknowledgements on one subscription of
 // its own, at a fifth of the cost of the client's publish; requests of one event need that. Knows
 // nothing of batches, retries or deadlines.
-import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { createInbox, headers as newHeaders } from '@nats-io/transport-node';
 import { ingestBatchCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
@@ -16,9 +15,12 @@ export type PublishFailure =
 /** A stored message. */
 export interface Stored {
   kind: 'stored';
-  /** Sequence of the message in the log. */
-  seq: number;
+  /** Position of the message in the log. */
+  position: number;
 }
+
+/** Returns the position of a message by stream and sequence; undefined if the stream is none of the log. */
+export type PositionOf = (stream: string, seq: number) => number | undefined;
 
 /** Called at most once. */
 export type Settle = (outcome: Stored | PublishFailure) => void;
@@ -56,12 +58,14 @@ interface Waiting {
 export class AckInbox implements LogPort {
   readonly #nc: NatsConnection;
   readonly #tracked: { readonly connected: boolean };
+  readonly #positionOf: PositionOf;
   readonly #inbox: string;
   /** In an array, because the publisher has few messages in flight, and because of what bag.ts says of a Map. */
   readonly #waiting: Waiting[] = [];
 
-  constructor(nc: NatsConnection, tracked: { readonly connected: boolean }) {
+  constructor(nc: NatsConnection, tracked: { readonly connected: boolean }, positionOf: PositionOf) {
     this.#nc = nc;
+    this.#positionOf = positionOf;
     this.#tracked = tracked;
     this.#inbox = createInbox();
     nc.subscribe(`${this.#inbox}.*`, {
@@ -103,12 +107,15 @@ export class AckInbox implements LogPort {
       return;
     }
     this.forget(id);
-    waiting.settle(readAck(message));
+    waiting.settle(readAck(message, this.#positionOf));
   }
 }
 
 /** Returns what a JetStream acknowledgement says. */
-export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | PublishFailure {
+export function readAck(
+  message: Pick<Msg, 'headers' | 'data' | 'string'>,
+  positionOf: PositionOf,
+): Stored | PublishFailure {
   if (message.data.length === 0)
     return { kind: 'failed', detail: `no stream stored the message (${message.headers?.code ?? 0})` };
   let ack: unknown;
@@ -120,8 +127,10 @@ export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stor
   if (typeof ack !== 'object' || ack === null)
     return { kind: 'failed', detail: 'the acknowledgement is not an object' };
   if ('error' in ack) return readAckError(ack.error);
-  if ('stream' in ack && ack.stream === INGEST_STREAM && 'seq' in ack && typeof ack.seq === 'number' && ack.seq > 0)
-    return { kind: 'stored', seq: ack.seq };
+  const { stream, seq } = ack as { stream?: unknown; seq?: unknown };
+  const position =
+    typeof stream === 'string' && typeof seq === 'number' && seq > 0 ? positionOf(stream, seq) : undefined;
+  if (position !== undefined) return { kind: 'stored', position };
   return { kind: 'failed', detail: 'the acknowledgement is not from the ingest log' };
 }
 

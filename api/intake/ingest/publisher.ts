@@ -2,9 +2,10 @@
 // resolves once JetStream has stored all of them, and rejects within COMMIT_MS_MAX when it has not
 // acknowledged them. Requests that arrive while a message is in flight share the next one, so that
 // many requests share the cost of a synced write. A partition with much to send has messages of its
-// own, one in flight; other partitions share mixed messages.
+// own, one in flight; the other partitions of a stream share its mixed messages.
 import { randomUUID } from 'node:crypto';
-import { ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
+import type { LogStream } from '../../../schemas/log_layout.ts';
+import { ingestSubject } from '../../../schemas/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { LogPort, PublishFailure, Stored } from './ack_inbox.ts';
@@ -33,7 +34,7 @@ export interface OutgoingEvent {
 interface Commit {
   open: number;
   done: boolean;
-  /** JetStream sequence of the last message with events of the request, by partition. */
+  /** Position of the last message with events of the request, by partition. */
   positions: Map<number, number>;
   resolve: (positions: ReadonlyMap<number, number>) => void;
   reject: (error: ApiError) => void;
@@ -64,9 +65,21 @@ interface Lane {
   message: Message | null;
 }
 
+/** The mixed messages of one stream. Filled from the queues of its partitions just before one is sent. */
+interface MixedLane extends Lane {
+  members: readonly Lane[];
+  /** Number of messages that were filled. */
+  turn: number;
+}
+
+/** A stream that takes messages, as far as the publisher knows it. */
+export type OpenStream = Pick<LogStream, 'mixed' | 'has'>;
+
 export interface PublisherDeps {
   port: LogPort;
   partitions: number;
+  /** The streams that take messages; changeStreams replaces them. */
+  streams: readonly OpenStream[];
   /** Milliseconds of a monotonic clock. */
   now: () => number;
   /** In place of COMMIT_MS_MAX. */
@@ -85,9 +98,8 @@ export class Publisher {
   readonly #commitMsMax: number;
   /** One lane for each partition. */
   readonly #lanes: Lane[];
-  /** Filled from the queues of the partitions just before it is sent. */
-  readonly #mixed: Lane = { subject: MIXED_SUBJECT, queue: [], bytes: 0, message: null };
-  #turn = 0;
+  /** One lane for each stream. */
+  #mixed: readonly MixedLane[];
   readonly #idPrefix = randomUUID().replaceAll('-', '').slice(0, 16);
   #messages = 0;
   /** Parts that wait or are in flight. */
@@ -104,6 +116,45 @@ export class Publisher {
       bytes: 0,
       message: null,
     }));
+    this.#mixed = this.#mixedLanes(deps.streams);
+  }
+
+  /**
+   * Publishes mixed messages to other streams from now on. Events in a mixed message without an
+   * acknowledgement are published again: where the log has both, the second is recognized.
+   */
+  changeStreams(streams: readonly OpenStream[]): void {
+    const before = this.#mixed;
+    if (streams.length === before.length && streams.every(({ mixed }, at) => mixed === before[at]?.subject)) return;
+    this.#mixed = this.#mixedLanes(streams);
+    for (const lane of before) {
+      const parts = [...(lane.message?.parts ?? []), ...lane.queue];
+      if (lane.message !== null) this.#deps.port.forget(lane.message.id);
+      lane.message = null;
+      for (const part of parts.toReversed()) this.#requeue(part);
+    }
+    this.#schedule();
+  }
+
+  #mixedLanes(streams: readonly OpenStream[]): MixedLane[] {
+    return streams.map((stream) => ({
+      subject: stream.mixed,
+      queue: [],
+      bytes: 0,
+      message: null,
+      members: this.#lanes.filter((_lane, partition) => stream.has(partition)),
+      turn: 0,
+    }));
+  }
+
+  #requeue(part: Part): void {
+    if (part.commit.done) {
+      this.#settle(part, null);
+      return;
+    }
+    const lane = this.#lane(part.partition);
+    lane.queue.unshift(part);
+    lane.bytes += part.bytes;
   }
 
   /**
@@ -178,30 +229,10 @@ export class Publisher {
 
   #pumpAll(): void {
     for (const lane of this.#lanes) if (lane.bytes >= OWN_MESSAGE_BYTES) this.#pump(lane);
-    if (this.#mixed.message !== null || !this.#deps.port.connected) return;
-    this.#fillMixed();
-    this.#pump(this.#mixed);
-  }
-
-  /**
-   * Moves waiting parts into the mixed lane, up to one message, starting with another partition
-   * each time.
-   */
-  #fillMixed(): void {
-    let events = 0;
-    this.#turn++;
-    for (let i = 0; i < this.#lanes.length; i++) {
-      const lane = this.#lane((this.#turn + i) % this.#lanes.length);
-      for (let part = lane.queue[0]; part !== undefined; part = lane.queue[0]) {
-        const full =
-          this.#mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
-        if (full && this.#mixed.queue.length > 0) return;
-        lane.queue.shift();
-        lane.bytes -= part.bytes;
-        this.#mixed.queue.push(part);
-        this.#mixed.bytes += part.bytes;
-        events += part.events.length;
-      }
+    for (const mixed of this.#mixed) {
+      if (mixed.message !== null || !this.#deps.port.connected) continue;
+      fillMixed(mixed);
+      this.#pump(mixed);
     }
   }
 
@@ -227,7 +258,7 @@ export class Publisher {
       if (outcome.kind === 'stored') {
         this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
         for (const { partition, commit } of message.parts)
-          commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
+          commit.positions.set(partition, Math.max(outcome.position, commit.positions.get(partition) ?? 0));
       }
       this.#finish(lane, message, outcome.kind === 'stored' ? null : errorOf(outcome));
     };
@@ -259,7 +290,7 @@ export class Publisher {
 
   #tick(): void {
     const now = this.#deps.now();
-    for (const lane of [...this.#lanes, this.#mixed]) {
+    for (const lane of [...this.#lanes, ...this.#mixed]) {
       this.#watchMessage(lane, now);
       // A part that waits behind a slow message is rejected at its own deadline.
       const late = lane.queue.filter((part) => part.deadline <= now);
@@ -295,6 +326,27 @@ export class Publisher {
         message,
         message.parts.reduce((sum, part) => sum + part.events.length, 0),
       );
+    }
+  }
+}
+
+/**
+ * Moves waiting parts into a mixed lane, up to one message, starting with another partition each
+ * time.
+ */
+function fillMixed(mixed: MixedLane): void {
+  let events = 0;
+  mixed.turn++;
+  for (let i = 0; i < mixed.members.length; i++) {
+    const lane = mixed.members[(mixed.turn + i) % mixed.members.length];
+    for (let part = lane?.queue[0]; lane !== undefined && part !== undefined; part = lane.queue[0]) {
+      const full = mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
+      if (full && mixed.queue.length > 0) return;
+      lane.queue.shift();
+      lane.bytes -= part.bytes;
+      mixed.queue.push(part);
+      mixed.bytes += part.bytes;
+      events += part.events.length;
     }
   }
 }

@@ -15,16 +15,39 @@ import {
 import { type KV, Kvm } from '@nats-io/kv';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { type BucketName, BUCKETS, type BucketSpec } from '../../../schemas/buckets.ts';
-import { streamConfigs, type StreamLimits } from '../../../schemas/streams.ts';
+import { firstLayout } from '../../../schemas/log_layout.ts';
+import { LOG_LAYOUT_KEY } from '../../../schemas/records/log_layout.ts';
+import { INGEST_STREAM, streamConfigs, type StreamLimits } from '../../../schemas/streams.ts';
+import type { Env } from '../env.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
+import { LogStreams, streamState, TooManyStreams } from './log_streams.ts';
 
 /** The handles of a process on JetStream. */
 export interface Log {
   nc: NatsConnection;
   js: JetStreamClient;
   jsm: JetStreamManager;
+  /** The streams of the ingest log. */
+  streams: LogStreams;
   bucket(name: BucketName): Promise<KV>;
 }
+
+export interface LogLimits extends StreamLimits {
+  /**
+   * Number of streams of a new ingest log, and of its partitions unless they are fixed already.
+   * Unset: one stream. An existing log keeps its streams.
+   */
+  streams?: { count: number; partitions: number };
+}
+
+/** Returns the limits that the settings of a process give the log. */
+export const logLimits = (
+  env: Pick<Env, 'SERVICE_NATS_REPLICAS' | 'SERVICE_LOG_MAX_BYTES' | 'SERVICE_LOG_STREAMS' | 'SERVICE_PARTITIONS'>,
+): LogLimits => ({
+  replicas: env.SERVICE_NATS_REPLICAS,
+  logBytesMax: env.SERVICE_LOG_MAX_BYTES,
+  streams: { count: env.SERVICE_LOG_STREAMS, partitions: env.SERVICE_PARTITIONS },
+});
 
 /**
  * Maximum time for a cluster to elect a leader and gather its nodes, and for another process to
@@ -40,7 +63,7 @@ const OPEN_RETRY_MS = 250;
  * @throws Error naming the stream and the field that the server did not keep, or what did not
  * become ready
  */
-export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise<Log> {
+export async function openLog(nc: NatsConnection, limits: LogLimits): Promise<Log> {
   if (nc.info?.jetstream !== true)
     throw new Error(`NATS at ${nc.getServer()} runs without JetStream (start it with -js)`);
   const deadline = performance.now() + OPEN_MS_MAX;
@@ -60,7 +83,27 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
   };
   await Promise.all((Object.keys(BUCKETS) as BucketName[]).map(bucket));
   void remakeInMemory(nc, open);
-  return { nc, js: jetstream(nc), jsm, bucket };
+  const js = jetstream(nc);
+  const streams = await untilReady('the ingest log', deadline, async () => {
+    await settleLayout({ jsm, bucket }, limits);
+    const kv = await bucket('service');
+    return LogStreams.open({ nc, js, jsm, kv, limits, makeStream: (config) => makeStream(jsm, config) });
+  });
+  return { nc, js, jsm, streams, bucket };
+}
+
+/**
+ * Decides which streams a new ingest log has. A log of an older version has one.
+ * @throws TooManyStreams
+ */
+async function settleLayout(log: Pick<Log, 'jsm' | 'bucket'>, { streams }: LogLimits): Promise<void> {
+  await settle(log, LOG_LAYOUT_KEY, async () => {
+    const count = (await streamState(log.jsm, INGEST_STREAM)) === null ? (streams?.count ?? 1) : 1;
+    if (count === 1 || streams === undefined) return firstLayout(1, 1);
+    const partitions = await fixedPartitions(log, streams.partitions);
+    if (count > partitions) throw new TooManyStreams(count, partitions);
+    return firstLayout(count, partitions);
+  });
 }
 
 /**
@@ -72,14 +115,25 @@ export async function attachLog(nc: NatsConnection): Promise<Log> {
   const jsm = await jetstreamManager(nc);
   const streams = new Set<string>();
   for await (const name of jsm.streams.names()) streams.add(name);
-  // Only the names are used here, so the limits do not matter.
-  const missing = streamConfigs({ replicas: 1, logBytesMax: 1 }).find(({ name }) => !streams.has(name));
+  // Only the names are used here, so the replicas do not matter.
+  const missing = streamConfigs({ replicas: 1 }).find(({ name }) => !streams.has(name));
   if (missing !== undefined)
     throw new Error(
       `NATS at ${nc.getServer()} has no stream ${missing.name}: no process of the service has been started on it`,
     );
   const kvm = new Kvm(nc);
-  return { nc, js: jetstream(nc), jsm, bucket: (name) => kvm.open(name) };
+  const js = jetstream(nc);
+  const kv = await kvm.open('service');
+  // Nothing is created through this log, so the limits do not matter.
+  const limits = { replicas: 1, logBytesMax: 1 };
+  const makeStream = (): Promise<void> => Promise.reject(new Error('an attached log creates no streams'));
+  return {
+    nc,
+    js,
+    jsm,
+    streams: await LogStreams.attach({ nc, js, jsm, kv, limits, makeStream }),
+    bucket: (name) => kvm.open(name),
+  };
 }
 
 const STREAM_NOT_FOUND = 10059;
@@ -204,7 +258,7 @@ const SETTLE_TRIES_MAX = 100;
  * process takes that value.
  * @returns the decided value
  */
-export async function settle<T>(log: Log, key: string, propose: () => Promise<T>): Promise<T> {
+export async function settle<T>(log: Pick<Log, 'bucket'>, key: string, propose: () => Promise<T>): Promise<T> {
   const kv = await log.bucket('service');
   const existing = await kv.get(key);
   if (existing?.operation === 'PUT') return existing.json<T>();
@@ -226,17 +280,17 @@ export async function settle<T>(log: Log, key: string, propose: () => Promise<T>
  * Returns the number of partitions of the ingest log. The first process that asks fixes it for as
  * long as the log exists.
  */
-export async function fixedPartitions(log: Log, wanted: number): Promise<number> {
+export async function fixedPartitions(log: Pick<Log, 'bucket'>, wanted: number): Promise<number> {
   return (await settle(log, 'config', () => Promise.resolve({ partitions: wanted }))).partitions;
 }
 
 /**
- * Key of the number that the store adds to the JetStream sequences of this log; a worker writes it.
+ * Key of the number that the store adds to the positions of this log; a worker writes it.
  */
 export const LOG_PLACE_KEY = 'log';
 
 /**
- * Returns a reader of the number that the store adds to the JetStream sequences of this log. The
+ * Returns a reader of the number that the store adds to the positions of this log. The
  * reader returns null until a worker has written the number, which never changes afterwards and is
  * not read again.
  */

@@ -33,7 +33,7 @@ export interface LandedReport {
   partition: number;
   /** Epoch of the ownership under which the rows landed; a later owner has a greater one. */
   epoch: number;
-  /** JetStream sequence up to which the partition has landed. */
+  /** Position in the log up to which the partition has landed. */
   landed_through: number;
   /** Place of the rows of the previous report of the same epoch; 0 for the first. */
   after: number;
@@ -155,7 +155,7 @@ export class UsageLedger {
 
   /**
    * Sets the sums of `scope` as read from the store.
-   * @param logBase what the store adds to the JetStream sequences of this log; null while no row of
+   * @param logBase what the store adds to the positions of this log; null while no row of
    * this log has landed
    * @returns false when the read has to be repeated: the scope changed, a report was lost, or too
    * many reports arrived meanwhile
@@ -244,10 +244,10 @@ export class UsageLedger {
   }
 
   /**
-   * Leaves the messages up to a JetStream sequence to countLogged alone: a reservation confirmed at
-   * or below it ends at once.
+   * Leaves the messages up to a position of each partition to countLogged alone: a reservation
+   * confirmed at or below it ends at once.
    */
-  beginBacklog(through: number): void {
+  beginBacklog(through: (partition: number) => number): void {
     this.#lettingIn.beginBacklog(through);
   }
 

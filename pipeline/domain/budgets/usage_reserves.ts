@@ -25,7 +25,7 @@ export interface Reservation {
   /** The counted use, by partition, hour and agent with limits. */
   readonly uses: readonly AskedUse[];
   /**
-   * Reports that the ingest log stored the messages. @param positions JetStream sequence by
+   * Reports that the ingest log stored the messages. @param positions position in the log by
    * partition
    */
   confirm: (positions: ReadonlyMap<number, number>) => void;
@@ -47,7 +47,7 @@ export class Reserves {
    */
   held = true;
   /**
-   * By partition: JetStream sequence up to which the store's sums, as last read, include the
+   * By partition: position up to which the store's sums, as last read, include the
    * organization's use.
    */
   readonly summed = new Map<number, number>();
@@ -113,19 +113,19 @@ interface Slot {
 const keyOf = ({ hour, agent_id }: Pick<AskedUse, 'hour' | 'agent_id'>): string => `${hour} ${agent_id}`;
 
 export class ReservationQueue {
-  /** By partition: JetStream sequence up to which it has landed. */
+  /** By partition: position up to which it has landed. */
   readonly #landed = new Map<number, number>();
-  /** By partition, in the order of their sequences. */
+  /** By partition, in the order of their positions. */
   readonly #waiting = new Map<number, Slot[]>();
-  #backlogThrough = 0;
+  #backlogThrough: (partition: number) => number = () => 0;
 
   /**
-   * From now on `logged` alone counts the messages up to this JetStream sequence; see
+   * From now on `logged` alone counts the messages up to this position of each partition; see
    * UsageLedger.beginBacklog.
    */
-  beginBacklog(through: number): void {
+  beginBacklog(through: (partition: number) => number): void {
     this.#backlogThrough = through;
-    for (const partition of this.#waiting.keys()) this.#release(partition, through, () => true);
+    for (const partition of this.#waiting.keys()) this.#release(partition, through(partition), () => true);
   }
 
   /** Counts the use of a message in the log until it has landed. */
@@ -157,7 +157,8 @@ export class ReservationQueue {
       confirm: (positions) => {
         for (const [partition, sums] of byPartition) {
           const seq = positions.get(partition) ?? 0;
-          if (seq <= this.#backlogThrough || this.#isSummed(reserves, partition, seq)) giveBack(reserves, sums);
+          if (seq <= this.#backlogThrough(partition) || this.#isSummed(reserves, partition, seq))
+            giveBack(reserves, sums);
           else this.#await(partition, seq, reserves, sums);
         }
       },
@@ -184,7 +185,7 @@ export class ReservationQueue {
     if (queue.length > SLOTS_MAX) this.#waiting.set(partition, coarser(queue));
   }
 
-  /** Records that a partition has landed up to a sequence. */
+  /** Records that a partition has landed up to a position. */
   landed(partition: number, through: number): void {
     if (through <= (this.#landed.get(partition) ?? 0)) return;
     this.#landed.set(partition, through);

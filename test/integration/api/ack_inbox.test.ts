@@ -16,7 +16,7 @@ afterAll(() => nats.remove());
 it('a message that no server accepts, as when a cluster changes its leader, is published again until it is accepted or dropped', async () => {
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   try {
-    const inbox = new AckInbox(nc, trackConnected(nc));
+    const inbox = new AckInbox(nc, trackConnected(nc), (_stream, seq) => seq);
     const settled = new Map<string, Stored | PublishFailure>();
     for (const id of ['taken', 'forgotten'])
       inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
@@ -25,7 +25,7 @@ it('a message that no server accepts, as when a cluster changes its leader, is p
     inbox.forget('forgotten');
     await (await jetstreamManager(nc)).streams.add({ name: INGEST_STREAM, subjects: ['ingest.*'] });
     await eventually(() => settled.size > 0);
-    expect([...settled]).toEqual([['taken', { kind: 'stored', seq: 1 }]]);
+    expect([...settled]).toEqual([['taken', { kind: 'stored', position: 1 }]]);
   } finally {
     await nc.close();
   }

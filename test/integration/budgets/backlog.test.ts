@@ -53,7 +53,7 @@ async function counted(newest: number, onTake: () => void = () => undefined, sig
   const whole = await countBacklog({
     log,
     partitions: PARTITIONS,
-    newest,
+    newest: new Map([0, 1].map((partition) => [partition, newest])),
     accountsOf: ({ org_id }) => (org_id === ORG ? [ORG] : []),
     take: (org_id, entering, seq) => {
       expect(org_id).toBe(ORG);

@@ -110,7 +110,12 @@ describe('what is taken', () => {
     expect([await store.traceCount(scope), (await store.found(scope)).get('spans')]).toEqual([2, 4]);
     await store.emptySamples(scope, signal);
     await store.erase(scope, null, signal);
-    expect(await store.remaining(scope, Number.MAX_SAFE_INTEGER)).toEqual(new Map());
+    expect(
+      await store.remaining(
+        scope,
+        [0, 1, 2, 3].map(() => Number.MAX_SAFE_INTEGER),
+      ),
+    ).toEqual(new Map());
     for (const table of [
       'spans',
       'span_texts',

@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BucketName, BUCKETS } from '../../../schemas/buckets.ts';
-import { DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
+import { DEAD_LETTERS_STREAM, INGEST_STREAM, streamConfigs } from '../../../schemas/streams.ts';
 import { JobRecords } from '../../../ops/exchange/job_records.ts';
 import { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { orgTenantToken } from '../../../ops/platform/tenant_token.ts';
@@ -110,7 +110,8 @@ async function messagesOf(org: string): Promise<Record<string, string[]>> {
   // The streams are exactly those that the service creates, so the loop below misses none.
   const known = [
     ...(Object.keys(BUCKETS) as BucketName[]).map((name) => `KV_${name}`),
-    ...streamConfigs({ replicas: 1, logBytesMax: 1 }).map(({ name }) => name),
+    ...streamConfigs({ replicas: 1 }).map(({ name }) => name),
+    INGEST_STREAM,
   ];
   expect(streams.toSorted()).toEqual(known.toSorted());
   for (const stream of streams) {

@@ -38,7 +38,7 @@ it('an empty message moves the checkpoints of idle partitions', async () => {
   let nudged = 0;
   const before = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
   // The idle worker's partitions have received no messages, so its checkpoint is 0.
-  const janitor = startJanitor(log, createLogger('test', 'silent'), () => 0, 50);
+  const janitor = startJanitor(log, createLogger('test', 'silent'), () => Array<number>(PARTITIONS).fill(0), 50);
   try {
     await eventually(async () => (nudged = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq) > before, {
       what: 'a message',

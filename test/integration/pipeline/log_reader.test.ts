@@ -70,7 +70,9 @@ it('a log reader that is silent although there is something to read is opened ag
   const { js, opened, asked } = silentAtFirst(log.js, 2);
   const reader = new LogReader({ js, logger: createLogger('test', 'silent'), stillMs: 100 });
   for (const text of ['a', 'b', 'c']) await log.js.publish(ingestSubject(0), text);
-  reader.read([0], 1);
+  const [stream] = log.streams.layout.open;
+  if (stream === undefined) throw new Error('the log has no stream');
+  reader.read(stream, [0], 1);
   await eventually(() => reader.buffered === 3);
   expect(opened()).toBe(3);
   expect(

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { StartupBarrier, UNKNOWING_MS } from '../../../api/admission/budget/startup_barrier.ts';
 
+/** The newest message of each of some partitions is at position 10. */
+const newestOf = (partitions: number) => new Map(Array.from({ length: partitions }, (_, partition) => [partition, 10]));
 const report = (partition: number, read_through: number, behind = true) => ({ partition, read_through, behind });
 
 beforeEach(() => {
@@ -13,7 +15,7 @@ afterEach(() => {
 
 test('an empty log holds nothing', async () => {
   const told = vi.fn();
-  const barrier = new StartupBarrier({ newest: 0, partitions: 2, onKnown: told });
+  const barrier = new StartupBarrier({ newest: new Map(), onKnown: told });
   expect(barrier.knownAt).toBe(performance.now());
   await barrier.known;
   expect(told).not.toHaveBeenCalled();
@@ -21,7 +23,7 @@ test('an empty log holds nothing', async () => {
 
 test('all of it has landed when each partition was read past it, or has nothing left', async () => {
   const told = vi.fn();
-  const barrier = new StartupBarrier({ newest: 10, partitions: 3, onKnown: told });
+  const barrier = new StartupBarrier({ newest: newestOf(3), onKnown: told });
   barrier.heard([report(0, 9), report(1, 10), report(2, 3, false)]);
   expect(barrier.knownAt).toBeNull();
   barrier.heard([report(1, 4)]);
@@ -38,7 +40,7 @@ test('all of it has landed when each partition was read past it, or has nothing 
 
 test('a log that has been counted is known before it has landed, and reported once', () => {
   const told = vi.fn();
-  const barrier = new StartupBarrier({ newest: 10, partitions: 1, onKnown: told });
+  const barrier = new StartupBarrier({ newest: newestOf(1), onKnown: told });
   barrier.heard([report(0, 4)]);
   barrier.counted();
   expect(barrier.knownAt).toBe(performance.now());
@@ -48,7 +50,7 @@ test('a log that has been counted is known before it has landed, and reported on
 });
 
 test('nothing is waited for longer than its bound', () => {
-  const barrier = new StartupBarrier({ newest: 10, partitions: 1, onKnown: () => undefined });
+  const barrier = new StartupBarrier({ newest: newestOf(1), onKnown: () => undefined });
   vi.advanceTimersByTime(UNKNOWING_MS - 1);
   expect(barrier.mayGuess).toBe(false);
   vi.advanceTimersByTime(1);

@@ -147,12 +147,13 @@ test('an Idempotency-Key is a UUID in any case', () => {
 describe('confirmations', () => {
   const ack = (value: unknown) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    return readAck({ data: Buffer.from(text), string: () => text });
+    const positionOf = (stream: string, seq: number) => (stream === 'INGEST' ? seq + 100 : undefined);
+    return readAck({ data: Buffer.from(text), string: () => text }, positionOf);
   };
 
   test('only a sequence of the ingest log counts as a confirmation', () => {
-    expect(ack({ stream: 'INGEST', seq: 5 })).toEqual({ kind: 'stored', seq: 5 });
-    expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toEqual({ kind: 'stored', seq: 5 });
+    expect(ack({ stream: 'INGEST', seq: 5 })).toEqual({ kind: 'stored', position: 105 });
+    expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toEqual({ kind: 'stored', position: 105 });
     for (const other of [
       { stream: 'EVENTS', seq: 5 },
       { stream: 'INGEST' },

@@ -7,10 +7,12 @@ import {
   MESSAGE_BYTES_TARGET,
   MESSAGE_EVENTS_MAX,
   OWN_MESSAGE_BYTES,
+  type OpenStream,
   type OutgoingEvent,
   Publisher,
   RESEND_MS,
 } from '../../../api/intake/ingest/publisher.ts';
+import { firstLayout, LogLayout } from '../../../schemas/log_layout.ts';
 import { ingestBatchCodec } from '../../../schemas/codec.ts';
 
 interface Sent {
@@ -44,6 +46,8 @@ class ManualLog implements LogPort {
   }
 }
 
+const ONE_STREAM = new LogLayout(firstLayout(1, 2)).open;
+
 let log: ManualLog;
 let publisher: Publisher;
 
@@ -52,7 +56,13 @@ beforeEach(() => {
     toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'],
   });
   log = new ManualLog();
-  publisher = new Publisher({ port: log, partitions: 2, now: () => performance.now(), observe: () => undefined });
+  publisher = new Publisher({
+    port: log,
+    partitions: 2,
+    streams: ONE_STREAM,
+    now: () => performance.now(),
+    observe: () => undefined,
+  });
 });
 
 afterEach(() => {
@@ -77,7 +87,7 @@ function watched(promise: Promise<unknown>): { state: string } {
   return seen;
 }
 
-const stored = (seq: number): Stored => ({ kind: 'stored', seq });
+const stored = (position: number): Stored => ({ kind: 'stored', position });
 
 const turn = () => vi.advanceTimersByTimeAsync(1);
 
@@ -194,6 +204,79 @@ describe('sharing', () => {
     log.at(0).settle(stored(1));
     await turn();
     expect(log.sent.map(({ bodies }) => bodies.length)).toEqual([MESSAGE_EVENTS_MAX, MESSAGE_EVENTS_MAX / 2]);
+  });
+});
+
+describe('several streams', () => {
+  const layout = new LogLayout(firstLayout(2, 2));
+  const aPublisher = (streams: readonly OpenStream[]) =>
+    new Publisher({ port: log, partitions: 2, streams, now: () => performance.now(), observe: () => undefined });
+
+  test('a mixed message has events of the partitions of one stream, and each stream has one in flight', async () => {
+    publisher = aPublisher(layout.open);
+    const seen = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    void publisher.publish([event('c', 0)]).catch(() => undefined);
+    await turn();
+    expect(log.sent.map(({ subject, bodies }) => [subject, bodies])).toEqual([
+      ['ingest.mixed', ['a', 'c']],
+      ['ingest.mixed_1_1', ['b']],
+    ]);
+    log.at(1).settle(stored(2));
+    await turn();
+    expect(seen.state).toBe('open');
+    const next = watched(publisher.publish([event('d', 1)]));
+    await turn();
+    expect(log.at(2).subject).toBe('ingest.mixed_1_1');
+    log.at(2).settle(stored(4));
+    log.at(0).settle(stored(1));
+    await turn();
+    expect([seen.state, next.state]).toEqual(['stored', 'stored']);
+    await publisher.flush();
+  });
+
+  test('when the streams change, events without an acknowledgement are published to the new streams, in order', async () => {
+    publisher = aPublisher(ONE_STREAM);
+    const first = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    await turn();
+    const second = watched(publisher.publish([event('c', 1)]));
+    await turn();
+    publisher.changeStreams(layout.open);
+    await turn();
+    expect(log.forgotten).toContain(log.at(0).id);
+    expect(log.sent.slice(1).map(({ subject, bodies }) => [subject, bodies])).toEqual([
+      ['ingest.mixed', ['a']],
+      ['ingest.mixed_1_1', ['b', 'c']],
+    ]);
+    // The old stream may have stored the message after all; the request waits for the new ones.
+    log.at(0).settle(stored(1));
+    await turn();
+    expect([first.state, second.state]).toEqual(['open', 'open']);
+    log.at(1).settle(stored(11));
+    log.at(2).settle(stored(12));
+    await turn();
+    expect([first.state, second.state]).toEqual(['stored', 'stored']);
+    await publisher.flush();
+  });
+
+  test('a change of the streams keeps the deadline of a request, and counts a rejected one as settled', async () => {
+    publisher = aPublisher(ONE_STREAM);
+    const seen = watched(publisher.publish([event('a', 0)], COMMIT_MS_MAX - 100));
+    await turn();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(seen.state).toBe('upstream_unavailable');
+    publisher.changeStreams(layout.open);
+    await turn();
+    expect(log.sent).toHaveLength(1);
+    await publisher.flush();
+  });
+
+  test('a layout with the same open streams changes nothing', async () => {
+    void publisher.publish([event('a', 0)]).catch(() => undefined);
+    await turn();
+    publisher.changeStreams(new LogLayout(firstLayout(1, 2)).open);
+    await turn();
+    expect(log.sent).toHaveLength(1);
+    expect(log.forgotten).toEqual([]);
   });
 });
 

@@ -156,7 +156,8 @@ class World {
     this.#reading = false;
     for (const event of this.events) event.reservation = null;
     this.ledger.open(ORG, SCOPE);
-    this.ledger.beginBacklog(this.#seq);
+    const through = this.#seq;
+    this.ledger.beginBacklog(() => through);
     for (const { use, seq } of this.events) {
       if (seq !== null && seq > (this.#landed.get(use.partition) ?? 0) - behind)
         this.ledger.countLogged(ORG, [use], seq);

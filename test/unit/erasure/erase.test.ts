@@ -54,11 +54,11 @@ function stand({
     lease: () => Promise.resolve({ signal: lost.signal, release: noted('release') }),
     isOver: (id) => id === 'job_over',
     log: {
-      position: () => Promise.resolve(7),
+      end: () => Promise.resolve({ seqs: new Map(), positions: [7], newest: 7 }),
       folded: noted('folded'),
       landed: noted('landed'),
       erasePendingScores: () => noted('pending scores')().then(() => 1),
-      purge: (through) => noted(`purge ${through}`)().then(() => inLog),
+      purge: ({ newest }) => noted(`purge ${newest}`)().then(() => inLog),
       eraseDeadLetters: () => Promise.resolve(0),
     },
     logBase: 100,

@@ -26,6 +26,7 @@ describe('settings', () => {
     ['SERVICE_NATS_SYNC', 'never', 'always'],
     ['SERVICE_CLICKHOUSE_URL', 'localhost:8123', 'http'],
     ['SERVICE_PARTITIONS', '0', '1'],
+    ['SERVICE_LOG_STREAMS', '33', '32'],
     ['SERVICE_LANDING_NICE', '20', '19'],
     ['SERVICE_BOOTSTRAP_API_KEY', 'abc', 'sk_svc_'],
   ])('%s=%s is rejected in one line that names it and what is accepted', (name, value, takes) => {
@@ -33,6 +34,14 @@ describe('settings', () => {
     expect(text.split('\n')).toHaveLength(1);
     expect(text).toContain(name);
     expect(text).toContain(takes);
+  });
+
+  it('each stream of the ingest log needs 16 MiB', () => {
+    const bytes = 4 * 16 * 1024 * 1024;
+    expect(problems({ SERVICE_LOG_MAX_BYTES: String(bytes), SERVICE_LOG_STREAMS: '4' })).toBe('');
+    expect(problems({ SERVICE_LOG_MAX_BYTES: String(bytes - 1), SERVICE_LOG_STREAMS: '4' })).toBe(
+      `SERVICE_LOG_MAX_BYTES: got "${bytes - 1}"; must be at least ${bytes} for SERVICE_LOG_STREAMS=4`,
+    );
   });
 
   it('settings never show a wrong secret', () => {

@@ -43,6 +43,7 @@ function aWorker(workerId: string, partitions: number): Worker {
     workerId,
     partitions,
     metricsUrl: '',
+    isRanged: () => false,
     logger: createLogger('test', 'silent'),
   });
   const start = () =>
