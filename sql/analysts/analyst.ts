@@ -2,7 +2,8 @@
 // its users from a file (ops/launch/clickhouse/config.ts), so there ensureAnalyst changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
-import { type ClickHouse, CLUSTER_DDL } from '../client/client.ts';
+import type { ClickHouse } from '../client/client.ts';
+import { CLUSTER_DDL } from '../client/settings.ts';
 import { readScripts } from '../client/migrate.ts';
 
 const TIMEOUT_MS = 10_000;

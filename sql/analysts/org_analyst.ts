@@ -3,7 +3,8 @@
 // from a file (ops/launch/clickhouse/config.ts), so there the first part changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
-import { type ClickHouse, CLUSTER_DDL } from '../client/client.ts';
+import type { ClickHouse } from '../client/client.ts';
+import { CLUSTER_DDL } from '../client/settings.ts';
 import { orgAnalystPassword, orgUserStatements, orgViewStatements } from './org_views.ts';
 
 const TIMEOUT_MS = 10_000;

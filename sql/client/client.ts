@@ -7,6 +7,7 @@ import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { sendAtOnce } from './at_once.ts';
 import { explained, onceMoreIfStale } from './errors.ts';
+import { CLUSTER_DDL, READ, readSettings } from './settings.ts';
 
 export { classifyStoreError, isExhausted, isTooLarge, StoreUnavailable } from './errors.ts';
 
@@ -56,35 +57,6 @@ const REQUEST_IDLE_MS = 120_000;
  * active, but then the status is 200 before the statement has ended, and its failure is lost.
  */
 const LONG_REQUEST_IDLE_MS = 24 * 3_600_000;
-/** Engine memory that one read may use. */
-const READ_MEMORY_BYTES_MAX = 1_000_000_000;
-/**
- * Maximum size of a set of IN that the engine also keeps sorted, to skip granules by. With three
- * million trace keys the sorted copy raised memory from 172 to more than 400 MB, and a set that
- * large skips almost nothing.
- */
-const INDEXED_SET_MAX = 100_000;
-
-/** Settings of every read. */
-const READ: ClickHouseSettings = {
-  readonly: '2',
-  // The engine cancels a read on disconnect only if the read is read-only.
-  cancel_http_readonly_queries_on_client_close: 1,
-  // By default the engine takes one thread for each GiB of its memory that is free, so a small server
-  // has one for each read, however little the read needs.
-  max_threads_min_free_memory_per_thread: '0',
-};
-
-/**
- * Settings for DDL on a cluster. An unavailable replica runs the DDL when it is back, and does not
- * delay the start of the service until then. By default the server waits 180 s for the replica and
- * then fails.
- */
-export const CLUSTER_DDL: ClickHouseSettings = {
-  distributed_ddl_output_mode: 'null_status_on_timeout',
-  distributed_ddl_task_timeout: '2',
-};
-
 sendAtOnce();
 
 export class ClickHouse {
@@ -389,17 +361,6 @@ export class ClickHouse {
 
 function bound(params: Record<string, unknown> | undefined): { query_params?: Record<string, unknown> } {
   return params === undefined ? {} : { query_params: params };
-}
-
-function readSettings({ name, timeoutMs, bytesMax, memoryBytesMax }: Read): ClickHouseSettings {
-  return {
-    log_comment: name,
-    ...READ,
-    max_execution_time: Math.ceil(timeoutMs / 1000),
-    max_memory_usage: String(memoryBytesMax ?? READ_MEMORY_BYTES_MAX),
-    use_index_for_in_with_subqueries_max_values: String(INDEXED_SET_MAX),
-    ...(bytesMax === undefined ? {} : { max_result_bytes: String(bytesMax), result_overflow_mode: 'throw' as const }),
-  };
 }
 
 export function createClickHouse(options: ClickHouseOptions): ClickHouse {

@@ -4,7 +4,8 @@
 // every statement is idempotent.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type ClickHouse, CLUSTER_DDL } from './client.ts';
+import type { ClickHouse } from './client.ts';
+import { CLUSTER_DDL } from './settings.ts';
 
 export interface MigrateOptions {
   /** Name of a cluster; the DDL is then rewritten for replication. */
