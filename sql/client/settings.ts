@@ -15,9 +15,6 @@ export const READ: ClickHouseSettings = {
   readonly: '2',
   // The engine cancels a read on disconnect only if the read is read-only.
   cancel_http_readonly_queries_on_client_close: 1,
-  // By default the engine takes one thread for each GiB of its memory that is free, so a small server
-  // has one for each read, however little the read needs.
-  max_threads_min_free_memory_per_thread: '0',
 };
 
 /**

@@ -6,4 +6,5 @@ SELECT toUInt8(indexOf(hashes, word) - 1), segment, places, if(arraySum(counts) 
 FROM span_words
 WHERE word IN (SELECT cityHash64(arrayJoin({words:Array(String)})))
   AND segment >= {first:UInt64} AND segment <= {last:UInt64} AND segment IN {segments:Array(UInt64)}
+SETTINGS /*include settings/threads.sql*/
 FORMAT RowBinary

@@ -11,3 +11,4 @@ FROM (
     WHERE /*include spans/documents.sql*/
   )
 )
+SETTINGS /*include settings/threads.sql*/

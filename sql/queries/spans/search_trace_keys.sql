@@ -4,4 +4,5 @@ SELECT bitShiftRight(doc, 16) AS segment, groupArray(toUInt16(bitAnd(doc, 65535)
 FROM span_texts
 WHERE org_id = {org_id:String} AND doc >= {first:UInt64} AND doc <= {last:UInt64} AND bitShiftRight(doc, 16) IN {segments:Array(UInt64)}
 GROUP BY segment
+SETTINGS /*include settings/threads.sql*/
 FORMAT RowBinary

@@ -4,3 +4,4 @@ FROM spans
 WHERE /*include traces/series_spans.sql*/ AND first_token_ms > 0
 GROUP BY bucket
 ORDER BY bucket
+SETTINGS /*include settings/threads.sql*/

@@ -141,7 +141,9 @@ it('postings of an organization are gathered from rows of all organizations', ()
   expect(list.add(Uint16Array.of(9, 10), Uint16Array.of(8, 1))).toBe(1);
   expect(list.postings()).toEqual({ places: Uint16Array.of(10), counts: null });
   expect(list.add(Uint16Array.of(20, 19, 12), Uint16Array.of(4, 5, 6))).toBe(2);
-  expect(list.postings()).toEqual({ places: Uint16Array.of(10, 20, 12), counts: Uint16Array.of(1, 4, 6) });
+  expect(list.postings()).toEqual({ places: Uint16Array.of(10, 20, 12), counts: Uint8Array.of(1, 4, 6) });
+  expect(list.add(Uint16Array.of(20), Uint16Array.of(256))).toBe(1);
+  expect(list.postings()?.counts).toEqual(Uint16Array.of(1, 4, 6, 256));
 });
 
 it('the newest segments are taken up to a number of documents, at least one', () => {

@@ -7,7 +7,7 @@ export interface Postings {
   /** Places, each once, in no particular order. */
   places: Uint16Array;
   /** How often each has the word; null where each has it once. */
-  counts: Uint16Array | null;
+  counts: Uint8Array | Uint16Array | null;
 }
 
 /** A word with its weight: the inverse document frequency times (k1 + 1). */
