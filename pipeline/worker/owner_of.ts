@@ -1,4 +1,4 @@
-// Which live worker shall own a partition. Every worker computes the same from the same list.
+// Decides which live worker owns a partition. Every worker computes the same from the same list.
 
 export interface Sharing {
   /** Ids of the live workers, sorted. */
@@ -9,7 +9,7 @@ export interface Sharing {
 }
 
 /**
- * Returns the worker that shall own a partition; undefined without a live worker. The numbers of
+ * Returns the worker that owns a partition; undefined without a live worker. The numbers of
  * partitions of two workers differ by one at most.
  */
 export function ownerOf(partition: number, { live, partitions, isRanged }: Sharing): string | undefined {

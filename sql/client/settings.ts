@@ -27,7 +27,7 @@ export const CLUSTER_DDL: ClickHouseSettings = {
   distributed_ddl_task_timeout: '2',
 };
 
-/** What of a read its settings depend on. */
+/** The part of a read that decides its settings. */
 interface BoundedRead {
   name: string;
   timeoutMs: number;

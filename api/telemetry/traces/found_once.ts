@@ -17,30 +17,33 @@ export async function foundOnce(
 ): Promise<ListFilters> {
   const { clickhouse } = deps;
   const params = { ...filters, rows: tracesMax + 1 };
+  const few = (found: readonly { trace_key: string }[]) =>
+    found.length > tracesMax ? null : found.map(({ trace_key }) => trace_key);
   const [worded, attributed] = await Promise.all([
-    filters.words === undefined ? null : byWords(deps, params, options),
-    filters.attributed === undefined ? null : readByAttributes(clickhouse, params, options),
+    filters.words === undefined ? null : byWords(deps, params, options, few),
+    filters.attributed === undefined ? null : readByAttributes(clickhouse, params, options).then(few),
   ]);
-  const few = [worded, attributed].flatMap((found) =>
-    found === null || found.length > tracesMax ? [] : [new Set(found.map(({ trace_key }) => trace_key))],
-  );
-  const [first, ...others] = few;
+  const [first, ...others] = [worded, attributed].flatMap((keys) => (keys === null ? [] : [new Set(keys)]));
   if (first === undefined) return filters;
   return {
     ...filters,
     trace_keys: [...others.reduce((both, other) => both.intersection(other), first)],
-    ...(worded === null || worded.length > tracesMax ? {} : { words: undefined }),
-    ...(attributed === null || attributed.length > tracesMax ? {} : { attributed: undefined, attributes: [] }),
+    ...(worded === null ? {} : { words: undefined }),
+    ...(attributed === null ? {} : { attributed: undefined, attributes: [] }),
   };
 }
 
-/** Returns the traces that have the words, each once; at least one more than the maximum if there are more. */
+/** Returns the keys of the traces that have the words; null if they are too many. */
 async function byWords(
   deps: WordsDeps,
   params: ListFilters & { rows: number },
   options: QueryOptions & { signal: AbortSignal },
-): Promise<{ trace_key: string }[]> {
+  few: (found: readonly { trace_key: string }[]) => string[] | null,
+): Promise<readonly string[] | null> {
   const { filters, among } = await tracesWithWords({ ...deps, keysMax: params.rows - 1 }, params, options.signal);
-  const keys = filters.words === undefined ? filters.trace_keys : among?.keys();
-  return keys?.map((trace_key) => ({ trace_key })) ?? readByWords(deps.clickhouse, params, options);
+  // Millions of keys are not turned into text only to be counted.
+  if (among !== null) return null;
+  return filters.words === undefined
+    ? (filters.trace_keys ?? [])
+    : few(await readByWords(deps.clickhouse, params, options));
 }

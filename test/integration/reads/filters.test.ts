@@ -90,6 +90,10 @@ it('traces are found once by words, unless too many have them', async () => {
   const [total] = await readTotal(set.store.client, found, { signal });
   expect(total?.total).toBe(matching({ search: 'car red', outcome: 'success' }).length);
   expect(await foundOnce(wordsDeps(set.store.client), filters, { signal }, having - 1)).toEqual(filters);
+  const inStore = { clickhouse: set.store.client, findByWords: () => Promise.resolve(null) };
+  const same = await foundOnce(inStore, filters, { signal }, having);
+  expect(new Set(same.trace_keys?.map(String))).toEqual(new Set(found.trace_keys?.map(String)));
+  expect(await foundOnce(inStore, filters, { signal }, having - 1)).toEqual(filters);
 });
 
 it('a filter shows nothing of another organization', async () => {

@@ -119,7 +119,7 @@ test('a sweep removes no place where documents are missing that it counted, and 
   // A projection of span_texts has a masked text until a merge.
   await mover.database.run("DELETE FROM span_texts WHERE span_id = 'masked'");
   const next = await mover.lead();
-  // As on a replica that has not fetched a part of span_texts yet.
+  // A replica that has not fetched a part of span_texts yet sees the same.
   const hide = () => mover.database.run("ALTER TABLE span_texts DETACH PARTITION '2026-06-01'");
   const show = () => mover.database.run("ALTER TABLE span_texts ATTACH PARTITION '2026-06-01'");
   const before = await mover.postings();

@@ -1,4 +1,4 @@
-// Which streams of the ingest log a worker reads, and which worker shall own a partition.
+// Tests which streams of the ingest log a worker reads, and which worker owns a partition.
 import { describe, expect, it } from 'vitest';
 import { plan } from '../../../pipeline/worker/log_readers.ts';
 import { ownerOf } from '../../../pipeline/worker/owner_of.ts';
@@ -42,7 +42,7 @@ describe('what is read', () => {
   });
 });
 
-describe('who shall own a partition', () => {
+describe('the owner of a partition', () => {
   const owned = (workers: number, partitions: number, isRanged: boolean) => {
     const live = Array.from({ length: workers }, (_, worker) => `w${worker}`);
     const owners = Array.from({ length: partitions }, (_, one) => ownerOf(one, { live, partitions, isRanged }));
