@@ -5,29 +5,16 @@
 // contents. A refused row is returned alone; all other rows land. While the store is unavailable,
 // it retries with backoff for as long as this worker owns the partitions.
 import type { Logger } from '../../ops/platform/logger.ts';
-import type { LoggedEvent } from '../stage.ts';
 import type { PartitionEpoch } from './fences.ts';
-import type { LandingTable, TableSpec, WireRow } from '../../sql/stores/landing_tables.ts';
-import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS, wireBytes } from '../../sql/stores/landing_tables.ts';
-import { LIMITS } from '../limits.ts';
+import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
+import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../../sql/stores/landing_tables.ts';
 import { backoffMs } from '../queues/backoff.ts';
+import { type LandingBlock, rowsOf } from './landing_block.ts';
+import type { LandingRow } from './landing_row.ts';
+import { type LandingPiece, pieceOfRows, piecesOf } from './landing_piece.ts';
 
-export interface LandingRow {
-  wire: WireRow;
-  partition: number;
-  /**
-   * Epoch under which the row was made. A worker that lost the partition and owns it again must not
-   * write rows of its former epoch.
-   */
-  epoch: number;
-  log_seq: number;
-  /** Identifies the row within its table and partition: see rowKey and traceRowKey. */
-  key: string;
-  /** The event that the row was made of; null if several events share the row. */
-  event: LoggedEvent | null;
-}
-
-export type LandingUnit = Record<LandingTable, LandingRow[]>;
+/** The rows of a landing: by table, and those that are encoded. */
+export type LandingUnit = Record<LandingTable, LandingRow[]> & { blocks: LandingBlock[] };
 
 export interface RefusedRow {
   row: LandingRow;
@@ -38,7 +25,7 @@ export interface RefusedRow {
 /** The store as landing needs it. */
 export interface LandingStore {
   /** @returns rows written; fewer than sent if a partition is fenced off */
-  insert(spec: TableSpec, rows: readonly WireRow[], owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
+  insert(spec: TableSpec, piece: LandingPiece, owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
   /**
    * Ends a statement that may still run, or may not have begun. Once it resolves, the statement
    * writes nothing more.
@@ -77,40 +64,14 @@ export interface LandingOptions {
 const STEPS: readonly (readonly TableSpec[])[] = [[SPAN_TEXTS, USAGE_EVENTS], [SPANS], [TRACES, JUDGE_SCORES]];
 
 export function emptyUnit(): LandingUnit {
-  return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [] };
+  return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [], blocks: [] };
 }
 
-/** Returns the key of a span's row, or of its text's, within its partition. */
-export const rowKey = (logSeq: number, logIndex: number, sub: number): string => `${logSeq}:${logIndex}:${sub}`;
-/** Returns the key of a trace's row. Both rows of a pair have the key of the new row. */
-export const traceRowKey = (orgId: string, traceId: string, version: number): string =>
-  `${orgId} ${traceId} ${version}`;
-
-function ownRows(rows: LandingRow[], owned: readonly PartitionEpoch[]): LandingRow[] {
-  const epochs = new Map(owned);
-  return rows.filter((row) => epochs.get(row.partition) === row.epoch);
-}
-
-/**
- * Splits rows into pieces of bounded size. Rows without an event (of traces, usage and scores)
- * never start a new piece: they are small, and the two rows of a trace's pair must stay together.
- */
-function piecesOf(rows: LandingRow[]): LandingRow[][] {
-  const pieces: LandingRow[][] = [];
-  let piece: LandingRow[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    if (bytes >= LIMITS.insert_bytes_max && row.event !== null) {
-      pieces.push(piece);
-      piece = [];
-      bytes = 0;
-    }
-    piece.push(row);
-    bytes += wireBytes(row.wire);
-  }
-  if (piece.length > 0) pieces.push(piece);
-  return pieces;
-}
+/** Returns all rows of a table one by one. */
+export const unitRows = (unit: LandingUnit, table: LandingTable): LandingRow[] => [
+  ...unit.blocks.filter(({ spec }) => spec.table === table).flatMap(rowsOf),
+  ...unit[table],
+];
 
 export class Lander {
   readonly #options: LandingOptions;
@@ -123,26 +84,27 @@ export class Lander {
   /** Lands a unit, in STEPS, and returns the refused rows. */
   async land(unit: LandingUnit): Promise<RefusedRow[]> {
     const refused: RefusedRow[][] = [];
-    for (const specs of STEPS)
-      refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit[spec.table])))));
+    for (const specs of STEPS) refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit)))));
     return refused.flat();
   }
 
-  async #landTable(spec: TableSpec, rows: LandingRow[]): Promise<RefusedRow[]> {
+  async #landTable(spec: TableSpec, unit: LandingUnit): Promise<RefusedRow[]> {
     const refused: RefusedRow[] = [];
     // A stack of pieces. A refused piece is halved until the row that causes the refusal stands
     // alone.
-    const pieces = piecesOf(rows).reverse();
+    const blocks = unit.blocks.filter((block) => block.spec.table === spec.table);
+    const pieces = piecesOf(spec, blocks, unit[spec.table]).reverse();
     for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
       const error = await this.#insertOwned(spec, piece);
       if (error === null) continue;
-      const [only] = piece;
-      if (piece.length === 1 && only !== undefined) {
+      const rows = piece.rows();
+      const [only] = rows;
+      if (rows.length === 1 && only !== undefined) {
         refused.push({ row: only, table: spec.table, detail: error });
         continue;
       }
-      const middle = Math.ceil(piece.length / 2);
-      pieces.push(piece.slice(middle), piece.slice(0, middle));
+      const middle = Math.ceil(rows.length / 2);
+      pieces.push(pieceOfRows(spec, rows.slice(middle)), pieceOfRows(spec, rows.slice(0, middle)));
     }
     return refused;
   }
@@ -151,40 +113,39 @@ export class Lander {
    * @returns null if all rows are in the table or belong to other owners, otherwise why the store
    * refuses them
    */
-  async #insertOwned(spec: TableSpec, rows: LandingRow[]): Promise<string | null> {
-    let left = rows;
+  async #insertOwned(spec: TableSpec, piece: LandingPiece): Promise<string | null> {
+    let left = piece;
     for (let attempt = 0; ; attempt += 1) {
       const owned = this.#options.owned();
-      left = ownRows(left, owned);
-      if (left.length === 0) return null;
+      left = left.ownedBy(owned);
+      if (left.count === 0) return null;
       this.#statements += 1;
       const queryId = `land-${this.#options.workerId}-${spec.table}-${this.#statements}`;
       const began = performance.now();
       try {
-        const rows = left.map((row) => row.wire);
-        const written = await this.#options.store.insert(spec, rows, owned, queryId);
-        this.#options.observe(spec.table, Math.min(written, left.length), (performance.now() - began) / 1000);
+        const written = await this.#options.store.insert(spec, left, owned, queryId);
+        this.#options.observe(spec.table, Math.min(written, left.count), (performance.now() - began) / 1000);
         // The count includes rows of materialized views, so for spans it says little; but every
         // event has a usage row.
-        if (written >= left.length) return null;
+        if (written >= left.count) return null;
         const fenced = new Set(await this.#dropFenced(owned));
         // Nothing was written although this worker owns partitions of the rows: the statement was
         // abandoned before it began. This is handled like a lost answer.
-        if (written > 0 || left.every(({ partition }) => fenced.has(partition))) return null;
+        if (written > 0 || [...left.partitions].every((partition) => fenced.has(partition))) return null;
         this.#options.logger.warn(
-          { table: spec.table, rows: left.length, attempt },
+          { table: spec.table, rows: left.count, attempt },
           'a landing wrote nothing; trying again',
         );
       } catch (error) {
         if (this.#options.store.classify(error) === 'refused')
           return error instanceof Error ? error.message : String(error);
         this.#options.logger.warn(
-          { err: error, table: spec.table, rows: left.length, attempt },
+          { err: error, table: spec.table, rows: left.count, attempt },
           'landing failed; trying again',
         );
       }
       await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
-      left = await this.#withoutLanded(spec.table, left, queryId, attempt);
+      left = pieceOfRows(spec, await this.#withoutLanded(spec, left, queryId, attempt));
     }
   }
 
@@ -192,12 +153,9 @@ export class Lander {
    * Returns the rows that are not in the table. The statement may have worked although its answer
    * was lost, so only these are sent again.
    */
-  async #withoutLanded(
-    table: LandingTable,
-    rows: LandingRow[],
-    queryId: string,
-    attempt: number,
-  ): Promise<LandingRow[]> {
+  async #withoutLanded(spec: TableSpec, piece: LandingPiece, queryId: string, attempt: number): Promise<LandingRow[]> {
+    const { table } = spec;
+    const rows = piece.rows();
     for (let tries = attempt; ; tries += 1) {
       try {
         await this.#options.store.end(queryId);
@@ -218,7 +176,7 @@ export class Lander {
           await Promise.all([...from].map(([partition, seq]) => this.#options.store.repairLookup(partition, seq)));
         return left;
       } catch (error) {
-        if (ownRows(rows, this.#options.owned()).length === 0) return [];
+        if (piece.ownedBy(this.#options.owned()).count === 0) return [];
         this.#options.logger.warn({ err: error, table }, 'the store does not answer what has landed; asking again');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       }

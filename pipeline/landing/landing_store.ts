@@ -1,7 +1,7 @@
 // Lands rows in ClickHouse behind a fence, and looks up what has landed. Log positions are the
 // store's: position in the log plus log base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
-import type { LandingTable, TableSpec, WireRow } from '../../sql/stores/landing_tables.ts';
+import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
 import {
   landRows,
   readLandedSpans,
@@ -15,7 +15,9 @@ import {
 } from '../../sql/stores/landings.ts';
 import type { AgentHeard } from './agent_activity.ts';
 import type { Fences, PartitionEpoch } from './fences.ts';
-import { rowKey, traceRowKey, type LandingStore } from './lander.ts';
+import type { LandingStore } from './lander.ts';
+import type { LandingPiece } from './landing_piece.ts';
+import { rowKey, traceRowKey } from './landing_row.ts';
 
 export class ClickHouseLandingStore implements LandingStore {
   readonly #client: ClickHouse;
@@ -30,13 +32,8 @@ export class ClickHouseLandingStore implements LandingStore {
     return classifyStoreError(error);
   }
 
-  insert(
-    spec: TableSpec,
-    rows: readonly WireRow[],
-    owned: readonly PartitionEpoch[],
-    queryId: string,
-  ): Promise<number> {
-    return landRows(this.#client, spec, { rows, owned, queryId });
+  insert(spec: TableSpec, piece: LandingPiece, owned: readonly PartitionEpoch[], queryId: string): Promise<number> {
+    return landRows(this.#client, spec, { body: piece.body(), owned, queryId });
   }
 
   /** Resolves once the rows are in the store. */

@@ -22,66 +22,67 @@ export interface Changes {
   corrections: readonly Correction[];
 }
 
-/**
- * Returns the usage of all events, decided or buffered. It lands in log order, so that one
- * watermark says how much has landed.
- */
-export function countUsage(
-  states: ReadonlyMap<number, PartitionState>,
-  { metered, corrections }: Changes,
-  rows: LandingUnit,
-): CountedUsage[] {
-  const usage = new Map<string, { usage: Usage; partition: number }>();
-  const lastSeq = new Map<number, number>();
-  for (const event of metered) {
-    const state = states.get(event.partition);
-    if (state === undefined) continue;
-    lastSeq.set(event.partition, event.log_seq);
-    if (state.replay !== null && event.log_seq <= state.replay.usage_through) continue;
-    addUsage(usage, event);
-    for (const call of event.replaced ?? []) addUsage(usage, { usage: cancelled(call), partition: event.partition });
-  }
-  for (const correction of corrections) {
-    const { partition, log_seq } = correction;
-    const { replay } = states.get(partition) ?? { replay: null };
-    lastSeq.set(partition, Math.max(log_seq, lastSeq.get(partition) ?? 0));
-    if (replay === null || log_seq > replay.usage_through) addUsage(usage, correction);
-  }
-  const counted = [...usage.values()].map(({ usage: total, partition }) => ({
-    usage: total,
-    partition,
-    log_seq: lastSeq.get(partition) ?? 0,
-  }));
-  for (const { usage: total, partition, log_seq: seq } of counted) {
-    rows.usage_events.push({
-      wire: usageLine(total, partition, seq),
-      partition,
-      epoch: states.get(partition)?.epoch ?? 0,
-      log_seq: seq,
-      key: String(seq),
-      event: null,
-    });
-  }
-  return counted;
+interface Total {
+  usage: Usage;
+  partition: number;
 }
 
-function addUsage(
-  totals: Map<string, { usage: Usage; partition: number }>,
-  { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
-): void {
+/**
+ * Counts the usage of all events of a batch, decided or buffered. It lands in log order, so that one
+ * watermark says how much has landed.
+ */
+export class UsageCounter {
+  readonly #states: ReadonlyMap<number, PartitionState>;
+  readonly #totals = new Map<string, Total>();
+  readonly #lastSeq = new Map<number, number>();
+
+  constructor(states: ReadonlyMap<number, PartitionState>) {
+    this.#states = states;
+  }
+
+  add({ metered, corrections }: Changes): void {
+    for (const event of metered) {
+      const state = this.#states.get(event.partition);
+      if (state === undefined) continue;
+      this.#lastSeq.set(event.partition, event.log_seq);
+      if (state.replay !== null && event.log_seq <= state.replay.usage_through) continue;
+      addUsage(this.#totals, event);
+      for (const call of event.replaced ?? [])
+        addUsage(this.#totals, { usage: cancelled(call), partition: event.partition });
+    }
+    for (const correction of corrections) {
+      const { partition, log_seq } = correction;
+      const { replay } = this.#states.get(partition) ?? { replay: null };
+      this.#lastSeq.set(partition, Math.max(log_seq, this.#lastSeq.get(partition) ?? 0));
+      if (replay === null || log_seq > replay.usage_through) addUsage(this.#totals, correction);
+    }
+  }
+
+  /** Returns the totals, and adds their rows to a landing. Call it once. */
+  take(rows: Pick<LandingUnit, 'usage_events'>): CountedUsage[] {
+    return [...this.#totals.values()].map(({ usage, partition }) => {
+      const log_seq = this.#lastSeq.get(partition) ?? 0;
+      rows.usage_events.push({
+        wire: usageLine(usage, partition, log_seq),
+        partition,
+        epoch: this.#states.get(partition)?.epoch ?? 0,
+        log_seq,
+        key: String(log_seq),
+        event: null,
+      });
+      return { usage, partition, log_seq };
+    });
+  }
+}
+
+/** Returns a text that only totals with the same keys have. The lengths tell where each key ends. */
+function keyOf({ usage, partition }: Total): string {
   const { org_id, agent_id, key_id, model, department, realm } = usage;
-  const key = JSON.stringify([
-    partition,
-    usage.hour,
-    usage.day,
-    org_id,
-    agent_id,
-    key_id,
-    model,
-    department,
-    realm,
-    String(usage.correction),
-  ]);
+  return `${partition} ${usage.hour} ${usage.day} ${usage.correction} ${org_id.length} ${agent_id.length} ${key_id.length} ${model.length} ${department.length} ${org_id}${agent_id}${key_id}${model}${department}${realm}`;
+}
+
+function addUsage(totals: Map<string, Total>, { usage, partition }: Total): void {
+  const key = keyOf({ usage, partition });
   const total = totals.get(key)?.usage;
   if (total === undefined) {
     totals.set(key, { usage: { ...usage }, partition });

@@ -3,18 +3,20 @@
 //
 // It takes whole messages of owned partitions in log order. It returns the rows of one landing, the
 // dead letters, and the platform events to publish once the rows have landed. It writes nothing.
-import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
+import { costCorrectionsCodec, ingestBatchCodec, type IngestEvent, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 import { piiMatches } from '../domain/pii/match_sample.ts';
-import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
-import { spanCells, textCells } from '../landing/row_encoders.ts';
+import type { DeadReason, LogPosition, LoggedEvent } from '../stage.ts';
 import type { LandingEvent } from '../traces/tail_buffer.ts';
 import type { Topology } from '../topology.ts';
 import { LIMITS } from '../limits.ts';
 import { correctionsOf, freshCorrections, type Correction } from '../landing/corrections.ts';
-import { type Changes, type CountedUsage, countUsage } from '../landing/usage_rows.ts';
+import { SpanRows } from '../landing/span_rows.ts';
+import { type Changes, type CountedUsage, UsageCounter } from '../landing/usage_rows.ts';
 import { keepForced } from '../traces/forced_traces.ts';
-import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/lander.ts';
+import { emptyUnit, type LandingUnit } from '../landing/lander.ts';
+import type { EventOf } from '../landing/landing_block.ts';
+import { traceRowKey } from '../landing/landing_row.ts';
 import type { LogMessage } from './log_reader.ts';
 import type { ReadStream } from './log_readers.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
@@ -92,8 +94,25 @@ export interface PrepareDeps {
   yield(): Promise<void>;
 }
 
+/** What the slices of a batch have come to so far. */
+interface Batch {
+  rows: LandingUnit;
+  usage: UsageCounter;
+  spans: SpanRows;
+  eventOf: EventOf;
+  deadLetters: DeadLetterEntry[];
+  /** What redaction found. */
+  matches: Prepared['events'];
+  /** Decided events that were buffered, see withReleased. */
+  released: LandingEvent[];
+  replaces: boolean;
+  count: number;
+}
+
 /**
  * Prepares a batch. It changes the state of the partitions, so each batch must be prepared once.
+ *
+ * A slice of messages becomes rows before the next one is read, so that events are short-lived.
  *
  * @param landed resolves when the batches before this one have landed
  */
@@ -103,55 +122,96 @@ export async function prepare(
   messages: readonly TakenMessage[],
   landed: () => Promise<void>,
 ): Promise<Prepared> {
-  const deadLetters: DeadLetterEntry[] = [];
-  const metered: MeteredEvent[] = [];
-  const sent: Correction[] = [];
-  const sources: Sources = new Map();
+  const rows = emptyUnit();
+  const held = new Map<string, LoggedEvent>();
+  const eventOf = eventsOf(deps, messages, held);
+  const spans = new SpanRows({ states, textDays: deps.textDays, observer: deps.observer, held, eventOf, rows });
+  const batch: Batch = {
+    rows,
+    usage: new UsageCounter(states),
+    spans,
+    eventOf,
+    deadLetters: [],
+    matches: [],
+    released: [],
+    replaces: false,
+    count: 0,
+  };
   for (const slice of slices(messages)) {
-    const events = slice.flatMap((message) => readMessage(deps, message, deadLetters, sent));
-    for (const event of events) addSource(sources, event);
-    const dead: DeadEvent[] = [];
-    for (const event of await deps.topology.run(deps.runner, events, dead)) metered.push(event);
-    for (const one of dead) deadLetters.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
+    await prepareSlice(deps, states, slice, batch);
     await deps.yield();
   }
-  const corrections = await freshCorrections(deps, states, sent);
-  await restoreForgotten(deps, states, [...metered, ...corrections]);
-  const rows = emptyUnit();
-  const usage = countUsage(states, { metered, corrections }, rows);
-  deps.tail?.countRead(metered.length, bytesOf(messages));
-  const { progress, decided } = keepBooks(
-    deps,
-    states,
-    messages,
-    { metered: deps.tail === null ? keepForced(states, metered) : metered, corrections },
-    sources,
-  );
-  await fillRows(deps, states, decided, rows);
+  const usage = batch.usage.take(rows);
+  const { progress, decided } = settleBooks(deps, states, messages);
+  await fillRows(deps, decided, batch);
   endReplays(deps, progress);
   const traceEvents = progress.flatMap(({ state }) => takeBook(state, rows));
-  const { events, tasks } = await judgeCompleted(deps, states, withReleased(traceEvents, decided), rows, landed);
+  const completed = withReleased(traceEvents, batch.released);
+  const { events, tasks } = await judgeCompleted(deps, states, completed, rows, landed);
   for (const { state } of progress) {
     state.book.trimInputs(deps.logBase + state.landed_through);
     state.calls.trim(deps.logBase + state.settled_through, state.book);
   }
+  events.push(...batch.matches);
+  const { deadLetters, replaces, count } = batch;
+  return { rows, usage, deadLetters, events, tasks, progress, replaces, count };
+}
+
+/** Runs the stages over a slice of a batch, and adds what follows from it to the batch. */
+async function prepareSlice(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  slice: readonly TakenMessage[],
+  batch: Batch,
+): Promise<void> {
+  const sent: Correction[] = [];
+  const events = slice.flatMap((message) => readMessage(deps, message, batch.deadLetters, sent));
+  const dead: DeadEvent[] = [];
+  const metered = await deps.topology.run(deps.runner, events, dead);
+  for (const one of dead) batch.deadLetters.push({ dead: one, event: batch.eventOf(one.position), raw: null });
+  const corrections = await freshCorrections(deps, states, sent);
+  await restoreForgotten(deps, states, [...metered, ...corrections]);
+  batch.usage.add({ metered, corrections });
+  deps.tail?.countRead(metered.length, bytesOf(slice));
+  const kept = deps.tail === null ? keepForced(states, metered) : metered;
+  // The tail buffer holds events for longer than their messages are in memory.
+  const sources = deps.tail === null ? null : sourcesOf(events);
+  await fillRows(deps, applyChanges(deps, states, { metered: kept, corrections }, sources), batch);
   for (const { partition, spans, backfill } of metered)
-    if (backfill !== true) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
-  const replaces = decided.some(({ event }) => event.replaced !== undefined);
-  return { rows, usage, deadLetters, events, tasks, progress, replaces, count: metered.length };
+    if (backfill !== true) batch.matches.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  batch.count += metered.length;
 }
 
-/** The events of a batch as they were logged, by position of the message and index in it. */
-type Sources = Map<number, Map<number, LoggedEvent>>;
+/** Key of an event within a batch. */
+const placeOf = ({ log_seq, log_index }: Omit<LogPosition, 'partition'>): string => `${log_seq}:${log_index}`;
 
-function addSource(sources: Sources, event: LoggedEvent): void {
-  const message = sources.get(event.log_seq);
-  if (message === undefined) sources.set(event.log_seq, new Map([[event.log_index, event]]));
-  else message.set(event.log_index, event);
+/** The events of a slice as they were logged, by placeOf. */
+type Sources = ReadonlyMap<string, LoggedEvent>;
+
+const sourcesOf = (events: readonly LoggedEvent[]): Sources => new Map(events.map((event) => [placeOf(event), event]));
+
+/**
+ * Returns a look-up of the events of some messages, which reads a message again, for the few that
+ * become dead letters.
+ *
+ * @param held events of earlier messages, by placeOf
+ */
+function eventsOf({ logBase }: PrepareDeps, messages: readonly TakenMessage[], held: Sources): EventOf {
+  let bySeq: ReadonlyMap<number, TakenMessage> | null = null;
+  let last: { log_seq: number; events: readonly IngestEvent[] } = { log_seq: -1, events: [] };
+  return (position) => {
+    const { log_seq, log_index } = position;
+    const known = held.get(placeOf(position));
+    if (known !== undefined) return known;
+    bySeq ??= new Map(messages.map((message) => [logBase + message.position, message]));
+    const message = bySeq.get(log_seq);
+    if (message === undefined) return null;
+    if (last.log_seq !== log_seq)
+      last = { log_seq, events: ingestBatchCodec.decode(message.data, message.fingerprint).events };
+    const event = last.events[log_index];
+    return event === undefined ? null : { ...event, ...position };
+  };
 }
-
-const sourceOf = (sources: Sources, { log_seq, log_index }: LogPosition): LoggedEvent | null =>
-  sources.get(log_seq)?.get(log_index) ?? null;
 
 const bytesOf = (messages: readonly TakenMessage[]): number => messages.reduce((sum, { data }) => sum + data.length, 0);
 
@@ -226,48 +286,29 @@ async function restoreForgotten(
   );
 }
 
-/** Adds the rows of the decided events. */
-async function fillRows(
-  deps: PrepareDeps,
-  states: ReadonlyMap<number, PartitionState>,
-  decided: readonly LandingEvent[],
-  rows: LandingUnit,
-): Promise<void> {
-  const counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
+/** Adds the rows of decided events, in blocks of bounded size. */
+async function fillRows(deps: PrepareDeps, decided: readonly LandingEvent[], batch: Batch): Promise<void> {
   let bytes = 0;
-  for (const { event, source } of decided) {
-    const state = states.get(event.partition);
-    if (state === undefined) continue;
-    const { replay, epoch } = state;
-    const full = event.retain === 'full';
-    const days = deps.textDays(event.org_id);
-    for (const [sub, span] of event.spans.entries()) {
-      const key = rowKey(event.log_seq, event.log_index, sub);
-      const place = { partition: event.partition, epoch, log_seq: event.log_seq, key, event: source };
-      if (replay?.spans.has(key) !== true) rows.spans.push({ wire: spanCells(span, event, sub, full), ...place });
-      if (!full || replay?.texts.has(key) === true) continue;
-      const wire = textCells(span, event, sub, days);
-      if (wire !== null) rows.span_texts_recent.push({ wire, ...place });
-    }
-    const { retain, sample_reason } = event;
-    const counted = counts.get(`${retain} ${sample_reason}`);
-    if (counted === undefined) counts.set(`${retain} ${sample_reason}`, { retain, sample_reason, count: 1 });
-    else counted.count += 1;
-    bytes += source?.body.length ?? 0;
+  for (const one of decided) {
+    if (one.wasBuffered === true) batch.released.push(one);
+    if (one.event.replaced !== undefined) batch.replaces = true;
+    batch.spans.add(one);
+    bytes += one.source?.body.length ?? 0;
     if (bytes < LIMITS.slice_bytes) continue;
     bytes = 0;
+    batch.spans.close();
     await deps.yield();
   }
-  for (const { retain, sample_reason, count } of counts.values()) deps.observer.sampled(retain, sample_reason, count);
+  batch.spans.close();
 }
 
-function keepBooks(
+/** Applies the changes of a slice to the open traces, and returns the events that are decided by that. */
+function applyChanges(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  messages: readonly TakenMessage[],
   { metered, corrections }: Changes,
-  sources: Sources,
-): { progress: Progress[]; decided: LandingEvent[] } {
+  sources: Sources | null,
+): LandingEvent[] {
   const now = deps.now();
   const owned = [...states.values()];
   const decided: LandingEvent[] = [];
@@ -286,17 +327,28 @@ function keepBooks(
   for (const event of metered) {
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
-    const one = { event, source: sourceOf(sources, event) };
+    if (state === undefined) continue;
+    const one = { event, source: sources?.get(placeOf(event)) ?? null };
     // A backfilled trace never completes, so it is decided by its events alone.
-    if (state !== undefined && deps.tail !== null && event.backfill !== true)
-      deps.tail.take(owned, state, one, decided);
-    else if (state !== undefined) {
+    if (deps.tail !== null && event.backfill !== true) deps.tail.take(owned, state, one, decided);
+    else {
       state.book.apply(event);
       decided.push(one);
     }
-    if (state !== undefined) state.heard_at = Math.max(state.heard_at, event.received_at);
+    state.heard_at = Math.max(state.heard_at, event.received_at);
   }
   correctBefore(Infinity);
+  return decided;
+}
+
+/** Lets time pass for the open traces after a batch, and returns the events that are decided by that. */
+function settleBooks(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  messages: readonly TakenMessage[],
+): { progress: Progress[]; decided: LandingEvent[] } {
+  const owned = [...states.values()];
+  const decided: LandingEvent[] = [];
   for (const { position, partitions } of messages) {
     for (const partition of partitions) {
       const state = states.get(partition);
@@ -304,7 +356,7 @@ function keepBooks(
       state.prepared_through = position;
     }
   }
-  const time = tickBooks(states, deps.streams(), now);
+  const time = tickBooks(states, deps.streams(), deps.now());
   deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;

@@ -30,8 +30,8 @@ export interface Statement {
 }
 
 export interface BodyStatement extends Statement {
-  /** Rows of an INSERT … FORMAT. */
-  body?: string | Buffer;
+  /** Rows of an INSERT … FORMAT; buffers follow each other. */
+  body?: string | Buffer | readonly Buffer[];
   query_id?: string;
   /** Settings in addition to those of every statement. */
   settings?: ClickHouseSettings;
@@ -292,7 +292,7 @@ export class ClickHouse {
       }
       const { stream, summary } = await client.exec({
         ...common,
-        values: Readable.from([body], { objectMode: false }),
+        values: Readable.from(Array.isArray(body) ? body : [body], { objectMode: false }),
       });
       await finished(stream.resume());
       return { written_rows: Number(summary?.written_rows ?? 0) };

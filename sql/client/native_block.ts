@@ -32,6 +32,9 @@ const CELL_BYTES = 8;
 /** Strings up to this many characters are copied by a loop, which is faster than a call for them. */
 const SHORT_CHARS_MAX = 24;
 const TWO_32 = 2 ** 32;
+/** First size of the room in which blocks are written, and the size above which it is not kept. */
+const SCRATCH_BYTES_MIN = 1024 * 1024;
+const SCRATCH_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Returns the approximate size of a row in bytes. */
 export function cellsBytes(cells: Cells): number {
@@ -48,32 +51,38 @@ export function cellsBytes(cells: Cells): number {
  * @throws UnencodableCell if a cell does not fit its column
  */
 export function encodeBlock(columns: readonly BlockColumn[], rows: readonly Cells[]): Buffer {
-  const out = new BlockWriter(rows.reduce((bytes, row) => bytes + cellsBytes(row), 1024));
+  const out = WRITER;
+  out.begin();
   out.varint(columns.length);
   out.varint(rows.length);
+  const cells = new Array<unknown>(rows.length);
   for (const [index, { name, type }] of columns.entries()) {
     out.text(name);
     out.text(type);
     const codec = codecOf(type);
     codec.prefix?.(out);
-    codec.values(
-      out,
-      rows.map((row) => row[index]),
-    );
+    for (let row = 0; row < rows.length; row += 1) cells[row] = rows[row]?.[index];
+    codec.values(out, cells);
   }
-  return out.bytes();
+  return out.end();
 }
 
 class BlockWriter {
-  #buffer: Buffer;
+  #buffer = Buffer.alloc(0);
   #at = 0;
 
-  constructor(bytes: number) {
-    this.#buffer = Buffer.allocUnsafe(bytes);
+  /** Begins a block, and drops what is left of one that was not ended. */
+  begin(): void {
+    this.#at = 0;
+    if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafe(SCRATCH_BYTES_MIN);
   }
 
-  bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#at);
+  /** Returns the block. The room in which it was written is kept for the next one unless it is large. */
+  end(): Buffer {
+    if (this.#buffer.length <= SCRATCH_BYTES_MAX) return Buffer.from(this.#buffer.subarray(0, this.#at));
+    const block = this.#buffer.subarray(0, this.#at);
+    this.#buffer = Buffer.alloc(0);
+    return block;
   }
 
   varint(value: number): void {
@@ -126,6 +135,9 @@ class BlockWriter {
     this.#buffer = larger;
   }
 }
+
+/** Encoding is synchronous, so there is one block at a time. */
+const WRITER = new BlockWriter();
 
 const varintBytes = (value: number): number => (value < 128 ? 1 : value < 16_384 ? 2 : value < 2_097_152 ? 3 : 4);
 

@@ -21,6 +21,11 @@ export interface TableSpec {
   readonly block: readonly BlockColumn[] | null;
 }
 
+/** A table whose rows travel as blocks. Their last columns are those of POSITION. */
+export interface BlockSpec extends TableSpec {
+  readonly block: readonly BlockColumn[];
+}
+
 /** A row on the wire: a JSON array, or the cells of a block, in the structure of its table. */
 export type WireRow = string | Cells;
 
@@ -35,93 +40,88 @@ const POSITION: readonly Column[] = [
   ['log_sub', 'UInt32'],
 ];
 
-function spec(
-  table: LandingTable,
-  columns: readonly Column[],
-  { expand = '', native = false }: { expand?: string; native?: boolean } = {},
-): TableSpec {
-  const wire = columns.flatMap(([name, type]) => (type === '' ? [] : [{ name, type }]));
+function blockSpec(table: LandingTable, columns: readonly Column[]): BlockSpec {
+  const all = [...columns, ...POSITION];
+  return { ...spec(table, all), block: wireColumns(all) };
+}
+
+const wireColumns = (columns: readonly Column[]): BlockColumn[] =>
+  columns.flatMap(([name, type]) => (type === '' ? [] : [{ name, type }]));
+
+function spec(table: LandingTable, columns: readonly Column[], expand = ''): TableSpec {
   return {
     table,
     columns: columns.map(([name]) => name),
-    structure: wire.map(({ name, type }) => `${name} ${type}`).join(', '),
+    structure: wireColumns(columns)
+      .map(({ name, type }) => `${name} ${type}`)
+      .join(', '),
     select: columns.map(([name, , expression]) => expression ?? name),
     expand,
-    block: native ? wire : null,
+    block: null,
   };
 }
 
-export const SPANS = spec(
-  'spans',
-  [
-    ['org_id', 'LowCardinality(String)'],
-    time('started_at'),
-    time('ended_at'),
-    time('received_at'),
-    ['trace_id', 'String'],
-    ['span_id', 'String'],
-    ['parent_span_id', 'String'],
-    ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-    ['kind', 'LowCardinality(String)'],
-    ['name', 'LowCardinality(String)'],
-    ['model', 'LowCardinality(String)'],
-    ['provider', 'LowCardinality(String)'],
-    ['source_format', 'LowCardinality(String)'],
-    ['outcome', 'LowCardinality(String)'],
-    ['agent_id', 'LowCardinality(String)'],
-    ['department', 'LowCardinality(String)'],
-    ['realm', 'LowCardinality(String)'],
-    ['environment', 'LowCardinality(String)'],
-    ['service', 'LowCardinality(String)'],
-    ['release', 'LowCardinality(String)'],
-    ['prompt_name', 'LowCardinality(String)'],
-    ['prompt_version', 'LowCardinality(String)'],
-    ['session_id', 'String'],
-    ['user_id', 'String'],
-    ['tags', 'Array(String)'],
-    ['input_tokens', 'UInt32'],
-    ['output_tokens', 'UInt32'],
-    ['cached_input_tokens', 'UInt32'],
-    ['first_token_ms', 'UInt32'],
-    ['cache_write_tokens', 'UInt32'],
-    ['reasoning_tokens', 'UInt32'],
-    ['cost_usd', 'Decimal(18, 12)'],
-    ['price_source', 'LowCardinality(String)'],
-    ['price_input_usd_per_mtok', 'Nullable(Float64)'],
-    ['price_output_usd_per_mtok', 'Nullable(Float64)'],
-    ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
-    ['storage_bytes', 'UInt32'],
-    ['sandbox_seconds', 'Decimal(18, 6)'],
-    ['attributes', 'String'],
-    ['sampled', 'Bool'],
-    ['flags', 'UInt16'],
-    ...POSITION,
-  ],
-  { native: true },
-);
+export const SPANS = blockSpec('spans', [
+  ['org_id', 'LowCardinality(String)'],
+  time('started_at'),
+  time('ended_at'),
+  time('received_at'),
+  ['trace_id', 'String'],
+  ['span_id', 'String'],
+  ['parent_span_id', 'String'],
+  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+  ['kind', 'LowCardinality(String)'],
+  ['name', 'LowCardinality(String)'],
+  ['model', 'LowCardinality(String)'],
+  ['provider', 'LowCardinality(String)'],
+  ['source_format', 'LowCardinality(String)'],
+  ['outcome', 'LowCardinality(String)'],
+  ['agent_id', 'LowCardinality(String)'],
+  ['department', 'LowCardinality(String)'],
+  ['realm', 'LowCardinality(String)'],
+  ['environment', 'LowCardinality(String)'],
+  ['service', 'LowCardinality(String)'],
+  ['release', 'LowCardinality(String)'],
+  ['prompt_name', 'LowCardinality(String)'],
+  ['prompt_version', 'LowCardinality(String)'],
+  ['session_id', 'String'],
+  ['user_id', 'String'],
+  ['tags', 'Array(String)'],
+  ['input_tokens', 'UInt32'],
+  ['output_tokens', 'UInt32'],
+  ['cached_input_tokens', 'UInt32'],
+  ['first_token_ms', 'UInt32'],
+  ['cache_write_tokens', 'UInt32'],
+  ['reasoning_tokens', 'UInt32'],
+  ['cost_usd', 'Decimal(18, 12)'],
+  ['price_source', 'LowCardinality(String)'],
+  ['price_input_usd_per_mtok', 'Nullable(Float64)'],
+  ['price_output_usd_per_mtok', 'Nullable(Float64)'],
+  ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
+  ['storage_bytes', 'UInt32'],
+  ['sandbox_seconds', 'Decimal(18, 6)'],
+  ['attributes', 'String'],
+  ['sampled', 'Bool'],
+  ['flags', 'UInt16'],
+]);
 
-export const SPAN_TEXTS = spec(
-  'span_texts_recent',
-  [
-    ['org_id', 'LowCardinality(String)'],
-    time('started_at'),
-    ['trace_id', 'String'],
-    ['span_id', 'String'],
-    ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-    ['name', 'LowCardinality(String)'],
-    ['model', 'LowCardinality(String)'],
-    ['outcome', 'LowCardinality(String)'],
-    ['cost_usd', 'Decimal(18, 12)'],
-    ['flags', 'UInt16'],
-    ['prompt', 'String'],
-    ['response', 'String'],
-    ['words', 'String'],
-    ['dl', 'UInt32'],
-    ['drop_on', 'UInt16', 'toDate(drop_on)'],
-    ...POSITION,
-  ],
-  { native: true },
-);
+export const SPAN_TEXTS = blockSpec('span_texts_recent', [
+  ['org_id', 'LowCardinality(String)'],
+  time('started_at'),
+  ['trace_id', 'String'],
+  ['span_id', 'String'],
+  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+  ['name', 'LowCardinality(String)'],
+  ['model', 'LowCardinality(String)'],
+  ['outcome', 'LowCardinality(String)'],
+  ['cost_usd', 'Decimal(18, 12)'],
+  ['flags', 'UInt16'],
+  ['prompt', 'String'],
+  ['response', 'String'],
+  ['words', 'String'],
+  ['dl', 'UInt32'],
+  ['drop_on', 'UInt16', 'toDate(drop_on)'],
+]);
 
 export const TRACES = spec('traces', [
   ['org_id', 'String'],
@@ -203,7 +203,7 @@ export const JUDGE_SCORES = spec(
     ['partition', 'UInt16'],
     ['log_seq', 'UInt64'],
   ],
-  { expand: 'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason' },
+  'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
 );
 
 /**
@@ -243,6 +243,17 @@ export function landingBody({ table, block }: TableSpec, rows: readonly WireRow[
       return row;
     }),
   );
+}
+
+/** Returns the position in the log of a row that travels in a block. */
+export function positionOf(
+  { block }: BlockSpec,
+  cells: Cells,
+): { partition: number; log_seq: number; log_index: number; log_sub: number } {
+  const [partition, log_seq, log_index, log_sub] = cells.slice(block.length - POSITION.length).map(Number);
+  if (partition === undefined || log_seq === undefined || log_index === undefined || log_sub === undefined)
+    throw new Error(`a row has ${cells.length} cells, not ${block.length}`);
+  return { partition, log_seq, log_index, log_sub };
 }
 
 /** Returns the size of a row on the wire: in characters of JSON, or in bytes, roughly. */

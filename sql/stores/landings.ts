@@ -5,14 +5,7 @@ import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { type OwnedPartition, ownedParam } from './landing_fences.ts';
-import {
-  ANY_TIMES,
-  landingBody,
-  landingStatement,
-  SPAN_TEXTS,
-  type TableSpec,
-  type WireRow,
-} from './landing_tables.ts';
+import { ANY_TIMES, landingStatement, SPAN_TEXTS, type TableSpec } from './landing_tables.ts';
 import { DOC, FENCES_MAX, MOVER_FENCE, type MoverStatement, moverParams } from './postings.ts';
 
 /** A landing that takes longer than this is given up; the landing reads back what it wrote. */
@@ -100,19 +93,19 @@ export async function readNewestPosition(client: ClickHouse): Promise<number> {
 
 /**
  * Lands rows of a table.
- * @throws UnencodableCell if a row does not fit the table
+ * @param body the rows as landingBody returns them; blocks follow each other
  * @returns rows written; fewer than sent when a partition is fenced off
  */
 export async function landRows(
   client: ClickHouse,
   spec: TableSpec,
-  { rows, owned, queryId }: { rows: readonly WireRow[]; owned: readonly OwnedPartition[]; queryId: string },
+  { body, owned, queryId }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string },
 ): Promise<number> {
   const { written_rows } = await client.execute({
     name: `land_${spec.table}`,
     sql: landingStatement(spec),
     params: { owned: ownedParam(owned), statement: queryId },
-    body: landingBody(spec, rows),
+    body,
     query_id: queryId,
     timeoutMs: INSERT_TIMEOUT_MS,
   });

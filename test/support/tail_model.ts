@@ -3,7 +3,8 @@
 // step, with any part of its last landing in the tables.
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
-import type { LandingRow, LandingUnit } from '../../pipeline/landing/lander.ts';
+import { type LandingUnit, unitRows } from '../../pipeline/landing/lander.ts';
+import type { LandingRow } from '../../pipeline/landing/landing_row.ts';
 import type { WireRow } from '../../sql/stores/landing_tables.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
@@ -211,9 +212,15 @@ export class TailModel {
     const any = (flags: readonly boolean[] | undefined) => (_: unknown, at: number) =>
       flags === undefined || flags[at % flags.length] === true;
     this.spans.push(
-      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.wire).at(SAMPLED_CELL) === true)),
+      ...unitRows(rows, 'spans')
+        .filter(any(cut?.spans))
+        .map((row) => spanRow(row, 4, cells(row.wire).at(SAMPLED_CELL) === true)),
     );
-    this.texts.push(...rows.span_texts_recent.filter(any(cut?.texts)).map((row) => spanRow(row, 2, true)));
+    this.texts.push(
+      ...unitRows(rows, 'span_texts_recent')
+        .filter(any(cut?.texts))
+        .map((row) => spanRow(row, 2, true)),
+    );
     if (cut?.traces !== false)
       this.traces.push(...rows.traces.map(({ wire, partition }) => traceRow(cells(wire), partition)));
     if (cut?.usage !== false)

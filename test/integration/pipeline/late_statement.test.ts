@@ -2,14 +2,8 @@
 // looked up which rows landed.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
-import {
-  emptyUnit,
-  Lander,
-  type LandingRow,
-  type LandingUnit,
-  rowKey,
-  traceRowKey,
-} from '../../../pipeline/landing/lander.ts';
+import { emptyUnit, Lander, type LandingUnit } from '../../../pipeline/landing/lander.ts';
+import { type LandingRow, rowKey, traceRowKey } from '../../../pipeline/landing/landing_row.ts';
 import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';

@@ -6,37 +6,9 @@ import { classifyStoreError, type ClickHouse, createClickHouse } from '../../../
 import { type BlockColumn, type Cell, type Cells, encodeBlock } from '../../../sql/client/native_block.ts';
 import { SPANS, SPAN_TEXTS } from '../../../sql/stores/landing_tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { CELLS } from '../../support/native_cells.ts';
 
 const TIMEOUT_MS = 60_000;
-
-const text = fc.oneof(
-  fc.string(),
-  fc.string({ unit: 'binary' }),
-  fc.constantFrom('', 'a\0b', '\0', 'naïve', '日本語', '😀', 'a'.repeat(127), 'a'.repeat(128)),
-  fc.constantFrom('é'.repeat(64), 'b'.repeat(20_000), '語'.repeat(6000), '"\\\n\r\t', '\\ud800', 'NULL', '\\N'),
-);
-const whole = (min: number, max: number): fc.Arbitrary<number> =>
-  fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max, 0));
-const decimal = (digits: number): fc.Arbitrary<bigint> => {
-  const max = 10n ** BigInt(digits) - 1n;
-  return fc.oneof(fc.bigInt({ min: -max, max }), fc.constantFrom(0n, 1n, -1n, max, -max));
-};
-
-const CELLS: Readonly<Record<string, fc.Arbitrary<Cell>>> = {
-  String: text,
-  'LowCardinality(String)': fc.oneof(fc.constantFrom('', 'gpt-4o', 'a\0b'), text),
-  Bool: fc.boolean(),
-  UInt16: whole(0, 2 ** 16 - 1),
-  UInt32: whole(0, 2 ** 32 - 1),
-  UInt64: whole(0, Number.MAX_SAFE_INTEGER),
-  Int64: whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-  'Decimal(18, 12)': decimal(18),
-  'Decimal(18, 6)': decimal(18),
-  'Nullable(Float64)': fc.oneof(fc.constant(null), fc.double()),
-  'Array(String)': fc.array(text, { maxLength: 5 }),
-  'Array(UInt32)': fc.array(whole(0, 2 ** 32 - 1), { maxLength: 5 }),
-  'Array(LowCardinality(String))': fc.array(text, { maxLength: 5 }),
-};
 
 const USED = [...(SPANS.block ?? []), ...(SPAN_TEXTS.block ?? [])].map(({ type }) => type);
 const COLUMNS: readonly BlockColumn[] = [

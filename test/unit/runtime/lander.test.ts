@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/lander.ts';
+import { emptyUnit, Lander, type LandingStore } from '../../../pipeline/landing/lander.ts';
+import type { LandingPiece } from '../../../pipeline/landing/landing_piece.ts';
+import type { LandingRow } from '../../../pipeline/landing/landing_row.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
-import type { LandingTable, TableSpec, WireRow } from '../../../sql/stores/landing_tables.ts';
+import type { LandingTable, TableSpec } from '../../../sql/stores/landing_tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
 const row = (partition: number, seq: number, line = `${partition}:${seq}`): LandingRow => ({
@@ -27,8 +29,8 @@ class FaultyStore implements LandingStore {
   fenced = new Set<number>();
   failures: ('before' | 'after' | 'nothing')[] = [];
 
-  insert(_spec: TableSpec, rows: readonly WireRow[], owned: readonly (readonly [number, number])[]): Promise<number> {
-    const lines = rows.map(String);
+  insert(_spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<number> {
+    const lines = piece.rows().map(({ wire }) => String(wire));
     if (lines.some((line) => line.includes('poison'))) return Promise.reject(new Refused('cannot parse'));
     const failure = this.failures.shift();
     if (failure === 'before') return Promise.reject(new Error('connection reset'));
@@ -71,11 +73,11 @@ class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
   override insert(
     spec: TableSpec,
-    lines: readonly WireRow[],
+    piece: LandingPiece,
     owned: readonly (readonly [number, number])[],
   ): Promise<number> {
-    this.inserts.push(lines.length);
-    return super.insert(spec, lines, owned);
+    this.inserts.push(piece.count);
+    return super.insert(spec, piece, owned);
   }
 }
 
@@ -84,13 +86,13 @@ class WatchedStore extends FaultyStore {
   readonly log: string[] = [];
   override async insert(
     spec: TableSpec,
-    lines: readonly WireRow[],
+    piece: LandingPiece,
     owned: readonly (readonly [number, number])[],
   ): Promise<number> {
     this.log.push(`${spec.table} begins`);
     await new Promise((resolve) => setTimeout(resolve, spec.table === 'traces' ? 0 : 5));
     this.log.push(`${spec.table} ends`);
-    return super.insert(spec, lines, owned);
+    return super.insert(spec, piece, owned);
   }
 }
 
@@ -159,6 +161,7 @@ describe('Lander', () => {
       traces: rows,
       usage_events: rows,
       judge_scores: rows,
+      blocks: [],
     });
     const at = (what: string): number => store.log.indexOf(what);
     expect(store.log).toHaveLength(10);

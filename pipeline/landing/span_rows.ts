@@ -1,0 +1,74 @@
+// The rows of decided events: those of their spans, and those of the texts of spans that are stored
+// in full. A replayed event gets only the rows that have not landed.
+import { SPANS, SPAN_TEXTS } from '../../sql/stores/landing_tables.ts';
+import type { LoggedEvent, MeteredEvent } from '../stage.ts';
+import type { LandingEvent } from '../traces/tail_buffer.ts';
+import type { PartitionState } from '../worker/partition_state.ts';
+import type { StageObserver } from '../worker/stage_runner.ts';
+import type { LandingUnit } from './lander.ts';
+import { BlockBuilder, type EventOf } from './landing_block.ts';
+import { rowKey } from './landing_row.ts';
+import { spanCells, textCells } from './row_encoders.ts';
+
+export interface SpanRowsDeps {
+  states: ReadonlyMap<number, PartitionState>;
+  /** Returns the days for which an organization's texts are kept. */
+  textDays(orgId: string): number;
+  observer: Pick<StageObserver, 'sampled'>;
+  /** Receives the events of earlier batches, by `log_seq:log_index`, for eventOf. */
+  held: Map<string, LoggedEvent>;
+  eventOf: EventOf;
+  /** Receives the rows. */
+  rows: LandingUnit;
+}
+
+export class SpanRows {
+  readonly #deps: SpanRowsDeps;
+  readonly #spans: BlockBuilder;
+  readonly #texts: BlockBuilder;
+  #counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
+
+  constructor(deps: SpanRowsDeps) {
+    this.#deps = deps;
+    this.#spans = new BlockBuilder(SPANS, deps.eventOf);
+    this.#texts = new BlockBuilder(SPAN_TEXTS, deps.eventOf);
+  }
+
+  add({ event, source, wasBuffered }: LandingEvent): void {
+    const { partition, log_seq, log_index, retain } = event;
+    const state = this.#deps.states.get(partition);
+    if (state === undefined) return;
+    if (wasBuffered === true && source !== null) this.#deps.held.set(`${log_seq}:${log_index}`, source);
+    const { replay, epoch } = state;
+    const full = retain === 'full';
+    const days = this.#deps.textDays(event.org_id);
+    for (const [sub, span] of event.spans.entries()) {
+      const key = replay === null ? '' : rowKey(log_seq, log_index, sub);
+      if (replay?.spans.has(key) !== true) this.#spans.add(spanCells(span, event, sub, full), partition, epoch);
+      if (!full || replay?.texts.has(key) === true) continue;
+      const cells = textCells(span, event, sub, days);
+      if (cells !== null) this.#texts.add(cells, partition, epoch);
+    }
+    this.#count(event);
+  }
+
+  /** Encodes what was added since the last call. */
+  close(): void {
+    const { rows, observer } = this.#deps;
+    const spans = this.#spans.take();
+    const texts = this.#texts.take();
+    rows.blocks.push(...spans.blocks, ...texts.blocks);
+    rows.spans.push(...spans.rows);
+    rows.span_texts_recent.push(...texts.rows);
+    for (const { retain, sample_reason, count } of this.#counts.values())
+      observer.sampled(retain, sample_reason, count);
+    this.#counts = new Map();
+  }
+
+  #count({ retain, sample_reason }: MeteredEvent): void {
+    const key = `${retain} ${sample_reason}`;
+    const counted = this.#counts.get(key);
+    if (counted === undefined) this.#counts.set(key, { retain, sample_reason, count: 1 });
+    else counted.count += 1;
+  }
+}
