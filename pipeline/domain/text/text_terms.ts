@@ -1,5 +1,6 @@
 // The words of a span's texts as one document, and of a query. The document is the plain text of
 // prompt and response, its words are those of words.ts. documentTerms runs for every span with text.
+import { asciiWords } from './ascii_words.ts';
 import { plainText } from './plain_text.ts';
 import { clearWords, joinedWords, splitWords, wordList } from './words.ts';
 
@@ -23,8 +24,10 @@ export function wordsOf(text: string): string[] {
 
 /** Returns the words of prompt and response, as stored, together. */
 export function documentTerms(prompt: string, response: string): DocumentTerms {
+  const texts = [plainText(prompt), plainText(response)];
+  const terms = asciiWords(texts);
+  if (terms !== null) return terms;
   clearWords(list);
-  splitWords(plainText(prompt), list);
-  splitWords(plainText(response), list);
+  for (const text of texts) splitWords(text, list);
   return { words: joinedWords(list), dl: list.count };
 }

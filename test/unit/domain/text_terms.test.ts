@@ -77,6 +77,19 @@ describe('documentTerms', () => {
     fc.assert(fc.property(any, any, agrees), { numRuns: 200 });
   });
 
+  it('documentTerms agrees with the definition on ASCII texts, and on those with one other character anywhere', () => {
+    const ascii = fc.string({ unit: 'binary-ascii', maxLength: 120 });
+    fc.assert(fc.property(ascii, ascii, agrees), { numRuns: 200 });
+    const other = fc.constantFrom('é', '\u212a', '日', '😀', '\ud800', '\u0080');
+    fc.assert(
+      fc.property(ascii, other, ascii, ascii, (start, one, end, response) => {
+        agrees(`${start}${one}${end}`, response);
+        agrees(response, `${start}${one}${end}`);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it('documentTerms agrees with the definition on large texts, and on small ones after them', () => {
     const distinct = Array.from({ length: 50_000 }, (_, i) => `w${i % 40_000}`).join(' ');
     expect(documentTerms(distinct, distinct)).toEqual(plainTerms(distinct, distinct));
