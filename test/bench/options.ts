@@ -23,6 +23,7 @@ export const PARTS = [
   'gateway',
   'neighbours',
   'portal',
+  'worker',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -30,6 +30,7 @@ import { sqlRunner } from './store.ts';
 import { mergeFiles, printTable } from './table.ts';
 import { startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
+import { benchWorker } from './worker.ts';
 import { benchWebhooks } from './webhooks.ts';
 
 /** Settings of the services that parts start. */
@@ -48,7 +49,7 @@ const PORTAL_MODULE = '../browser/bench/portal.ts';
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Measures one part on a running service. */
-async function measure(part: Exclude<Part, 'start'>, target: Target, options: Options, run: Run): Promise<Section[]> {
+async function measure(part: Exclude<Part, 'start' | 'worker'>, target: Target, options: Options, run: Run): Promise<Section[]> {
   const { vocabulary } = run;
   const { seconds, rate, shape, spans } = options;
   const clickhouseUrl = target.clickhouseUrl;
@@ -193,6 +194,7 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
     if (options.running !== null) throw new UsageError('start takes services of its own: leave --url out');
     return [await benchStarts({ vocabulary: run.vocabulary(), stopping: run.stopping, progress })];
   }
+  if (part === 'worker') return [await benchWorker(progress)];
   progress(options.running === null ? `${part}: starting a service …` : `${part}: ${options.running.url}`);
   const target = options.running ?? (await startTarget(SETTINGS[part]));
   const onAbort = (): void => void target.stop().then(() => process.exit(130));

@@ -34,7 +34,7 @@ export interface NodeMainOptions {
  * Batches of events live for a few hundred milliseconds. With the default young generation (16 MB)
  * most of them were copied to the old generation before they died.
  */
-const NODE_FLAGS = ['--max-semi-space-size=32'];
+export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=32'];
 
 /** Node process that is ready; `port` is the one that it reported, or null. */
 export interface RunningMain extends Running {
@@ -52,7 +52,7 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
   const from = fstatSync(log).size;
   const child = fork(entry, [], {
     execPath: process.execPath,
-    execArgv: NODE_FLAGS,
+    execArgv: [...NODE_FLAGS],
     // The child has a process group of its own, so that Ctrl-C in the terminal reaches only the
     // supervisor, which stops processes in order.
     detached: true,
