@@ -27,7 +27,8 @@ const SINGLE_LANES = 64;
 const SAMPLE_MS = 1000;
 const PRINT_EVERY = 5;
 const DRAIN_MS_MAX = 180_000;
-const DRAIN_POLL_MS = 50;
+/** Each look counts the spans, which takes the store some milliseconds. */
+const DRAIN_POLL_MS = 200;
 /** The first part of a run fills caches and buffers: the growth of the lag is measured after it. */
 const WARM_FRACTION = 0.25;
 /**

@@ -49,7 +49,12 @@ const PORTAL_MODULE = '../browser/bench/portal.ts';
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Measures one part on a running service. */
-async function measure(part: Exclude<Part, 'start' | 'worker'>, target: Target, options: Options, run: Run): Promise<Section[]> {
+async function measure(
+  part: Exclude<Part, 'start' | 'worker'>,
+  target: Target,
+  options: Options,
+  run: Run,
+): Promise<Section[]> {
   const { vocabulary } = run;
   const { seconds, rate, shape, spans } = options;
   const clickhouseUrl = target.clickhouseUrl;
