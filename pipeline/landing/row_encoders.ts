@@ -2,6 +2,7 @@
 // of sql/stores/landing_tables.ts. Pure functions: what a row needs beside its record (its log position, the
 // organization's retention) is an argument.
 import type { Cells } from '../../sql/client/native_block.ts';
+import { errorTextOf } from '../domain/incidents/error_text.ts';
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -141,6 +142,7 @@ export function textCells(span: Span, position: LogPosition, sub: number, retent
     flagsOf(span, true),
     span.prompt,
     span.response,
+    span.outcome === 'success' ? '' : errorTextOf(span.response),
     terms.words,
     terms.dl,
     dropDay(span, retentionDays),

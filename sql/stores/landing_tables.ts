@@ -115,6 +115,7 @@ export const SPAN_TEXTS = spec(
     ['flags', 'UInt16'],
     ['prompt', 'String'],
     ['response', 'String'],
+    ['error_text', 'String'],
     ['words', 'String'],
     ['dl', 'UInt32'],
     ['drop_on', 'UInt16', 'toDate(drop_on)'],
