@@ -2,7 +2,7 @@
 // of sql/stores/landing_tables.ts. Pure functions: what a row needs beside its record (its log position, the
 // organization's retention) is an argument.
 import type { Cells } from '../../sql/client/native_block.ts';
-import { errorTextOf } from '../domain/incidents/error_text.ts';
+import { errorTextOf, namesError } from '../domain/incidents/error_text.ts';
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -86,6 +86,7 @@ export function spanCells(span: Span, position: LogPosition, sub: number, sample
     span.storage_bytes,
     microsOf(span.sandbox_seconds),
     sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : summaryAttributes(span),
+    span.outcome !== 'success' && namesError(span.attributes),
     sampled,
     flagsOf(span, sampled),
     position.partition,

@@ -93,6 +93,7 @@ export const SPANS = spec(
     ['storage_bytes', 'UInt32'],
     ['sandbox_seconds', 'Decimal(18, 6)'],
     ['attributes', 'String'],
+    ['error_named', 'Bool'],
     ['sampled', 'Bool'],
     ['flags', 'UInt16'],
     ...POSITION,

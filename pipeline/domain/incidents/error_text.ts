@@ -4,7 +4,7 @@
 
 /**
  * Maximum characters of an error that are read. The column error_text of texts holds as many
- * (sql/migrations/0048_cut_failed_responses.sql).
+ * (sql/migrations/0048_find_error_texts.sql).
  */
 export const ERROR_CHARS_MAX = 2000;
 /** Maximum characters of the result. */
@@ -83,6 +83,11 @@ export function errorTextOf(response: string): string {
   // A character takes up to two units of UTF-16.
   const start = response.slice(from, Math.min(to, from + 2 * ERROR_CHARS_MAX));
   return start.length <= ERROR_CHARS_MAX ? start : [...start].slice(0, ERROR_CHARS_MAX).join('');
+}
+
+/** Returns true when attributes may name the error of their span (sql/queries/incidents/error_texts.sql). */
+export function namesError(attributes: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(attributes, 'error_message') || Object.hasOwn(attributes, 'error');
 }
 
 /** Removes quotes around the whole text. */

@@ -23,7 +23,7 @@ FROM (
       JSONType(attributes, 'error') AS type,
       trimBoth(JSONExtractString(attributes, 'error', 'message')) AS inner_message
     FROM spans
-    WHERE /*include incidents/failed.sql*/
+    WHERE /*include incidents/failed.sql*/ AND error_named
   )
   UNION ALL
   SELECT org_id, trace_key, outcome, 2 AS rank, started_at, log_seq, log_index, log_sub, error_text

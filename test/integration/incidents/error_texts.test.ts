@@ -10,7 +10,11 @@ import { aSpan } from '../../support/spans.ts';
 import { openTestStore, tracesOf, type TestStore } from '../../support/store.ts';
 
 const AT = Date.parse('2026-02-03T04:05:06.789Z');
-const TABLES = ['span_texts', 'span_texts_recent'] as const;
+const COLUMNS = [
+  ['spans', 'error_named'],
+  ['span_texts', 'error_text'],
+  ['span_texts_recent', 'error_text'],
+] as const;
 
 let store: TestStore;
 
@@ -38,10 +42,10 @@ async function samples(spans: readonly Span[], told_at = AT + 1000): Promise<Rec
   return Object.fromEntries(found.map(({ trace_id, sample }) => [trace_id, sample]));
 }
 
-/** Makes the rows those of a version before the column of error texts. */
+/** Makes the rows those of a version before the columns of error texts. */
 async function ageRows(): Promise<void> {
-  const script = readScripts().migrations.find(({ name }) => name === '0048_cut_failed_responses.sql');
-  for (const table of TABLES) await store.database.run(`ALTER TABLE ${table} DROP COLUMN error_text`);
+  const script = readScripts().migrations.find(({ name }) => name === '0048_find_error_texts.sql');
+  for (const [table, column] of COLUMNS) await store.database.run(`ALTER TABLE ${table} DROP COLUMN ${column}`);
   for (const statement of splitStatements(script?.sql ?? '')) await store.database.run(statement);
 }
 
@@ -80,13 +84,13 @@ describe('the error text of a failing trace', () => {
     expect(await samples(SHAPED)).toEqual(TEXTS);
   });
 
-  it('is read from rows that landed before the column existed, also after the engine has merged and moved them', async () => {
+  it('is read from rows that landed before the columns existed, also after the engine has merged and moved them', async () => {
     await land(SHAPED.slice(0, 6));
     await store.moveTexts();
     await land(SHAPED.slice(6));
     await ageRows();
     expect(await samples(SHAPED)).toEqual(TEXTS);
-    for (const table of TABLES) await store.database.run(`OPTIMIZE TABLE ${table} FINAL`);
+    for (const [table] of COLUMNS) await store.database.run(`OPTIMIZE TABLE ${table} FINAL`);
     expect(await samples(SHAPED)).toEqual(TEXTS);
     await store.moveTexts();
     expect(await samples(SHAPED)).toEqual(TEXTS);
