@@ -165,18 +165,11 @@ export class IncidentKeeper {
       if (held !== null && held.record.closed !== null) {
         await this.#options.settler.settle(clusterKey(one), held);
         again.push(one);
-      } else
-        cases.push({
-          ...one,
-          key: clusterKey(one),
-          stored: held,
-          after_ms: held?.record.after_ms ?? 0,
-          read_from_ms: 0,
-        });
+      } else cases.push(caseOf(one, held));
     }
     if (cases.length === 0) return again;
-    await this.#place(cases);
     const times = await this.#times(cases);
+    await this.#floor(cases, times);
     const opening: { one: Case; spell: Spell; more: boolean }[] = [];
     for (const one of cases) {
       const own = times.get(one.key) ?? [];
@@ -198,18 +191,25 @@ export class IncidentKeeper {
   }
 
   /**
-   * Finds the range from which the traces of each case are read: earlier ones are known, or belong
-   * to the incident before.
+   * Leaves out the traces that belong to an earlier incident of their cluster, which is over. Only
+   * clusters whose traces form an incident are looked up: without the earlier traces, the others
+   * form none either.
    */
-  async #place(cases: readonly Case[]): Promise<void> {
-    const without = cases.filter(({ stored }) => stored === null);
-    const floors = without.length === 0 ? [] : await readFloors(this.#options.clickhouse, pairsOf(without));
+  async #floor(cases: readonly Case[], times: Map<string, number[]>): Promise<void> {
+    const opening = cases.filter(({ key, stored }) => stored === null && firstSpell(times.get(key) ?? []) !== null);
+    if (opening.length === 0) return;
+    const floors = await readFloors(this.#options.clickhouse, pairsOf(opening));
     const floorOf = new Map(floors.map((row) => [clusterKey(row), row.until_ms]));
-    for (const one of cases) {
-      const record = one.stored?.record;
-      if (record === undefined) one.after_ms = floorOf.get(one.key) ?? 0;
-      one.read_from_ms = Math.max(one.after_ms + 1, lookFrom(record ?? null, one.from_ms));
+    const overlapping: Case[] = [];
+    for (const one of opening) {
+      one.after_ms = floorOf.get(one.key) ?? 0;
+      if (one.after_ms < one.read_from_ms) continue;
+      one.read_from_ms = one.after_ms + 1;
+      overlapping.push(one);
     }
+    if (overlapping.length === 0) return;
+    const later = await this.#times(overlapping);
+    for (const { key } of overlapping) times.set(key, later.get(key) ?? []);
   }
 
   async #times(cases: readonly Case[]): Promise<Map<string, number[]>> {
@@ -280,6 +280,12 @@ export class IncidentKeeper {
     if (from_ms === record.from_ms && last_ms - record.last_ms < LAST_STEP_MS) return false;
     return !(await this.#options.records.write(key, movedIncident(record, { from_ms, last_ms }), revision));
   }
+}
+
+function caseOf(touched: Touched, stored: StoredIncident | null): Case {
+  const after_ms = stored?.record.after_ms ?? 0;
+  const read_from_ms = Math.max(after_ms + 1, lookFrom(stored?.record ?? null, touched.from_ms));
+  return { ...touched, key: clusterKey(touched), stored, after_ms, read_from_ms };
 }
 
 function pairsOf(clusters: readonly Pick<Touched, 'org_id' | 'cluster_id'>[]): { orgs: string[]; clusters: string[] } {

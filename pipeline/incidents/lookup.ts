@@ -2,17 +2,17 @@
 // takes ids of traces whose failure was published and returns the cluster of each. It writes
 // nothing, and leaves out traces that do not exist (any more).
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { readBounds, readEndedTraces, readErrors, readResponses } from '../../sql/stores/incidents.ts';
+import { readBounds, readEndedTraces, readErrorTexts } from '../../sql/stores/incidents.ts';
 import { ERROR_CHARS_MAX } from '../domain/incidents/error_text.ts';
 import { clusterOf } from '../domain/incidents/incidents.ts';
 
 /** Maximum number of characters of an error that are kept unchanged. */
 const SAMPLE_CHARS_MAX = 500;
 /**
- * Ranges before the publication of their completion in which traces are searched, one after the
- * other: most began then. The rest is found by id.
+ * Range before the publication of their completion in which traces are searched first: most began
+ * then. The others are found by id.
  */
-const RECENT_MS = [10_000, 120_000] as const;
+const RECENT_MS = 120_000;
 /**
  * Traces further apart than this are searched separately, as a statement reads a whole stretch of
  * time.
@@ -80,10 +80,8 @@ async function findTraces(clickhouse: ClickHouse, reported: readonly ReportedFai
       found.push(...rows.filter((row) => left.delete(keyOf(row))));
     }
   };
-  for (const recent of RECENT_MS) {
-    await look(together([...left.values()], ({ told_at }) => [told_at - recent, told_at]));
-    if (left.size === 0) return found;
-  }
+  await look(together(reported, ({ told_at }) => [told_at - RECENT_MS, told_at]));
+  if (left.size === 0) return found;
   const located = await readBounds(clickhouse, idsOf([...left.values()]));
   const bounds = located.flatMap((row) => (left.has(keyOf(row)) ? [row] : []));
   await look(together(bounds, ({ from_ms, to_ms }) => [from_ms, to_ms]));
@@ -116,25 +114,15 @@ function together<T>(items: readonly T[], boundsOf: (item: T) => readonly [from:
 const textKey = ({ org_id, trace_key, outcome }: Pick<EndedTrace, 'org_id' | 'trace_key' | 'outcome'>): string =>
   `${org_id} ${trace_key} ${outcome}`;
 
-/**
- * Reads the texts of the traces' failing spans, by textKey: error fields first, responses where
- * there is none.
- */
+/** Reads the error texts of the traces' failing spans, by textKey; traces without one are left out. */
 async function readTexts(
   clickhouse: ClickHouse,
   { from_ms, to_ms, items }: Stretch<EndedTrace>,
 ): Promise<Map<string, string>> {
   const orgs = [...new Set(items.map(({ org_id }) => org_id))];
-  const place = { orgs, from_ms, to_ms, chars: ERROR_CHARS_MAX };
-  const keysOf = (traces: readonly EndedTrace[]): bigint[] => traces.map(({ trace_key }) => BigInt(trace_key));
-  const errors = await readErrors(clickhouse, { ...place, trace_keys: keysOf(items) });
-  const texts = new Map(errors.map((row) => [textKey(row), row.text]));
-  const silent = items.filter((trace) => !texts.has(textKey(trace)));
-  if (silent.length === 0) return texts;
-  for (const row of await readResponses(clickhouse, { ...place, trace_keys: keysOf(silent) })) {
-    if (!texts.has(textKey(row))) texts.set(textKey(row), row.text);
-  }
-  return texts;
+  const trace_keys = items.map(({ trace_key }) => BigInt(trace_key));
+  const rows = await readErrorTexts(clickhouse, { orgs, trace_keys, from_ms, to_ms, chars: ERROR_CHARS_MAX });
+  return new Map(rows.map((row) => [textKey(row), row.text]));
 }
 
 function failureOf(

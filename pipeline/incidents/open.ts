@@ -40,6 +40,12 @@ const GATHER_MS = 500;
  * the time, so that landings have the rest.
  */
 const REST = { times: 9, maxMs: 5000 };
+/**
+ * Shortest rest for each failing trace of a batch, milliseconds. A statement for hundreds of traces
+ * costs the store little more than one for ten, so where ten or more fail each second, the next
+ * batch waits for REST.maxMs.
+ */
+const REST_MS_PER_TRACE = 100;
 const ACK_PENDING_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
 /** Time after which another worker counts the messages of one that died. */
@@ -91,6 +97,8 @@ export async function openIncidents({
   const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
   const record = recordSystemMutation.bind(null, audit);
   const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, record, now });
+  /** Failing traces of the newest batch. */
+  let failing = 0;
   const queue = new BatchConsumer<{ events: ServiceEvent[] }>({
     log,
     logger,
@@ -99,6 +107,7 @@ export async function openIncidents({
     codec: serviceEventsCodec,
     handle: async (batch) => {
       const reported = batch.flatMap(({ value }) => value.events.flatMap(failureOf));
+      failing = reported.length;
       if (reported.length > 0) await keeper.advance(await countFailures({ clickhouse, logger, now }, reported));
     },
     deadLetter: createDeadLetterStore(log, now),
@@ -107,7 +116,7 @@ export async function openIncidents({
     bytesMax: HELD_BYTES_MAX,
     batchMax: BATCH_MAX,
     gatherMs: GATHER_MS,
-    rest: REST,
+    rest: { ...REST, minMs: () => failing * REST_MS_PER_TRACE },
     handlersMax: 1,
     ackPendingMax: ACK_PENDING_MAX,
     retry: RETRY,

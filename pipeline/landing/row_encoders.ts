@@ -2,6 +2,7 @@
 // of sql/stores/landing_tables.ts. Pure functions: what a row needs beside its record (its log position, the
 // organization's retention) is an argument.
 import type { Cells } from '../../sql/client/native_block.ts';
+import { errorTextOf, namesError } from '../domain/incidents/error_text.ts';
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -85,6 +86,7 @@ export function spanCells(span: Span, position: LogPosition, sub: number, sample
     span.storage_bytes,
     microsOf(span.sandbox_seconds),
     sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : summaryAttributes(span),
+    span.outcome !== 'success' && namesError(span.attributes),
     sampled,
     flagsOf(span, sampled),
     position.partition,
@@ -141,6 +143,7 @@ export function textCells(span: Span, position: LogPosition, sub: number, retent
     flagsOf(span, true),
     span.prompt,
     span.response,
+    span.outcome === 'success' ? '' : errorTextOf(span.response),
     terms.words,
     terms.dl,
     dropDay(span, retentionDays),

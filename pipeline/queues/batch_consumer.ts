@@ -20,6 +20,8 @@ export interface RestBounds {
   times: number;
   /** Longest rest, milliseconds. */
   maxMs: number;
+  /** Returns the shortest rest after the batch that has just ended, milliseconds; 0 unless given. */
+  minMs?: () => number;
 }
 
 type Consuming<T> = Omit<
@@ -110,7 +112,7 @@ export class BatchConsumer<T> {
       const began = performance.now();
       await this.#settle(batch);
       const ended = performance.now();
-      if (rest !== undefined) restedAt = ended + Math.min(rest.maxMs, (ended - began) * rest.times);
+      if (rest !== undefined) restedAt = ended + restMs(rest, ended - began);
     }
   }
 
@@ -166,4 +168,8 @@ export class BatchConsumer<T> {
       look();
     });
   }
+}
+
+function restMs({ times, maxMs, minMs }: RestBounds, workedMs: number): number {
+  return Math.min(maxMs, Math.max(workedMs * times, minMs?.() ?? 0));
 }

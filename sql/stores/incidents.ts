@@ -6,9 +6,10 @@ import { defineQuery } from '../client/query.ts';
 import { storeTime } from '../client/store_time.ts';
 
 /**
- * Maximum traces or clusters of one statement; their parameters stay well below the server's limit.
+ * Maximum traces or clusters of one statement. The engine accepts 128 KiB for one parameter; 500 ids
+ * of 128 characters take half of it.
  */
-export const LOOKUP_MAX = 200;
+export const LOOKUP_MAX = 500;
 
 /** Int64 and UInt64 arrive as text; these stay below 2^53. */
 const whole = z.coerce.number().pipe(z.int());
@@ -53,12 +54,12 @@ export const readEndedTraces = defineQuery({
   }),
 });
 
-const texts = {
+export const readErrorTexts = defineQuery({
+  name: 'incident_error_texts',
+  file: 'incidents/error_texts.sql',
   params: z.object({ ...placed, chars: z.int() }),
   row: z.object({ org_id: z.string(), trace_key: z.string(), outcome, text: z.string() }),
-};
-export const readErrors = defineQuery({ name: 'incident_errors', file: 'incidents/errors.sql', ...texts });
-export const readResponses = defineQuery({ name: 'incident_responses', file: 'incidents/responses.sql', ...texts });
+});
 
 /**
  * `froms_ms` holds the start for each cluster, `from_ms` the earliest of them. Rows rise by last_ms

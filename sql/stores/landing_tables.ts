@@ -101,6 +101,7 @@ export const SPANS = blockSpec('spans', [
   ['storage_bytes', 'UInt32'],
   ['sandbox_seconds', 'Decimal(18, 6)'],
   ['attributes', 'String'],
+  ['error_named', 'Bool'],
   ['sampled', 'Bool'],
   ['flags', 'UInt16'],
 ]);
@@ -118,6 +119,7 @@ export const SPAN_TEXTS = blockSpec('span_texts_recent', [
   ['flags', 'UInt16'],
   ['prompt', 'String'],
   ['response', 'String'],
+  ['error_text', 'String'],
   ['words', 'String'],
   ['dl', 'UInt32'],
   ['drop_on', 'UInt16', 'toDate(drop_on)'],

@@ -2,7 +2,10 @@
 // cause have one text. In: an error text as received. Out: one line of bounded length. Pure, and
 // linear in the length of the text.
 
-/** Maximum characters of an error that are read. */
+/**
+ * Maximum characters of an error that are read. The column error_text of texts holds as many
+ * (sql/migrations/0048_find_error_texts.sql).
+ */
 export const ERROR_CHARS_MAX = 2000;
 /** Maximum characters of the result. */
 export const NORMAL_CHARS_MAX = 300;
@@ -66,6 +69,25 @@ export function normalizeError(raw: string): string {
   }
   for (const [pattern, mark] of RULES) text = text.replaceAll(pattern, mark);
   return text.trim().slice(0, NORMAL_CHARS_MAX).toWellFormed();
+}
+
+/**
+ * Returns the beginning of a failed span's response without spaces around it, as the store derives
+ * it for texts that landed without one.
+ * @returns at most ERROR_CHARS_MAX characters
+ */
+export function errorTextOf(response: string): string {
+  let [from, to] = [0, response.length];
+  while (from < to && response[from] === ' ') from += 1;
+  while (from < to && response[to - 1] === ' ') to -= 1;
+  // A character takes up to two units of UTF-16.
+  const start = response.slice(from, Math.min(to, from + 2 * ERROR_CHARS_MAX));
+  return start.length <= ERROR_CHARS_MAX ? start : [...start].slice(0, ERROR_CHARS_MAX).join('');
+}
+
+/** Returns true when attributes may name the error of their span (sql/queries/incidents/error_texts.sql). */
+export function namesError(attributes: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(attributes, 'error_message') || Object.hasOwn(attributes, 'error');
 }
 
 /** Removes quotes around the whole text. */

@@ -112,28 +112,34 @@ describe('a work queue', () => {
     await emptied();
   });
 
-  it('a work queue waits after a batch, so that what arrives meanwhile is one batch, but not after a full one', async () => {
-    const batches: number[][] = [];
-    const handled = Promise.withResolvers<undefined>();
-    start(
-      async (batch) => {
-        await log.nc.flush();
-        batches.push(valuesOf(batch));
-        handled.resolve(undefined);
-      },
-      { batchMax: 4, gatherMs: 0, rest: { times: 1e9, maxMs: 3000 } },
-    );
-    await put(1);
-    await handled.promise;
-    await put(3, 1);
-    await emptied();
-    expect(batches.map(sorted)).toEqual([[0], [1, 2, 3]]);
-    batches.length = 0;
-    // A pause of three seconds per batch would exceed the wait below.
-    await put(40, 4);
-    await emptied();
-    expect(batches.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 4));
-  });
+  it.each([
+    ['a multiple of its duration', { times: 1e9, maxMs: 3000 }],
+    ['as long as the batch asks', { times: 0, maxMs: 3000, minMs: () => Infinity }],
+  ])(
+    'a work queue waits after a batch, %s, so that what arrives meanwhile is one batch, but not after a full one',
+    async (_name, rest) => {
+      const batches: number[][] = [];
+      const handled = Promise.withResolvers<undefined>();
+      start(
+        async (batch) => {
+          await log.nc.flush();
+          batches.push(valuesOf(batch));
+          handled.resolve(undefined);
+        },
+        { batchMax: 4, gatherMs: 0, rest },
+      );
+      await put(1);
+      await handled.promise;
+      await put(3, 1);
+      await emptied();
+      expect(batches.map(sorted)).toEqual([[0], [1, 2, 3]]);
+      batches.length = 0;
+      // A pause of three seconds per batch would exceed the wait below.
+      await put(40, 4);
+      await emptied();
+      expect(batches.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 4));
+    },
+  );
 
   it('a work queue repeats what failed, with the number of the attempt, and nothing else', async () => {
     const tries = new Map<number, number[]>();
