@@ -4,9 +4,9 @@
 import type { SpanTexts } from '../../../pipeline/domain/conversation/span_messages.ts';
 import { hasPhrases } from '../../../pipeline/domain/text/phrases.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
-import { type DocumentSearch, type RankedDocuments, type SearchBounds } from './postings/document_search.ts';
+import type { DocumentSearch, RankedDocuments } from './postings/document_search.ts';
 import type { Ranked } from './postings/ranking.ts';
-import { docOf } from './postings/segment_loader.ts';
+import { docOf, type SearchBounds } from './postings/segment_loader.ts';
 import { type MessageSpan, textsOfSpans, withSpans } from './message_spans.ts';
 import type { SearchHit, SearchMeta, SearchQuery } from './schema.ts';
 import { type CandidateFilters, type FoundRow, readTexts } from './store.ts';

@@ -92,25 +92,34 @@ export const readTracesOfDocuments: BinaryQuery<
   high: reader.uint32(),
 }));
 
-export const readPostings: BinaryQuery<SegmentRange & { words: readonly string[] }, PostingRow> = binaryQuery(
-  'search_postings',
-  'spans/search_postings.sql',
-  (reader) => ({
-    word: reader.uint8(),
-    segment: reader.uint64(),
-    places: reader.uint16s(),
-    counts: reader.uint16s(),
-  }),
-);
-
 interface PostingRow {
   /** Index of the word. */
   word: number;
   segment: number;
   places: Uint16Array;
-  /** Empty where each document has the word once. */
+  /** Empty where each document has the word once, and where they were not asked for. */
   counts: Uint16Array;
 }
+
+const readCounted = postingsQuery((reader) => reader.uint16s());
+const readUncounted = postingsQuery(() => NO_COUNTS);
+const NO_COUNTS = new Uint16Array(0);
+
+function postingsQuery(countsOf: (reader: RowReader) => Uint16Array): BinaryQuery<TemplateParams, PostingRow> {
+  return binaryQuery('search_postings', 'spans/search_postings.sql', (reader) => ({
+    word: reader.uint8(),
+    segment: reader.uint64(),
+    places: reader.uint16s(),
+    counts: countsOf(reader),
+  }));
+}
+
+/** Reads postings of words. With `counted`, also how often each document has the word, which takes as many bytes again. */
+export const readPostings: BinaryQuery<SegmentRange & { words: readonly string[]; counted: boolean }, PostingRow> = (
+  client,
+  { counted, ...params },
+  options,
+) => (counted ? readCounted(client, { ...params, counted }, options) : readUncounted(client, params, options));
 
 /** Filters of a search besides its words. */
 export interface CandidateFilters extends TemplateParams {

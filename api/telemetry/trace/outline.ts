@@ -38,15 +38,19 @@ export async function readTraceOutline(deps: TraceDeps, orgId: string, traceId: 
 }
 
 /**
- * Reads what the range of a trace holds. Failures are read beside the rest, also for traces that turn out to have none:
- * to wait for the outcome first would make each failed trace, the one that people open, a third slower.
+ * Reads what the range of a trace holds. Failures are read only if the trace has some: at once if its row says so, which
+ * is there before the spans are, otherwise once the spans do, whose row may not have landed yet.
  */
 async function readSpans(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal) {
-  const [[row], item, failures] = await Promise.all([
-    readOutline(clickhouse, { ...range, rows: OUTLINE_SPANS_MAX }, { signal }),
-    readTraceItem(clickhouse, range, signal),
-    failuresOf(clickhouse, range, signal),
-  ]);
+  const spans = readOutline(clickhouse, { ...range, rows: OUTLINE_SPANS_MAX }, { signal });
+  const hasFailed = async (item: TraceWithState): Promise<boolean> =>
+    (item !== null && item.item.outcome !== 'success') ||
+    (await spans).some(({ outcome }) => outcome.some((one) => one !== 'success'));
+  const described = async () => {
+    const item = await readTraceItem(clickhouse, range, signal);
+    return { item, failures: (await hasFailed(item)) ? await failuresOf(clickhouse, range, signal) : [] };
+  };
+  const [[row], { item, failures }] = await Promise.all([spans, described()]);
   return { range, row, item, failures };
 }
 
@@ -70,6 +74,8 @@ async function fillFlags(
 const keyOf = ({ started_ms, span_id }: OutlineRow, span: number): string =>
   `${started_ms[span] ?? 0} ${span_id[span] ?? ''}`;
 
+type TraceWithState = Awaited<ReturnType<typeof readTraceItem>>;
+
 interface Failure {
   span_id: string;
   started_ms: number;
@@ -89,7 +95,7 @@ async function failuresOf(clickhouse: ClickHouse, range: TraceRange, signal: Abo
 }
 
 interface Besides {
-  item: Awaited<ReturnType<typeof readTraceItem>>;
+  item: TraceWithState;
   failures: readonly Failure[];
   scores: ScoreItem[];
   rule: CompleteRule;

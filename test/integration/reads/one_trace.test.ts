@@ -1,7 +1,9 @@
 // The reads of one trace, over HTTP and the real store: outline, item, span, texts and matches.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTraceOutline } from '../../../api/telemetry/trace/outline.ts';
 import { SPAN_FLAGS } from '../../../pipeline/domain/traces/span_flags.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
@@ -138,6 +140,65 @@ describe('outline', () => {
       { i: 3, message: 'payment declined' },
       { i: 1, message: 'overloaded' },
     ]);
+  });
+
+  it.each([
+    ['reads no failures of a trace that has none', 'fine', 'success', 'success', [], []],
+    [
+      'reads the failures of a trace whose row says that it failed',
+      'failed',
+      'error',
+      'error',
+      ['oops'],
+      ['trace_failures'],
+    ],
+    [
+      'reads the failures of a trace whose row is older than its failed span',
+      'behind',
+      'error',
+      'success',
+      ['oops'],
+      ['trace_failures'],
+    ],
+    [
+      'reads the failures of a trace whose row has not landed',
+      'rowless',
+      'timeout',
+      null,
+      ['oops'],
+      ['trace_failures'],
+    ],
+    ['reads failures for a row that is newer than the spans', 'ahead', 'success', 'error', [], ['trace_failures']],
+  ] as const)('%s', async (_, trace_id, outcome, described, messages, reads) => {
+    const span = of({ trace_id, span_id: 'only', outcome, attributes: { error_message: 'oops' } });
+    await store.landSpans([span]);
+    if (described !== null)
+      await store.landTraces(
+        tracesOf([{ ...span, outcome: described }]).map((state) => ({ state, version: 5, sign: 1 })),
+      );
+    const names: string[] = [];
+    const clickhouse = createClickHouse({
+      url: store.database.url,
+      observeQuery: (name) => {
+        names.push(name);
+      },
+    });
+    const { data } = await readTraceOutline(
+      {
+        clickhouse,
+        written: null as never,
+        locate: () => Promise.resolve({ org_id: ORG, trace_id, from_ms: span.started_at, to_ms: span.started_at }),
+        scoresOf: () => Promise.resolve([]),
+        completeRule: { graceMs: 0, idleMs: 0 },
+        now: () => AT,
+      },
+      ORG,
+      trace_id,
+      new AbortController().signal,
+    );
+    await clickhouse.close();
+    expect(data.errors).toEqual(messages.map((message) => ({ i: 0, message })));
+    expect(names.sort()).toEqual([...reads, 'trace_outline', 'trace_row']);
   });
 });
 

@@ -2,15 +2,20 @@
 // during and after their move, deleted texts, and words of very many documents. Also phrases, which
 // are read from the texts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { facetsQuery } from '../../../api/telemetry/traces/facet_schema.ts';
+import { countFacets } from '../../../api/telemetry/traces/facets.ts';
 import { listTraces } from '../../../api/telemetry/traces/list.ts';
 import { findPhrases, type PhraseBounds, type PhraseTraces } from '../../../api/telemetry/traces/phrases.ts';
 import { listQuery } from '../../../api/telemetry/traces/schema.ts';
+import { traceSeries } from '../../../api/telemetry/traces/series.ts';
+import { seriesQuery } from '../../../api/telemetry/traces/series_schema.ts';
 import { readByWords, readPage, type TraceRow } from '../../../api/telemetry/traces/store.ts';
+import type { WordsDeps } from '../../../api/telemetry/traces/words.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
-import { waysToFind } from '../../support/words.ts';
+import { waysToFind, wordsDeps } from '../../support/words.ts';
 
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -145,6 +150,37 @@ describe('a search of the trace list', () => {
       all.filter((_, n) => n % 3 !== 0),
     );
   });
+});
+
+it('reads postings once for the list, the facets and the series of one page, and without their counts', async () => {
+  const spans = Array.from({ length: 6 }, (_, n) =>
+    spanOf('org_page', `page-${n}`, 1 + n, n % 2 === 0 ? 'ochre ochre door' : 'a door'),
+  );
+  await land(spans);
+  await store.moveTexts();
+  const bounds = { ms: 60_000, memoryBytesMax: 250_000_000 };
+  const query = { search: 'ochre door', since: new Date(NOW - 48 * HOUR_MS).toISOString() };
+  const page = async (deps: WordsDeps) => {
+    const all = { ...deps, now: () => NOW };
+    const [list, facets, series] = await Promise.all([
+      listTraces(all, 'org_page', listQuery.parse(query), signal),
+      countFacets(all, 'org_page', facetsQuery.parse({ ...query, fields: 'outcome' }), signal, bounds),
+      traceSeries(all, 'org_page', seriesQuery.parse(query), signal, bounds),
+    ]);
+    return { list, facets, series };
+  };
+  const names: string[] = [];
+  const counted = createClickHouse({
+    url: store.database.url,
+    observeQuery: (name) => {
+      names.push(name);
+    },
+  });
+  const shared = await page(wordsDeps(counted));
+  await counted.close();
+  expect(shared.list.data.map(({ trace_id }) => trace_id)).toEqual(['page-0', 'page-2', 'page-4']);
+  expect(shared).toEqual(await page({ clickhouse: store.client, findByWords: () => Promise.resolve(null) }));
+  expect(names.filter((name) => name === 'search_postings')).toHaveLength(1);
 });
 
 describe('a search for phrases in the texts of traces', () => {

@@ -21,12 +21,17 @@ interface Versioned<Value> {
   bytes: number;
 }
 
+/** Postings that may have been read without their counts. */
+interface HeldPostings extends Versioned<Postings | null> {
+  counted: boolean;
+}
+
 export class DocumentCache {
   readonly #documents = new LRUCache<string, Versioned<SegmentDocuments>>({
     maxSize: DOCUMENT_BYTES_MAX,
     sizeCalculation: ({ bytes }) => bytes + ENTRY_BYTES,
   });
-  readonly #postings = new LRUCache<string, Versioned<Postings | null>>({
+  readonly #postings = new LRUCache<string, HeldPostings>({
     maxSize: POSTING_BYTES_MAX,
     sizeCalculation: ({ bytes }) => bytes + ENTRY_BYTES,
   });
@@ -71,14 +76,26 @@ export class DocumentCache {
     this.#traces.set(`${org_id} ${segment}`, { version, value, bytes: value.byteLength });
   }
 
-  /** Returns null for a word that no document of the segment has, undefined where that is not known. */
-  postings(org_id: string, { segment, version }: Segment, word: string): Postings | null | undefined {
+  /**
+   * Returns null for a word that no document of the segment has, undefined where that is not known.
+   * @param counted true where postings without their counts do not do
+   */
+  postings(org_id: string, { segment, version }: Segment, word: string, counted: boolean): Postings | null | undefined {
     const held = this.#postings.get(`${org_id} ${segment} ${word}`);
-    return held?.version === version ? held.value : undefined;
+    return held?.version === version && (held.counted || !counted) ? held.value : undefined;
   }
 
-  keepPostings(org_id: string, { segment, version }: Segment, word: string, value: Postings | null): void {
+  keepPostings(
+    org_id: string,
+    { segment, version }: Segment,
+    word: string,
+    value: Postings | null,
+    counted: boolean,
+  ): void {
+    const key = `${org_id} ${segment} ${word}`;
+    const held = this.#postings.peek(key);
+    if (!counted && held?.counted === true && held.version === version) return;
     const bytes = value === null ? 0 : value.places.byteLength + (value.counts?.byteLength ?? 0);
-    this.#postings.set(`${org_id} ${segment} ${word}`, { version, value, bytes });
+    this.#postings.set(key, { version, value, bytes, counted });
   }
 }

@@ -10,9 +10,9 @@ import { Pauses } from '../../../../sql/client/pauses.ts';
 import { type CandidateFilters, readCandidates } from '../store.ts';
 import type { KeySet } from './key_set.ts';
 import { Best, documentFrequency, type Ranked, rankSegment, type WeightedWord, wordScore } from './ranking.ts';
-import { type FoundPlaces, type Loaded, newestSegments, SegmentLoader, type WordQuery } from './segment_loader.ts';
+import { type Loaded, newestSegments, type SearchBounds, SegmentLoader, type WordQuery } from './segment_loader.ts';
 import { lengthsWithin } from './segments.ts';
-import { placesWithAll } from './intersection.ts';
+import { TraceSearch } from './trace_search.ts';
 
 /** Maximum documents that a search looks at: their lengths and starts need 6 to 16 bytes each. */
 const DOCUMENTS_MAX = 16_000_000;
@@ -21,17 +21,10 @@ const POSTINGS_MAX = 32_000_000;
 const BOUNDS: SearchBounds = { documents: DOCUMENTS_MAX, postings: POSTINGS_MAX };
 /** Searches of one process that hold documents and postings at a time; others wait. */
 const SEARCHES_AT_ONCE = 4;
-/** Documents whose traces a search finds. */
-const MATCHES_MAX = 4_000_000;
 /** Bounds of the searches of one organization, so that others always get a place. */
 export const SEARCHES_ORG_AT_ONCE = 3;
 export const SEARCHES_ORG_MAX = 32;
 export const SEARCH_WAIT_MS_MAX = 20_000;
-
-export interface SearchBounds {
-  documents: number;
-  postings: number;
-}
 
 /** A search for documents with any of the words. */
 export interface DocumentQuery extends WordQuery {
@@ -68,6 +61,7 @@ export interface RankedDocuments {
 export class DocumentSearch {
   readonly #clickhouse: ClickHouse;
   readonly #loader: SegmentLoader;
+  readonly #traces: TraceSearch;
   readonly #turns = new OrgTurns('searches', {
     totalMax: SEARCHES_AT_ONCE,
     orgMax: SEARCHES_ORG_AT_ONCE,
@@ -78,6 +72,7 @@ export class DocumentSearch {
   constructor(clickhouse: ClickHouse) {
     this.#clickhouse = clickhouse;
     this.#loader = new SegmentLoader(clickhouse);
+    this.#traces = new TraceSearch(this.#loader, SEARCHES_ORG_MAX);
   }
 
   /** @throws ApiError rate_limited when there is no place; the signal's reason when it aborts */
@@ -91,15 +86,16 @@ export class DocumentSearch {
    * @throws ApiError as `rank` does
    */
   traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds = BOUNDS): Promise<KeySet | null> {
-    return this.#turns.run(query.org_id, signal, () => this.#traces(query, signal, bounds));
+    return this.#turns.run(query.org_id, signal, () => this.#traces.find(query, signal, bounds));
   }
 
   async #rank(query: DocumentQuery, signal: AbortSignal, bounds: SearchBounds): Promise<RankedDocuments> {
     const { words, required, since, until } = query;
-    const found = await this.#segments(query, signal, bounds);
+    const counted = { ...query, counted: true };
+    const found = await this.#loader.segmentsAhead(counted, signal, bounds.postings);
     const all = found.filter(({ segment }) => segment > 0);
     const [segments, allowed] = await Promise.all([
-      this.#loader.load(query, newestSegments(all, bounds.documents), signal, bounds.postings),
+      this.#loader.load(counted, newestSegments(all, bounds.documents), signal, bounds.postings),
       query.filters === null ? null : this.#allowed(query.filters, signal),
     ]);
     const pauses = new Pauses(signal);
@@ -148,34 +144,6 @@ export class DocumentSearch {
       unnumbered: all.length < found.length,
       partsOf: (documents) => partsOf(documents, segments, order, weighted, avgdl),
     };
-  }
-
-  async #segments(query: WordQuery, signal: AbortSignal, bounds: SearchBounds) {
-    const [segments] = await Promise.all([
-      this.#loader.segments(query, signal),
-      this.#loader.readAhead(query, signal, bounds.postings),
-    ]);
-    return segments;
-  }
-
-  async #traces(query: WordQuery, signal: AbortSignal, bounds: SearchBounds): Promise<KeySet | null> {
-    const { org_id, since, until } = query;
-    const all = (await this.#segments(query, signal, bounds)).filter(({ segment }) => segment > 0);
-    const documents = all.reduce((sum, segment) => sum + segment.documents, 0);
-    if (documents > bounds.documents) return null;
-    const loaded = await this.#loader.load(query, all, signal, bounds.postings);
-    if (loaded.length < all.length) return null;
-    const pauses = new Pauses(signal);
-    const found: FoundPlaces[] = [];
-    let matches = 0;
-    for (const segment of loaded) {
-      const places = placesWithAll(segment, lengthsWithin(segment, segment.held, { since, until }));
-      matches += places.length;
-      if (matches > MATCHES_MAX) return null;
-      if (places.length > 0) found.push({ segment, places });
-      await pauses.give();
-    }
-    return this.#loader.traces(org_id, found, signal);
   }
 
   /** Returns the places within the filters, by segment. */

@@ -18,6 +18,11 @@ export class KeySet {
     return this.#taken + (this.#hasZero ? 1 : 0);
   }
 
+  /** Bytes of the table. */
+  get bytes(): number {
+    return this.#table.byteLength;
+  }
+
   add(low: number, high: number): void {
     if (low === 0 && high === 0) {
       this.#hasZero = true;

@@ -24,12 +24,18 @@ export interface WordQuery {
   until: number | undefined;
 }
 
+/** Postings to read. */
+export interface PostingQuery extends WordQuery {
+  /** False where only the documents matter, and not how often they have the words. */
+  counted: boolean;
+}
+
 /** A segment with what a search needs of it. */
 export interface Loaded extends Segment {
   held: SegmentDocuments;
   /** Lengths of the documents in the searched time. */
   lengths: Uint16Array | Uint32Array;
-  /** By word of the query. */
+  /** By word of the query; the counts may be missing if they were not asked for. */
   postings: (Postings | null)[];
 }
 
@@ -37,6 +43,11 @@ export interface Loaded extends Segment {
 export interface FoundPlaces {
   segment: Segment;
   places: Uint16Array;
+}
+
+export interface SearchBounds {
+  documents: number;
+  postings: number;
 }
 
 export class SegmentLoader {
@@ -65,12 +76,18 @@ export class SegmentLoader {
     return segments;
   }
 
+  /** Returns what `segments` does, and reads postings ahead. */
+  async segmentsAhead(query: PostingQuery, signal: AbortSignal, postingsMax: number): Promise<Segment[]> {
+    const [segments] = await Promise.all([this.segments(query, signal), this.#readAhead(query, signal, postingsMax)]);
+    return segments;
+  }
+
   /**
    * Reads the postings of the words in the segments that earlier searches found, while the segments
    * are read again: those that have not changed need no further read. Postings are written before
    * their documents, so those of a known version are complete.
    */
-  async readAhead(query: WordQuery, signal: AbortSignal, postingsMax: number): Promise<void> {
+  async #readAhead(query: PostingQuery, signal: AbortSignal, postingsMax: number): Promise<void> {
     const known = this.#cache.segments(query.org_id).filter((segment) => isWithin(segment, query));
     const loaded = known.flatMap((segment): Loaded[] => {
       const held = this.#cache.documents(query.org_id, segment);
@@ -84,7 +101,7 @@ export class SegmentLoader {
    * many postings.
    */
   async load(
-    query: WordQuery,
+    query: PostingQuery,
     segments: readonly Segment[],
     signal: AbortSignal,
     postingsMax: number,
@@ -179,7 +196,7 @@ export class SegmentLoader {
    * @returns false if the words have more postings than the search may hold
    */
   async #postings(
-    { org_id, words }: WordQuery,
+    { org_id, words, counted }: PostingQuery,
     segments: readonly Loaded[],
     signal: AbortSignal,
     postingsMax: number,
@@ -189,7 +206,7 @@ export class SegmentLoader {
     const missingWords = new Set<number>();
     for (const segment of segments) {
       for (const [index, word] of words.entries()) {
-        const known = this.#cache.postings(org_id, segment, word);
+        const known = this.#cache.postings(org_id, segment, word, counted);
         if (known !== undefined) {
           segment.postings[index] = known;
           count += known?.places.length ?? 0;
@@ -210,6 +227,7 @@ export class SegmentLoader {
       this.#clickhouse,
       {
         words: asked.map((index) => words[index] ?? ''),
+        counted,
         segments: numbers,
         first: BigInt(numbers[0] ?? 0),
         last: BigInt(numbers.at(-1) ?? 0),
@@ -228,7 +246,7 @@ export class SegmentLoader {
         if (list === null) continue;
         const postings = list.postings();
         segment.postings[index] = postings;
-        this.#cache.keepPostings(org_id, segment, words[index] ?? '', postings);
+        this.#cache.keepPostings(org_id, segment, words[index] ?? '', postings, counted);
       }
     return true;
   }
