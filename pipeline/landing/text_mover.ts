@@ -15,7 +15,6 @@ export interface RecentPart {
   rows: number;
   bytes: number;
   age_seconds: number;
-  log_seq_min: number;
 }
 
 /** Part with the document number of its first row. */
@@ -41,8 +40,8 @@ export interface TextStore {
    * yet. Resolves with null if the epoch is not the newest.
    */
   move(parts: readonly NumberedRecentPart[], epoch: number, queryId: string): Promise<Moved | null>;
-  /** Drops a part if it is there with all of its rows. */
-  dropPart(part: RecentPart): Promise<void>;
+  /** Drops those of the parts that are there with all of their rows. */
+  dropParts(parts: readonly RecentPart[]): Promise<void>;
 }
 
 /**
@@ -211,7 +210,7 @@ export class TextMover {
     // Postings of the other rows have no document. The next epoch sweeps the last move of this one.
     if (done.copied < rows) this.#epoch = null;
     await this.#options.sync();
-    for (const part of done.parts) await store.dropPart(part);
+    await store.dropParts(done.parts);
     this.#options.observe(waiting - rows, rows, (performance.now() - began) / 1000);
     return waiting - rows >= MOVE_ROWS_MIN;
   }

@@ -4,7 +4,7 @@
 import { ClickHouseError } from '@clickhouse/client';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { MOVER_PARTITION } from '../../sql/stores/landing_fences.ts';
-import { dropRecentPart, moveTexts, readRecentParts } from '../../sql/stores/landings.ts';
+import { dropRecentParts, moveTexts, readRecentParts } from '../../sql/stores/landings.ts';
 import {
   arePosted,
   type MoverStatement,
@@ -20,6 +20,8 @@ import type { Moved, NumberedRecentPart, RecentPart, TextStore } from './text_mo
 const SEGMENT = BigInt(SEGMENT_DOCS);
 /** Attempts at a statement whose parts are renamed just before it begins. */
 const TRIES_MAX = 5;
+/** Maximum number of parts that a statement drops. A part takes some milliseconds. */
+const DROPS_MAX = 64;
 /** 232 NO_SUCH_DATA_PART, 233 BAD_DATA_PART_NAME. */
 const GONE_CODES = new Set(['232', '233']);
 
@@ -38,7 +40,7 @@ export class ClickHouseTextStore implements TextStore {
 
   async recentParts(): Promise<RecentPart[]> {
     const rows = await readRecentParts(this.#client, {});
-    return rows.map(({ age, seq, ...part }) => ({ ...part, age_seconds: age, log_seq_min: seq }));
+    return rows.map(({ age, ...part }) => ({ ...part, age_seconds: age }));
   }
 
   async move(parts: readonly NumberedRecentPart[], epoch: number, queryId: string): Promise<Moved | null> {
@@ -48,15 +50,22 @@ export class ClickHouseTextStore implements TextStore {
     return (await this.#fences.fencedOff([[MOVER_PARTITION, epoch]])).length === 0 ? moved : null;
   }
 
-  async dropPart(part: RecentPart): Promise<void> {
-    for (let tries = 1, named: RecentPart | undefined = part; named !== undefined; tries += 1) {
+  async dropParts(parts: readonly RecentPart[]): Promise<void> {
+    for (let from = 0; from < parts.length; from += DROPS_MAX) await this.#drop(parts.slice(from, from + DROPS_MAX));
+  }
+
+  async #drop(parts: readonly RecentPart[]): Promise<void> {
+    for (let tries = 1, named = parts; named.length > 0; tries += 1) {
       try {
-        await dropRecentPart(this.#client, named.name);
+        await dropRecentParts(
+          this.#client,
+          named.map(({ name }) => name),
+        );
         return;
       } catch (error) {
         if (!(error instanceof ClickHouseError && GONE_CODES.has(error.code)) || tries === TRIES_MAX) throw error;
         // A part that has lost rows is moved again, and its other rows are known then.
-        [named] = await this.#present([part]);
+        named = await this.#present(parts);
       }
     }
   }
@@ -86,11 +95,10 @@ export class ClickHouseTextStore implements TextStore {
    */
   async #copy(parts: readonly NumberedRecentPart[], statement: Omit<MoverStatement, 'parts'>): Promise<Moved> {
     const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-    const from = Math.min(...parts.map((part) => part.log_seq_min));
     let copied = 0;
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
       const named = await this.#present(parts);
-      if (named.length > 0) copied += await moveTexts(this.#client, { parts: named, rows, from, ...statement });
+      if (named.length > 0) copied += await moveTexts(this.#client, { parts: named, rows, ...statement });
       if (copied === rows || sameNames(named, await this.#present(parts))) return { copied, parts: named };
     }
     throw new Error('parts of span_texts_recent changed while their texts were moved');

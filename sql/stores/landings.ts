@@ -80,8 +80,6 @@ export const readRecentParts = defineQuery({
     bytes: uint64,
     /** Seconds since the part was written. */
     age: uint64,
-    /** First log position of its rows. */
-    seq: uint64,
   }),
   timeoutMs: TIMEOUT_MS,
 });
@@ -172,13 +170,12 @@ const MOVED_COLUMNS = SPAN_TEXTS.columns.filter((column) => column !== 'words').
  * numbers. Copies nothing when the epoch is not the newest of the text mover's fence. The engine
  * holds no more positions in memory than the parts have rows, however many texts landed after the
  * oldest of them.
- * @param from first log position of the parts
  * @param rows number of rows of the parts
  * @returns the number of copied texts
  */
 export async function moveTexts(
   client: ClickHouse,
-  { rows, from, ...statement }: MoverStatement & { rows: number; from: number },
+  { rows, ...statement }: MoverStatement & { rows: number },
 ): Promise<number> {
   const place = 'partition, log_seq, log_index, log_sub';
   const { written_rows } = await client.execute({
@@ -187,22 +184,26 @@ export async function moveTexts(
       WHERE _part IN {parts:Array(String)} AND ${MOVER_FENCE}
         AND (${place}) NOT IN (
           SELECT ${place} FROM span_texts
-          WHERE log_seq >= {from:UInt64} AND (${place}) IN (SELECT ${place} FROM span_texts_recent WHERE _part IN {parts:Array(String)})
+          WHERE log_seq >= (SELECT if(count() = 0, 18446744073709551615, min(log_seq)) FROM span_texts_recent WHERE _part IN {parts:Array(String)})
+            AND (${place}) IN (SELECT ${place} FROM span_texts_recent WHERE _part IN {parts:Array(String)})
         )
       SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, max_rows_in_set = ${Math.max(rows, FENCES_MAX)}, materialize_statistics_on_insert = 1, ${ANY_TIMES}`,
-    params: { ...moverParams(statement), from },
+    params: moverParams(statement),
     query_id: statement.queryId,
     timeoutMs: TIMEOUT_MS,
   });
   return written_rows;
 }
 
-/** Drops a part of span_texts_recent. */
-export async function dropRecentPart(client: ClickHouse, name: string): Promise<void> {
+/**
+ * Drops parts of span_texts_recent. One that is missing fails the statement; those before it are
+ * dropped then.
+ */
+export async function dropRecentParts(client: ClickHouse, names: readonly string[]): Promise<void> {
   await client.execute({
-    name: 'drop_recent_part',
-    sql: 'ALTER TABLE span_texts_recent DROP PART {name:String}',
-    params: { name },
+    name: 'drop_recent_parts',
+    sql: `ALTER TABLE span_texts_recent ${names.map((_, index) => `DROP PART {part_${index}:String}`).join(', ')}`,
+    params: Object.fromEntries(names.map((name, index) => [`part_${index}`, name])),
     timeoutMs: TIMEOUT_MS,
   });
 }

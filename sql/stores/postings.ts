@@ -78,6 +78,14 @@ export const readParts = defineQuery({
   timeoutMs: TIMEOUT_MS,
 });
 
+const textWeeksQuery = defineQuery({
+  name: 'text_weeks',
+  file: 'landing/text_weeks.sql',
+  params: z.object({ table: z.enum(['span_texts', 'span_texts_recent']), parts: z.array(z.string()) }),
+  row: z.object({ week: z.string() }),
+  timeoutMs: TIMEOUT_MS,
+});
+
 const olderCandidatesQuery = defineQuery({
   name: 'older_part_candidates',
   file: 'landing/older_part_candidates.sql',
@@ -175,27 +183,29 @@ export async function writePostings(
   { from, until }: NumberRange,
   statement: MoverStatement,
 ): Promise<number> {
+  const weeks = await textWeeksQuery(client, { table, parts: statement.parts.map(({ name }) => name) });
+  // A group by the word alone is cheaper, and texts of different weeks seldom move together. Rows of a
+  // part do not change under its name, so the week is still theirs in the next statement.
+  const [week, key] = weeks.length === 1 ? ['{week:Date}', 'word'] : ['toMonday(drop_on)', 'week, word'];
   const { written_rows } = await client.execute({
     name: 'write_postings',
-    // Grouping by the segment as well would take twice as long.
+    // Grouping by the segment as well would take twice as long. The engine would look for equal keys
+    // in the rows to insert, which has none.
     sql: `INSERT INTO span_words (week, word, segment, places, counts)
       SELECT week, word, {segment:UInt64}, arrayCompact(occurrences),
-        arrayMap(times -> toUInt16(least(times, 65535)), arrayPopFront(arrayDifference(arrayPushBack(begins, toUInt32(length(occurrences) + 1)))))
+        arrayMap(same -> toUInt16(least(length(same), 65535)), arraySplit((place, before) -> place != before, occurrences, arrayShiftRight(occurrences, 1)))
       FROM (
-        SELECT week, word, occurrences, arrayFilter((at, place, before) -> at = 1 OR place != before, arrayEnumerate(occurrences), occurrences, arrayShiftRight(occurrences, 1)) AS begins
+        SELECT ${week} AS week, cityHash64(arrayJoin(splitByChar(' ', words))) AS word, groupArray(place) AS occurrences
         FROM (
-          SELECT toMonday(drop_on) AS week, cityHash64(arrayJoin(splitByChar(' ', words))) AS word, groupArray(place) AS occurrences
-          FROM (
-            SELECT drop_on, words, ${DOC} AS number, toUInt16(bitAnd(number, 65535)) AS place
-            FROM ${table}
-            WHERE _part IN {parts:Array(String)} AND words != '' AND number >= {from:UInt64} AND number < {until:UInt64} AND ${MOVER_FENCE}
-              ${table === 'span_texts' ? `AND ${UNNUMBERED}` : ''}
-          )
-          GROUP BY week, word
+          SELECT drop_on, words, ${DOC} AS number, toUInt16(bitAnd(number, 65535)) AS place
+          FROM ${table}
+          WHERE _part IN {parts:Array(String)} AND words != '' AND number >= {from:UInt64} AND number < {until:UInt64} AND ${MOVER_FENCE}
+            ${table === 'span_texts' ? `AND ${UNNUMBERED}` : ''}
         )
+        GROUP BY ${key}
       )
-      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = ${SPLIT_ROWS}, min_insert_block_size_rows = 10000000, min_insert_block_size_bytes = 536870912, materialize_statistics_on_insert = 1, max_rows_in_set = ${FENCES_MAX}, ${IN_MEMORY}, ${ANY_TIMES}`,
-    params: { ...moverParams(statement), segment: from >> 16n, from, until },
+      SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = ${SPLIT_ROWS}, min_insert_block_size_rows = 10000000, min_insert_block_size_bytes = 536870912, optimize_on_insert = 0, materialize_statistics_on_insert = 1, max_rows_in_set = ${FENCES_MAX}, ${IN_MEMORY}, ${ANY_TIMES}`,
+    params: { ...moverParams(statement), segment: from >> 16n, from, until, week: weeks[0]?.week ?? '1970-01-01' },
     query_id: statement.queryId,
     timeoutMs: TIMEOUT_MS,
   });

@@ -29,7 +29,7 @@ beforeEach(async () => {
 async function move(leader: Leader, drop = true): Promise<number | undefined> {
   moves += 1;
   const moved = await leader.texts.move(await leader.numbered(), leader.epoch, `move-${moves}`);
-  if (drop) for (const part of moved?.parts ?? []) await leader.texts.dropPart(part);
+  if (drop) await leader.texts.dropParts(moved?.parts ?? []);
   return moved?.copied;
 }
 
@@ -180,10 +180,25 @@ test('parts that a mutation renamed are moved and dropped, those that lost rows 
   const moved = await leader.texts.move(parts, leader.epoch, 'move-renamed');
   expect([moved?.copied, moved?.parts.map(({ rows }) => rows)]).toEqual([1, [1]]);
   await mover.database.run('ALTER TABLE span_texts_recent UPDATE cost_usd = 1 WHERE 1 SETTINGS mutations_sync = 1');
-  for (const part of parts) await leader.texts.dropPart(part);
+  await leader.texts.dropParts(parts);
   expect(await mover.database.run('SELECT span_id FROM span_texts_recent')).toBe('left\n');
   expect(await move(leader)).toBe(1);
   expect(await mover.postings()).toEqual(await mover.expected());
+}, 60_000);
+
+test('all parts of a move are dropped, however many there are and also when one of them is gone', async () => {
+  await mover.database.run(
+    `INSERT INTO span_texts_recent (org_id, span_id, prompt, words, dl, drop_on, log_seq)
+     SELECT 'org_a', toString(number), 'to be' AS text, text AS words, 2, '2026-06-01', number FROM numbers(130)
+     SETTINGS max_block_size = 1, min_insert_block_size_rows = 1, min_insert_block_size_bytes = 1, max_threads = 1`,
+  );
+  const leader = await mover.lead();
+  const moved = await leader.texts.move(await leader.numbered(), leader.epoch, 'move-many');
+  expect([moved?.copied, moved?.parts.length]).toEqual([130, 130]);
+  await mover.insert('span_texts_recent', [{ span_id: 'later', prompt: 'to stay', log_seq: 200 }]);
+  await mover.database.run(`ALTER TABLE span_texts_recent DROP PART '${moved?.parts[40]?.name}'`);
+  await leader.texts.dropParts(moved?.parts ?? []);
+  expect(await mover.database.run('SELECT span_id FROM span_texts_recent')).toBe('later\n');
 }, 60_000);
 
 test('texts that are mutated while they move are moved once each, with all of their postings', async () => {

@@ -9,7 +9,6 @@ const part = (over: Partial<RecentPart>): RecentPart => ({
   rows: 1000,
   bytes: 1_000_000,
   age_seconds: 0,
-  log_seq_min: 1,
   ...over,
 });
 

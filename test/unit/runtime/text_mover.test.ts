@@ -13,7 +13,7 @@ import {
 } from '../../../pipeline/landing/text_mover.ts';
 import { eventually } from '../../support/wait.ts';
 
-const part: RecentPart = { name: 'all_1_1_0', rows: 10, bytes: 1000, age_seconds: 60, log_seq_min: 1 };
+const part: RecentPart = { name: 'all_1_1_0', rows: 10, bytes: 1000, age_seconds: 60 };
 const MOVED: Moved = { copied: 10, parts: [part] };
 
 /** A store with the given parts, which records its calls. */
@@ -40,9 +40,11 @@ class Recorder implements TextStore {
     this.calls.push(`move ${epoch}`);
     return this.#move(epoch);
   }
-  dropPart({ name }: RecentPart): Promise<void> {
-    this.calls.push(`drop ${name}`);
-    this.parts = this.parts.filter((kept) => kept.name !== name);
+  dropParts(parts: readonly RecentPart[]): Promise<void> {
+    for (const { name } of parts) {
+      this.calls.push(`drop ${name}`);
+      this.parts = this.parts.filter((kept) => kept.name !== name);
+    }
     return Promise.resolve();
   }
 }
