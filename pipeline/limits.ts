@@ -31,6 +31,11 @@ export const LIMITS = {
    * from the store when the trace is complete.
    */
   judged_bytes_max: 64 * 1024 * 1024,
+  /**
+   * Maximum traces with judges, taken over from a former owner, that a worker completes in one batch.
+   * Their contents are read from the store, which delays the batch; the others follow in the next one.
+   */
+  judged_from_store_max: 100,
   /** Maximum tasks for LLM judges that are being published at a time. */
   judging_publishes_max: 64,
   /**

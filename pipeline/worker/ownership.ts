@@ -1,7 +1,7 @@
 // Ownership of partitions: heartbeats of workers, and a record for each partition in a KV bucket.
 //
-// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead;
-// for SILENT_MS, if the NATS server has no connection of it any more.
+// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead. So
+// is one without a connection to the NATS server for ABSENT_MS (absent_workers.ts): a killed process.
 // Live workers share the partitions evenly by their sorted ids, in ranges if the log has several streams. A record changes only by
 // compare-and-set on its revision, and each new owner raises its epoch, so that the next write of a
 // paused former owner is rejected. The fence in the store, not this clock, keeps a former owner
@@ -11,6 +11,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { HeartbeatListener, isAbsent, sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import { AbsentWorkers } from './absent_workers.ts';
 import { ownerOf } from './owner_of.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
@@ -63,13 +64,10 @@ interface OwnedPartition extends RecordRevision {
 
 export const BEAT_MS = 500;
 export const TTL_MS = 2000;
-/**
- * A silent worker is looked for after this time. A lost connection is back within 300 ms (RECONNECT_MS and its jitter in
- * ops/platform/nats/connect.ts), and the last heartbeat before may be 500 ms older.
- */
-export const SILENT_MS = 1000;
 /** Time between two looks at which workers live. */
 const LOOK_MS = 250;
+/** The same while a worker is absent that may have lost its connection only. */
+const ABSENT_LOOK_MS = 100;
 /** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
 /** Membership must be unchanged for this long before partitions are released to a newcomer. */
@@ -80,6 +78,7 @@ export class Ownership {
   readonly #owned = new Map<number, OwnedPartition>();
   readonly #records: PartitionRecords;
   readonly #heartbeats: HeartbeatListener;
+  readonly #absent: AbsentWorkers;
   readonly #endPresence: () => void;
   /** null until `start`. Before, no partition is owned. */
   #holder: PartitionHolder | null = null;
@@ -102,6 +101,7 @@ export class Ownership {
       this.#see(record);
     });
     this.#heartbeats = new HeartbeatListener(options.nc);
+    this.#absent = new AbsentWorkers(options.workerId, (worker) => isAbsent(options.nc, worker));
     this.#endPresence = showPresence(options.nc, options.workerId);
   }
 
@@ -158,7 +158,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => void tick().finally(loop), LOOK_MS);
+      this.#timer = setTimeout(() => void tick().finally(loop), this.#absent.isSuspecting ? ABSENT_LOOK_MS : LOOK_MS);
     };
     await tick();
     loop();
@@ -212,15 +212,13 @@ export class Ownership {
     sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true, present: true });
   }
 
-  /** Removes the workers that are silent because they are gone. */
+  /** Removes the workers whose processes are gone. */
   async #removeAbsent(now: number): Promise<void> {
-    const { nc, workerId } = this.#options;
-    const silent = this.#heartbeats.silent(now, SILENT_MS, TTL_MS).filter((worker) => worker !== workerId);
-    await Promise.all(
-      silent.map(async (worker) => {
-        if (await isAbsent(nc, worker)) this.#heartbeats.remove(worker);
-      }),
-    );
+    const gone = await this.#absent.look(this.#heartbeats.askable(now, TTL_MS), now);
+    for (const worker of gone) {
+      this.#heartbeats.remove(worker);
+      this.#options.logger.info({ worker }, 'a worker has lost its connection and is taken for dead');
+    }
   }
 
   /** Returns the live workers, or none if not even this worker's own heartbeats arrive. */
@@ -240,6 +238,7 @@ export class Ownership {
     this.#lastTickAt = now;
     if (!deaf) return;
     this.#heartbeats.excuseAll(now);
+    this.#absent.excuseAll();
     this.#listeningSince = now;
   }
 

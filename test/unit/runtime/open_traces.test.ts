@@ -3,7 +3,7 @@ import { addSpan, emptyTrace } from '../../../pipeline/domain/traces/trace_state
 import { OpenTraces, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
 
-const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10 };
+const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10, judgedFromStoreMax: 10 };
 const book = (over: Partial<TraceBookLimits> = {}): OpenTraces => new OpenTraces(0, { ...limits, ...over });
 const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
 const SPANS_CELL = 13;

@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat, showPresence } from '../../../ops/exchange/heartbeats.ts';
-import { BEAT_MS, Ownership, SILENT_MS, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { ABSENT_MS } from '../../../pipeline/worker/absent_workers.ts';
+import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
@@ -202,7 +203,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
 );
 
 it.each([
-  ['at once, when its connection is gone', { present: true, listens: false }, SILENT_MS],
+  ['at once, when its connection is gone', { present: true, listens: false }, ABSENT_MS],
   ['late, when it is silent and connected', { present: true, listens: true }, TTL_MS],
   ['late, when it does not say whether it is connected', { present: false, listens: false }, TTL_MS],
 ] as const)('ownership takes the partitions of a dead worker over %s', async (_when, other, silence) => {
