@@ -304,7 +304,7 @@ function keepBooks(
       state.prepared_through = position;
     }
   }
-  const time = tickBooks(states, deps.streams(), now);
+  const time = tickBooks(states, deps.streams(), { now, reads: messages.length > 0 });
   deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;
@@ -326,9 +326,14 @@ function keepBooks(
  * Completes the traces that are quiet. While the worker is behind a stream, further events of a trace
  * may be unread, so time is that of the stream's newest event instead of the clock.
  *
+ * @param reads true if the batch has messages
  * @returns the time of the stream that is furthest behind, in milliseconds
  */
-function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonly ReadStream[], now: number): number {
+function tickBooks(
+  states: ReadonlyMap<number, PartitionState>,
+  streams: readonly ReadStream[],
+  { now, reads }: { now: number; reads: boolean },
+): number {
   let earliest = now;
   for (const { partitions, isBehind } of streams) {
     const read = partitions.flatMap((partition) => states.get(partition) ?? []);
@@ -337,7 +342,7 @@ function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonl
     earliest = Math.min(earliest, time);
     for (const state of read) {
       state.heard_at = heardAt;
-      state.book.tick(time);
+      state.book.tick(time, reads && state.replay !== null);
     }
   }
   return earliest;
