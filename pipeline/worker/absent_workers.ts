@@ -19,7 +19,7 @@ export const LOOKED_AT_MAX = 8;
 const SILENT_MS = 1000;
 
 /** A worker, and when its last heartbeat was heard on the clock of `look`. */
-export interface HeardWorker {
+interface HeardWorker {
   worker_id: string;
   heard_at: number;
 }

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat, showPresence } from '../../../ops/exchange/heartbeats.ts';
 import { ABSENT_MS } from '../../../pipeline/worker/absent_workers.ts';
-import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { BEAT_MS, LEASE_MS } from '../../../pipeline/worker/live_workers.ts';
+import { Ownership } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
@@ -168,14 +169,14 @@ it('ownership takes a partition back that it could not free, when the newcomer i
 
 it('ownership sends heartbeats while its first partitions are recovered', async () => {
   const { start, acquiring } = aWorker('w1', 1);
-  acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
+  acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * LEASE_MS));
   const started = start();
   await ticks(13);
   await started;
   const times = log.beats.map(({ at }) => at);
   const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
-  expect(Math.max(...gaps)).toBeLessThan(TTL_MS / 2);
-  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * TTL_MS);
+  expect(Math.max(...gaps)).toBeLessThan(LEASE_MS / 2);
+  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * LEASE_MS);
 });
 
 it.each(['reconnect', 'breakWatches'] as const)(
@@ -204,8 +205,8 @@ it.each(['reconnect', 'breakWatches'] as const)(
 
 it.each([
   ['at once, when its connection is gone', { present: true, listens: false }, ABSENT_MS],
-  ['late, when it is silent and connected', { present: true, listens: true }, TTL_MS],
-  ['late, when it does not say whether it is connected', { present: false, listens: false }, TTL_MS],
+  ['late, when it is silent and connected', { present: true, listens: true }, LEASE_MS],
+  ['late, when it does not say whether it is connected', { present: false, listens: false }, LEASE_MS],
 ] as const)('ownership takes the partitions of a dead worker over %s', async (_when, other, silence) => {
   log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const { start, reading } = aWorker('w1', 1);
@@ -216,7 +217,7 @@ it.each([
   beat();
   const beats = setInterval(beat, BEAT_MS);
   await start();
-  await ticks(Math.ceil(TTL_MS / BEAT_MS) + 1);
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
   expect([...reading]).toEqual([]);
   clearInterval(beats);
   await vi.advanceTimersByTimeAsync(silence - BEAT_MS);
