@@ -226,6 +226,28 @@ it.each([
   expect([...reading]).toEqual([[0, 5]]);
 });
 
+it('ownership leaves a worker its partitions whose connection breaks and is back in time', async () => {
+  log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const { start, reading } = aWorker('w1', 1);
+  const beat = (): void => {
+    sendBeat(log.nc, { worker_id: 'w0', metrics_url: '', ended: false, present: true });
+  };
+  const disconnect = showPresence(log.nc, 'w0');
+  beat();
+  let beats = setInterval(beat, BEAT_MS);
+  await start();
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
+  disconnect();
+  clearInterval(beats);
+  await vi.advanceTimersByTimeAsync(ABSENT_MS - 100);
+  showPresence(log.nc, 'w0');
+  beats = setInterval(beat, BEAT_MS);
+  await ticks(6);
+  clearInterval(beats);
+  expect([...reading]).toEqual([]);
+  expect(record(0)).toMatchObject({ owner: 'w0', epoch: 4 });
+});
+
 it('ownership claims again what the store attributes to a newer owner, when the record says that there is none', async () => {
   const { ownership, start, reading } = aWorker('w1', 1);
   await start();
