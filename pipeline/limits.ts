@@ -9,6 +9,11 @@ export const LIMITS = {
   /** The same while landings take long, unless a whole batch waits. */
   landing_interval_ms_max: 400,
   /**
+   * A worker that begins to read further partitions waits for their messages for this long before its
+   * next landing. Otherwise that landing has the first few messages only, and the others wait for it.
+   */
+  gather_ms: 150,
+  /**
    * Interval of checkpoints. A new owner replays at most about this much of the log after a crash.
    */
   checkpoint_interval_ms: 1000,

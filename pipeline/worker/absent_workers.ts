@@ -6,10 +6,10 @@
 // absent in every look for ABSENT_MS and no heartbeat of it arrived meanwhile.
 
 /**
- * A live worker is connected again after this time: it tries at once, then every 300 ms (RECONNECT_MS
- * and its jitter in ops/platform/nats/connect.ts).
+ * A live worker is connected again after this time: it tries at once, and again after 300 ms at most
+ * (RECONNECT_MS and its jitter in ops/platform/nats/connect.ts).
  */
-export const ABSENT_MS = 500;
+export const ABSENT_MS = 400;
 /**
  * Maximum workers that one worker looks at while all are heard, so that the looks of many workers cost
  * the server little. Each worker is looked at by as many others; the rest find it when it is silent.
