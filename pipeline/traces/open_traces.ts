@@ -206,8 +206,8 @@ export class OpenTraces {
    * Completes the traces that have been quiet long enough, and the oldest ones beyond the bound. Traces
    * beyond judgedFromStoreMax stay open until the next tick.
    *
-   * @param replaying true if the batch may contain events that a former owner landed: no trace is read
-   * from the store then, so that the rows of the batch land soon
+   * @param replaying true if a partition of the batch was just taken over: no trace is read from the
+   * store then, so that the rows of the batch land soon
    */
   tick(now: number, replaying = false): void {
     const left = { reads: replaying ? 0 : this.#limits.judgedFromStoreMax };

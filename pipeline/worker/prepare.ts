@@ -304,7 +304,8 @@ function keepBooks(
       state.prepared_through = position;
     }
   }
-  const time = tickBooks(states, deps.streams(), { now, reads: messages.length > 0 });
+  const replaying = messages.length > 0 && owned.some(({ replay }) => replay !== null);
+  const time = tickBooks(states, deps.streams(), { now, replaying });
   deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;
@@ -326,13 +327,13 @@ function keepBooks(
  * Completes the traces that are quiet. While the worker is behind a stream, further events of a trace
  * may be unread, so time is that of the stream's newest event instead of the clock.
  *
- * @param reads true if the batch has messages
+ * @param replaying true if a former owner may have landed events of the batch
  * @returns the time of the stream that is furthest behind, in milliseconds
  */
 function tickBooks(
   states: ReadonlyMap<number, PartitionState>,
   streams: readonly ReadStream[],
-  { now, reads }: { now: number; reads: boolean },
+  { now, replaying }: { now: number; replaying: boolean },
 ): number {
   let earliest = now;
   for (const { partitions, isBehind } of streams) {
@@ -342,7 +343,7 @@ function tickBooks(
     earliest = Math.min(earliest, time);
     for (const state of read) {
       state.heard_at = heardAt;
-      state.book.tick(time, reads && state.replay !== null);
+      state.book.tick(time, replaying);
     }
   }
   return earliest;

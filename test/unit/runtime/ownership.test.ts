@@ -220,7 +220,7 @@ it.each([
   await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
   expect([...reading]).toEqual([]);
   clearInterval(beats);
-  await vi.advanceTimersByTimeAsync(silence - BEAT_MS);
+  await vi.advanceTimersByTimeAsync(Math.max(0, silence - BEAT_MS));
   expect([...reading]).toEqual([]);
   await vi.advanceTimersByTimeAsync(2 * BEAT_MS);
   expect([...reading]).toEqual([[0, 5]]);
