@@ -9,6 +9,11 @@ export const LIMITS = {
   /** The same while landings take long, unless a whole batch waits. */
   landing_interval_ms_max: 400,
   /**
+   * A worker that begins to read further partitions waits for their messages for this long before its
+   * next landing. Otherwise that landing has the first few messages only, and the others wait for it.
+   */
+  gather_ms: 150,
+  /**
    * Interval of checkpoints. A new owner replays at most about this much of the log after a crash.
    */
   checkpoint_interval_ms: 1000,
@@ -31,6 +36,12 @@ export const LIMITS = {
    * from the store when the trace is complete.
    */
   judged_bytes_max: 64 * 1024 * 1024,
+  /**
+   * Maximum traces with judges, taken over from a former owner, that a worker completes in one batch.
+   * Their contents are read from the store, which delays the batch, so the others follow in the next
+   * one. They fit one statement (READ_TRACES_MAX) if a worker takes half of 8 partitions over.
+   */
+  judged_from_store_max: 96,
   /** Maximum tasks for LLM judges that are being published at a time. */
   judging_publishes_max: 64,
   /**

@@ -83,11 +83,12 @@ export class HeartbeatListener {
       .sort();
   }
 
-  /** Returns the workers that were heard last between two times ago, and whose presence can be asked for. */
-  silent(now: number, fromMs: number, toMs: number): string[] {
-    return [...this.#heard]
-      .filter(([, { at, present }]) => present && now - at > fromMs && now - at <= toMs)
-      .map(([worker]) => worker);
+  /** Returns the workers heard within the time whose presence can be asked for, sorted by id. */
+  askable(now: number, withinMs: number): { worker_id: string; heard_at: number }[] {
+    return this.live(now, withinMs).flatMap((worker_id) => {
+      const heard = this.#heard.get(worker_id);
+      return heard?.present === true ? [{ worker_id, heard_at: heard.at }] : [];
+    });
   }
 
   /** Forgets a worker, as if it had announced its end. */

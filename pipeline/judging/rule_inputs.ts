@@ -16,6 +16,7 @@ export interface JudgedInput {
 
 /** A complete trace that may be judged. */
 export interface CompleteTrace extends JudgedInput {
+  partition: number;
   state: TraceState;
   /** log_seq of its newest message. */
   version: number;
@@ -42,6 +43,11 @@ export class JudgedInputs {
   constructor(wants: (org_id: string) => boolean, bytesMax: number) {
     this.#wants = wants;
     this.#bytesMax = bytesMax;
+  }
+
+  /** Returns whether an organization has judges. */
+  wants(org_id: string): boolean {
+    return this.#wants(org_id);
   }
 
   get bytes(): number {

@@ -17,8 +17,9 @@ import type { Judgement } from './rule_judges.ts';
 /** Maximum number of traces of one statement: their texts are in memory together. */
 export const READ_TRACES_MAX = 50;
 
-/** A trace of the partition to read. Times are milliseconds since the epoch. */
+/** A trace to read. Times are milliseconds since the epoch. */
 export interface StoredRef {
+  partition: number;
   org_id: string;
   trace_id: string;
   /** log_seq of the newest message whose spans are read. */
@@ -42,16 +43,18 @@ export interface StoredTexts {
 
 export const traceKeyOf = ({ org_id, trace_id }: { org_id: string; trace_id: string }): string =>
   `${org_id} ${trace_id}`;
-export const placeKeyOf = (place: SpanPlace): string => place.join(':');
+/** Returns the key of a span. A log position by itself names one span of each partition. */
+export const placeKeyOf = (trace: { org_id: string; trace_id: string }, place: SpanPlace): string =>
+  `${traceKeyOf(trace)} ${place.join(':')}`;
 
-/** Reads of the store that judging needs, each within one partition. */
+/** Reads of the store that judging needs, of at most READ_TRACES_MAX traces of any partitions each. */
 export interface JudgedStore {
-  /** Resolves with the spans of at most READ_TRACES_MAX traces, by trace. */
-  spans(partition: number, refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>>;
-  /** Resolves with the texts and attributes of spans, by place. */
-  texts(partition: number, refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>>;
+  /** Resolves with the spans of the traces, by trace. */
+  spans(refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>>;
+  /** Resolves with the texts and attributes of spans of the traces, by placeKeyOf. */
+  texts(refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>>;
   /** Resolves with the judgements that rules made of the traces, by trace. */
-  judgements(partition: number, refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>>;
+  judgements(refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>>;
 }
 
 interface Placed {
@@ -70,9 +73,9 @@ function recordOf(flags: number): DraftSpan['record'] {
 }
 
 /** The parameters of every read about some traces. */
-function paramsOf(partition: number, refs: readonly StoredRef[]) {
+function paramsOf(refs: readonly StoredRef[]) {
   return {
-    partition,
+    partitions: [...new Set(refs.map(({ partition }) => partition))],
     orgs: [...new Set(refs.map(({ org_id }) => org_id))],
     traces: refs.map(({ trace_id }) => trace_id),
     from: Math.min(...refs.map(({ started_at }) => started_at)),
@@ -87,13 +90,13 @@ export class ClickHouseJudgedStore implements JudgedStore {
     this.#client = client;
   }
 
-  async spans(partition: number, refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>> {
-    const params = { ...paramsOf(partition, refs), through: Math.max(...refs.map(({ through }) => through)) };
+  async spans(refs: readonly StoredRef[]): Promise<Map<string, DraftSpan[]>> {
+    const params = { ...paramsOf(refs), through: Math.max(...refs.map(({ through }) => through)) };
     const [spans, texts] = await Promise.all([
       readLiveSpans(this.#client, params),
       readTextSides(this.#client, params),
     ]);
-    const has = new Map(texts.map((row) => [`${traceKeyOf(row)} ${placeKeyOf(placeOf(row))}`, row]));
+    const has = new Map(texts.map((row) => [placeKeyOf(row, placeOf(row)), row]));
     const through = new Map(refs.map((ref) => [traceKeyOf(ref), ref.through]));
     const found = new Map<string, DraftSpan[]>(refs.map((ref) => [traceKeyOf(ref), []]));
     for (const row of spans) {
@@ -101,7 +104,7 @@ export class ClickHouseJudgedStore implements JudgedStore {
       const place = placeOf(row);
       const own = found.get(trace);
       if (own === undefined || place[0] > (through.get(trace) ?? 0)) continue;
-      const text = has.get(`${trace} ${placeKeyOf(place)}`);
+      const text = has.get(placeKeyOf(row, place));
       own.push({
         place,
         started_at: row.started_ms,
@@ -122,24 +125,20 @@ export class ClickHouseJudgedStore implements JudgedStore {
     return found;
   }
 
-  async texts(
-    partition: number,
-    refs: readonly StoredRef[],
-    places: readonly PlaceRef[],
-  ): Promise<Map<string, StoredTexts>> {
+  async texts(refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>> {
     if (places.length === 0) return new Map();
     const params = {
-      ...paramsOf(partition, refs),
+      ...paramsOf(refs),
       places: `[${places.map(({ place }) => `(${place.join(',')})`).join(',')}]`,
     };
     const [texts, attributes] = await Promise.all([
       readLiveTexts(this.#client, params),
       readLiveAttributes(this.#client, params),
     ]);
-    const byPlace = new Map(texts.map((row) => [placeKeyOf(placeOf(row)), row]));
+    const byPlace = new Map(texts.map((row) => [placeKeyOf(row, placeOf(row)), row]));
     return new Map(
       attributes.map((row) => {
-        const key = placeKeyOf(placeOf(row));
+        const key = placeKeyOf(row, placeOf(row));
         const { prompt, response } = byPlace.get(key) ?? { prompt: '', response: '' };
         const folded = JSON.parse(row.attributes) as Record<string, unknown>;
         return [key, { prompt, response, attributes: unfoldTexts(folded, prompt, response) }];
@@ -147,8 +146,8 @@ export class ClickHouseJudgedStore implements JudgedStore {
     );
   }
 
-  async judgements(partition: number, refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>> {
-    const { orgs, traces } = paramsOf(partition, refs);
-    return Map.groupBy(await readRuleScores(this.#client, { partition, orgs, traces }), traceKeyOf);
+  async judgements(refs: readonly StoredRef[]): Promise<Map<string, Judgement[]>> {
+    const { partitions, orgs, traces } = paramsOf(refs);
+    return Map.groupBy(await readRuleScores(this.#client, { partitions, orgs, traces }), traceKeyOf);
   }
 }

@@ -42,10 +42,16 @@ import {
   type StoredRef,
   type StoredTexts,
 } from './rule_inputs_store.ts';
+import { inParallel } from '../../ops/platform/in_parallel.ts';
 import type { OrgTime } from '../../ops/platform/org_time.ts';
 
 /** Longest time without a turn for timers. */
 const TURN_MS = 20;
+/**
+ * Chunks of traces whose texts are in memory together. After a takeover, many traces are read back,
+ * and their statements wait for the store longer than they run.
+ */
+const READS_AT_ONCE = 2;
 const SPENT = 'the judges of the org took too long before';
 
 export interface ScoringDeps {
@@ -72,21 +78,27 @@ export interface ScoredTrace {
   tasks: JudgingTask[];
 }
 
-/** Judges complete traces of one partition, and leaves out those that no judge is for. */
-export async function scoreTraces(
-  deps: ScoringDeps,
-  partition: number,
-  traces: readonly CompleteTrace[],
-): Promise<ScoredTrace[]> {
+interface Judged {
+  trace: CompleteTrace;
+  judges: OrgJudges;
+}
+
+/**
+ * Judges complete traces, and leaves out those that no judge is for. Traces that memory holds are
+ * judged while the others are read.
+ */
+export async function scoreTraces(deps: ScoringDeps, traces: readonly CompleteTrace[]): Promise<ScoredTrace[]> {
   const scored: ScoredTrace[] = [];
-  for (let at = 0; at < traces.length; at += READ_TRACES_MAX) {
-    const judged = traces.slice(at, at + READ_TRACES_MAX).flatMap((trace) => {
-      const judges = deps.judgesOf(trace.state.org_id);
-      return judges === null ? [] : [{ trace, judges }];
-    });
-    const inputs = await inputsOf(deps.store, partition, judged);
+  const judged = traces.flatMap((trace): Judged[] => {
+    const judges = deps.judgesOf(trace.state.org_id);
+    return judges === null ? [] : [{ trace, judges }];
+  });
+  const isRead = ({ trace }: Judged): boolean => trace.stored_through > 0 || trace.restored;
+  const chunks = [judged.filter((one) => !isRead(one)), ...inChunks(judged.filter(isRead))];
+  await inParallel(chunks, READS_AT_ONCE, async (chunk) => {
+    const inputs = await inputsOf(deps.store, chunk);
     let turn = performance.now();
-    for (const [index, { trace, judges }] of judged.entries()) {
+    for (const [index, { trace, judges }] of chunk.entries()) {
       const input = inputs[index];
       if (input === undefined || isJudgeCall(input.judged)) continue;
       scored.push(await scoreOne(deps, trace, judges, input));
@@ -94,8 +106,14 @@ export async function scoreTraces(
       await deps.yield();
       turn = performance.now();
     }
-  }
+  });
   return scored;
+}
+
+function inChunks(judged: readonly Judged[]): Judged[][] {
+  const chunks: Judged[][] = [];
+  for (let at = 0; at < judged.length; at += READ_TRACES_MAX) chunks.push(judged.slice(at, at + READ_TRACES_MAX));
+  return chunks;
 }
 
 /** What the judges of a trace see, and what they said before. */
@@ -179,16 +197,12 @@ function taskOf(
   };
 }
 
-async function inputsOf(
-  store: JudgedStore,
-  partition: number,
-  judged: readonly { trace: CompleteTrace }[],
-): Promise<Input[]> {
+async function inputsOf(store: JudgedStore, judged: readonly Judged[]): Promise<Input[]> {
   const refs = judged.flatMap(({ trace }) => (trace.stored_through > 0 ? [refOf(trace)] : []));
   const restored = judged.flatMap(({ trace }) => (trace.restored ? [refOf(trace)] : []));
   const [spans, judgements] = await Promise.all([
-    refs.length === 0 ? null : store.spans(partition, refs),
-    restored.length === 0 ? null : store.judgements(partition, restored),
+    refs.length === 0 ? null : store.spans(refs),
+    restored.length === 0 ? null : store.judgements(restored),
   ]);
   const findings = judged.map(({ trace }) => {
     const draft: JudgedDraft = trace.draft ?? emptyDraft();
@@ -199,16 +213,17 @@ async function inputsOf(
     const state = judged[index]?.trace.state;
     return state === undefined ? [] : storedPlaces(finding, state);
   });
-  const texts = await store.texts(partition, refs, places);
+  const texts = places.length === 0 ? new Map<string, StoredTexts>() : await store.texts(refs, places);
   return findings.flatMap((finding, index) => {
     const trace = judged[index]?.trace;
     if (trace === undefined) return [];
     const known = judgements?.get(traceKeyOf(trace.state)) ?? [];
-    return [{ judged: judgedTraceOf(trace.state, { ...finding, ...filledIn(finding, texts) }), known }];
+    return [{ judged: judgedTraceOf(trace.state, { ...finding, ...filledIn(finding, trace.state, texts) }), known }];
   });
 }
 
-const refOf = ({ state, stored_through }: CompleteTrace): StoredRef => ({
+const refOf = ({ partition, state, stored_through }: CompleteTrace): StoredRef => ({
+  partition,
   org_id: state.org_id,
   trace_id: state.trace_id,
   through: stored_through,
@@ -228,10 +243,11 @@ function storedPlaces(
 
 function filledIn(
   { prompt, response, attributes, asked, answered }: DraftFinding,
+  trace: { org_id: string; trace_id: string },
   texts: ReadonlyMap<string, StoredTexts>,
 ): Pick<JudgedTrace, 'prompt' | 'response' | 'attributes'> {
   const textOf = (text: FoundText, side: 'prompt' | 'response'): string =>
-    typeof text === 'string' ? text : (texts.get(placeKeyOf(text.stored))?.[side] ?? '');
+    typeof text === 'string' ? text : (texts.get(placeKeyOf(trace, text.stored))?.[side] ?? '');
   const said = (messages: FoundMessages, side: 'prompt' | 'response'): string => {
     const whole = messages.map((message) => ({
       ...message,
@@ -244,6 +260,7 @@ function filledIn(
     // The messages of a model call precede the texts of other spans.
     prompt: said(asked, 'prompt') || textOf(prompt, 'prompt'),
     response: said(answered, 'response') || textOf(response, 'response'),
-    attributes: 'known' in attributes ? attributes.known : (texts.get(placeKeyOf(attributes.stored))?.attributes ?? {}),
+    attributes:
+      'known' in attributes ? attributes.known : (texts.get(placeKeyOf(trace, attributes.stored))?.attributes ?? {}),
   };
 }

@@ -10,7 +10,7 @@ import type { ScoredTrace } from './rule_scores.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
 import type { TraceEvent } from '../traces/trace_events.ts';
 
-export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) => Promise<ScoredTrace[]>;
+export type JudgingOf = (traces: readonly CompleteTrace[]) => Promise<ScoredTrace[]>;
 
 type Placed<T> = T & { partition: number };
 
@@ -23,6 +23,8 @@ export interface Judging {
 export interface JudgeCompletedDeps {
   judge: JudgingOf;
   observer: StageObserver;
+  /** Offset that turns positions in the log into log positions of the store. */
+  logBase: number;
   now(): number;
 }
 
@@ -30,8 +32,8 @@ export interface JudgeCompletedDeps {
  * Judges the complete traces of a batch.
  * @param events events of the open traces, in order; those that complete a trace get its scores
  * @param rows receives the rows of scores
- * @param landed resolves when the earlier batches have landed: only then can what memory does not
- * hold be read back
+ * @param landed resolves when the earlier batches have landed: only then can what they contain and
+ * memory does not hold be read back
  */
 export async function judgeCompleted(
   deps: JudgeCompletedDeps,
@@ -42,16 +44,14 @@ export async function judgeCompleted(
 ): Promise<Judging> {
   const complete = events.filter(({ complete: trace }) => trace !== undefined);
   if (complete.length === 0) return { events: [...events], tasks: [] };
-  if (complete.some(({ complete: trace }) => (trace?.stored_through ?? 0) > 0)) await landed();
+  const isUnderWay = ({ complete: trace, partition }: Placed<TraceEvent>): boolean =>
+    trace !== undefined &&
+    trace.stored_through > 0 &&
+    trace.stored_through > deps.logBase + (states.get(partition)?.landed_through ?? 0);
+  if (complete.some(isUnderWay)) await landed();
   const began = performance.now();
-  const scored = new Map<CompleteTrace, ScoredTrace>();
-  for (const [partition, own] of Map.groupBy(complete, (event) => event.partition)) {
-    for (const one of await deps.judge(
-      partition,
-      own.flatMap(({ complete: trace }) => trace ?? []),
-    ))
-      scored.set(one.trace, one);
-  }
+  const scores = await deps.judge(complete.flatMap(({ complete: trace }) => trace ?? []));
+  const scored = new Map(scores.map((one) => [one.trace, one]));
   const scored_at = deps.now();
   const breaches: Placed<TraceEvent>[] = [];
   const tasks: Judging['tasks'] = [];

@@ -26,6 +26,8 @@ export type PartitionEpoch = OwnedPartition;
 export class Fences {
   readonly #client: ClickHouse;
   readonly #workerId: string;
+  /** Partitions whose fence this process has raised: a landing of its own may hold rows of theirs. */
+  readonly #raised = new Set<number>();
 
   constructor(client: ClickHouse, workerId: string) {
     this.#client = client;
@@ -38,8 +40,10 @@ export class Fences {
    * running ones are awaited.
    */
   async raise(owned: readonly PartitionEpoch[]): Promise<void> {
+    const again = owned.some(([partition]) => this.#raised.has(partition));
+    for (const [partition] of owned) this.#raised.add(partition);
     await raiseFences(this.#client, owned, this.#workerId);
-    await this.#outlast('land-');
+    await this.#outlast('land-', again ? undefined : `land-${this.#workerId}-`);
   }
 
   /**
@@ -79,11 +83,17 @@ export class Fences {
 
   /**
    * Waits for the statements that run now, which began before the fence, and kills those that take
-   * too long. Statements of this worker count too: it may have lost a partition in the middle of a
-   * landing and own it again.
+   * too long. Statements of this worker count too if it owned one of the partitions before: it may
+   * have lost it in the middle of a landing.
+   *
+   * @param except prefix of statements that hold no row of the partitions
    */
-  async #outlast(prefix: string): Promise<void> {
-    let left = await readRunningStatements(this.#client, prefix);
+  async #outlast(prefix: string, except?: string): Promise<void> {
+    const running = async (): Promise<string[]> =>
+      (await readRunningStatements(this.#client, prefix)).filter(
+        (queryId) => except === undefined || !queryId.startsWith(except),
+      );
+    let left = await running();
     // The time runs from the first answer: a store that was stalled until now has had no time to
     // finish anything.
     const deadline = performance.now() + FORMER_WAIT_MS;
@@ -95,7 +105,7 @@ export class Fences {
         return;
       }
       await sleep(LOOK_MS);
-      const now = new Set(await readRunningStatements(this.#client, prefix));
+      const now = new Set(await running());
       left = left.filter((queryId) => now.has(queryId));
     }
   }

@@ -1,16 +1,18 @@
-// Reads back from ClickHouse what a new owner of a partition needs: the rows above its checkpoint,
-// its open traces, and the ids of its dedupe window. Log positions are the store's: position
-// in the log plus log base.
+// Reads back from ClickHouse what a new owner of partitions needs: the rows above their checkpoints,
+// their open traces, and the ids of their dedupe windows. One statement reads for all partitions.
+// Log positions are the store's: position in the log plus log base.
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { repairAgentActivity } from '../../sql/stores/landings.ts';
+import { readLandedSpans, readLandedTexts, repairAgentActivity, repairTraceLookup } from '../../sql/stores/landings.ts';
 import {
   eachEventId,
   eachTraceHash,
   readDecidedTraces,
+  readNewestReceived,
   readOpenTraces,
   readUsageThrough,
 } from '../../sql/stores/partition_rows.ts';
+import { type PartitionFrom, positionParams } from '../../sql/stores/positions.ts';
 import { traceKey } from '../domain/traces/ids.ts';
 import { storedTrace } from '../traces/stored_trace.ts';
 import type {
@@ -20,7 +22,7 @@ import type {
   PartitionHistory,
   PartitionMemory,
 } from '../worker/partition_state.ts';
-import type { LandingStore } from './lander.ts';
+import { rowKey } from './landing_row.ts';
 
 /**
  * Slack before the window, because the next events to be read are older than the newest landed ones
@@ -28,62 +30,106 @@ import type { LandingStore } from './lander.ts';
  */
 const RECALL_SLACK_MS = 600_000;
 
+type Position = Awaited<ReturnType<typeof readLandedSpans>>[number];
+
 export class ClickHouseHistoryStore implements HistoryStore {
   readonly #client: ClickHouse;
-  readonly #landing: Pick<LandingStore, 'landedKeys' | 'repairLookup'>;
 
-  constructor(client: ClickHouse, landing: Pick<LandingStore, 'landedKeys' | 'repairLookup'>) {
+  constructor(client: ClickHouse) {
     this.#client = client;
-    this.#landing = landing;
   }
 
-  async partitionHistory(
-    record: PartitionRecord,
-    { logBase, windowMs, tail }: HistoryOptions,
-    memory: PartitionMemory,
-  ): Promise<PartitionHistory> {
-    const { partition } = record;
-    const checkpoint = logBase + record.checkpoint;
-    const above = checkpoint + 1;
-    const [usage] = await Promise.all([
-      readUsageThrough(this.#client, partition),
+  async recall(
+    records: readonly PartitionRecord[],
+    { logBase, windowMs }: HistoryOptions,
+    memories: ReadonlyMap<number, PartitionMemory>,
+  ): Promise<void> {
+    const partitions = records.map(({ partition }) => partition);
+    await Promise.all([
+      eachTraceHash(this.#client, partitions, (partition, hash) => {
+        memories.get(partition)?.trace(hash);
+      }),
+      readNewestReceived(this.#client, partitions).then((received) =>
+        eachEventId(
+          this.#client,
+          records.map(({ partition, checkpoint }) => ({
+            partition,
+            through: logBase + checkpoint,
+            since: windowStart(windowMs, received.get(partition) ?? 0),
+          })),
+          (partition, high, low, receivedAt) => {
+            memories.get(partition)?.id(high, low, receivedAt);
+          },
+        ),
+      ),
+    ]);
+  }
+
+  async histories(
+    records: readonly PartitionRecord[],
+    { logBase, tail }: HistoryOptions,
+  ): Promise<ReadonlyMap<number, PartitionHistory>> {
+    const above = records.map(({ partition, checkpoint }) => ({ partition, from: logBase + checkpoint + 1 }));
+    const open = records.map((record) => ({
+      partition: record.partition,
+      from: logBase + record.completed_through + 1,
+    }));
+    const params = positionParams(above);
+    const [usage, spans, texts, traces, decided] = await Promise.all([
+      readUsageThrough(this.#client, above),
+      readLandedSpans(this.#client, params),
+      readLandedTexts(this.#client, params),
+      readOpenTraces(this.#client, positionParams(open)),
+      tail ? this.#decided(above) : new Map<number, Map<string, FullFrom>>(),
       // A power loss may have lost the trace_lookup rows of an insert whose spans survived. A
       // repeated row changes nothing there.
-      this.#landing.repairLookup(partition, above),
+      repairTraceLookup(this.#client, above),
       // A worker that died had not written the activity of agents above its last checkpoint.
-      repairAgentActivity(this.#client, partition, checkpoint),
+      repairAgentActivity(this.#client, above),
     ]);
-    const since = windowStart(windowMs, usage.received_ms);
-    const [spans, texts, traces, decided] = await Promise.all([
-      this.#landing.landedKeys('spans', partition, above),
-      this.#landing.landedKeys('span_texts_recent', partition, above),
-      readOpenTraces(this.#client, { partition, through: logBase + record.completed_through }),
-      tail ? this.#decided(partition, above) : new Map<string, FullFrom>(),
-      eachTraceHash(this.#client, partition, (hash) => {
-        memory.trace(hash);
-      }),
-      eachEventId(this.#client, { partition, checkpoint, since }, (high, low, receivedAt) => {
-        memory.id(high, low, receivedAt);
-      }),
-    ]);
-    return { spans, texts, usage_through: usage.log_seq, traces: traces.map(storedTrace), decided };
+    const [spansOf, textsOf] = [keysByPartition(spans), keysByPartition(texts)];
+    const tracesOf = Map.groupBy(traces, ({ partition }) => partition);
+    return new Map(
+      records.map(({ partition }): [number, PartitionHistory] => [
+        partition,
+        {
+          spans: spansOf.get(partition) ?? new Set(),
+          texts: textsOf.get(partition) ?? new Set(),
+          usage_through: usage.get(partition) ?? 0,
+          traces: (tracesOf.get(partition) ?? []).map(storedTrace),
+          decided: decided.get(partition) ?? new Map<string, FullFrom>(),
+        },
+      ]),
+    );
   }
 
   /**
-   * Returns how tail sampling has decided the traces with rows from a position on. A kept trace has
-   * no summary row from there on; a summarized trace may have events that a rule kept by
-   * themselves. A trace of which only texts have landed was kept.
+   * Returns how tail sampling has decided the traces with rows from the positions on, by partition. A
+   * kept trace has no summary row from there on; a summarized trace may have events that a rule kept
+   * by themselves. A trace of which only texts have landed was kept.
    */
-  async #decided(partition: number, fromSeq: number): Promise<Map<string, FullFrom>> {
-    const rows = await readDecidedTraces(this.#client, { partition, from: fromSeq });
-    return new Map(
-      rows.map(({ org_id, trace_id, summaries, full, seq, index }): [string, FullFrom] => {
-        const key = traceKey(org_id, trace_id);
-        if (summaries === 0) return [key, { log_seq: 0, log_index: 0 }];
-        return [key, full === 0 ? { log_seq: Infinity, log_index: 0 } : { log_seq: seq, log_index: index }];
-      }),
-    );
+  async #decided(above: readonly PartitionFrom[]): Promise<Map<number, Map<string, FullFrom>>> {
+    const decided = new Map<number, Map<string, FullFrom>>();
+    for (const row of await readDecidedTraces(this.#client, positionParams(above))) {
+      const { partition, org_id, trace_id, summaries, full, seq, index } = row;
+      const own = decided.get(partition) ?? new Map<string, FullFrom>();
+      decided.set(partition, own);
+      const kept = summaries === 0 ? { log_seq: 0, log_index: 0 } : null;
+      const partly = full === 0 ? { log_seq: Infinity, log_index: 0 } : { log_seq: seq, log_index: index };
+      own.set(traceKey(org_id, trace_id), kept ?? partly);
+    }
+    return decided;
   }
+}
+
+function keysByPartition(positions: readonly Position[]): ReadonlyMap<number, ReadonlySet<string>> {
+  const keys = new Map<number, Set<string>>();
+  for (const { partition, log_seq, log_index, log_sub } of positions) {
+    const own = keys.get(partition) ?? new Set<string>();
+    keys.set(partition, own);
+    own.add(rowKey(log_seq, log_index, log_sub));
+  }
+  return keys;
 }
 
 /**

@@ -2,6 +2,7 @@
 // store's: position in the log plus log base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
 import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
+import { positionParams } from '../../sql/stores/positions.ts';
 import {
   landRows,
   readLandedSpans,
@@ -72,14 +73,14 @@ export class ClickHouseLandingStore implements LandingStore {
       case 'spans':
       case 'span_texts_recent': {
         const read = table === 'spans' ? readLandedSpans : readLandedTexts;
-        const rows = await read(this.#client, params);
+        const rows = await read(this.#client, positionParams([params]));
         return new Set(rows.map(({ log_seq, log_index, log_sub }) => rowKey(log_seq, log_index, log_sub)));
       }
     }
   }
 
   repairLookup(partition: number, fromSeq: number): Promise<void> {
-    return repairTraceLookup(this.#client, partition, fromSeq);
+    return repairTraceLookup(this.#client, [{ partition, from: fromSeq }]);
   }
 
   /**

@@ -21,6 +21,9 @@ export interface LandedCall extends CallRecord {
   trace_id: string;
 }
 
+/** The first record of a trace whose calls are looked up, and the partition of the trace. */
+export type PlacedRecord = RecordPlace & { partition: number };
+
 export interface MatchDeps {
   /** Returns null for a partition that this worker does not own. */
   partitionOf(partition: number): PartitionCalls | null;
@@ -28,7 +31,7 @@ export interface MatchDeps {
    * Returns the counted calls of traces that landed before a position, in log order. Rejects if the
    * store is unavailable.
    */
-  findCalls(partition: number, traces: readonly RecordPlace[]): Promise<readonly LandedCall[]>;
+  findCalls(traces: readonly PlacedRecord[]): Promise<readonly LandedCall[]>;
 }
 
 export function createMatchStage(deps: MatchDeps): Stage<DecodedEvent, DecodedEvent> {
@@ -37,20 +40,18 @@ export function createMatchStage(deps: MatchDeps): Stage<DecodedEvent, DecodedEv
     name: 'match',
     async prefetch(batch) {
       records = new Map();
-      /** First record of each trace whose calls are not in memory, by partition. */
-      const unknown = new Map<number, Map<string, RecordPlace>>();
+      /** First record of each trace whose calls are not in memory. */
+      const unknown = new Map<string, PlacedRecord>();
       for (const event of batch) {
         const record = callRecordOf(event);
         if (record === null) continue;
         records.set(event, record);
         const at = deps.partitionOf(event.partition);
         if (at === null || !at.calls.needsStore(event, at.book)) continue;
-        const places = unknown.get(event.partition) ?? new Map<string, RecordPlace>();
-        unknown.set(event.partition, places);
         const key = JSON.stringify([event.org_id, event.trace_id]);
-        if (!places.has(key)) places.set(key, event);
+        if (!unknown.has(key)) unknown.set(key, event);
       }
-      for (const [partition, places] of unknown) await restore(deps, partition, [...places.values()]);
+      if (unknown.size > 0) await restore(deps, [...unknown.values()]);
     },
     run: (batch) =>
       batch.map((event): Outcome<DecodedEvent> => {
@@ -60,12 +61,14 @@ export function createMatchStage(deps: MatchDeps): Stage<DecodedEvent, DecodedEv
   };
 }
 
-async function restore(deps: MatchDeps, partition: number, places: readonly RecordPlace[]): Promise<void> {
-  const landed = Map.groupBy(await deps.findCalls(partition, places), ({ org_id, trace_id }) =>
+async function restore(deps: MatchDeps, places: readonly PlacedRecord[]): Promise<void> {
+  const landed = Map.groupBy(await deps.findCalls(places), ({ org_id, trace_id }) =>
     JSON.stringify([org_id, trace_id]),
   );
-  const calls = deps.partitionOf(partition)?.calls;
-  for (const place of places) calls?.restore(place, landed.get(JSON.stringify([place.org_id, place.trace_id])) ?? []);
+  for (const place of places)
+    deps
+      .partitionOf(place.partition)
+      ?.calls.restore(place, landed.get(JSON.stringify([place.org_id, place.trace_id])) ?? []);
 }
 
 function matched(deps: MatchDeps, event: DecodedEvent, record: CallRecord): DecodedEvent {

@@ -30,6 +30,11 @@ export interface TraceBookLimits {
    * Maximum complete traces kept for their late events, beside those of the batch that is landing.
    */
   doneMax: number;
+  /**
+   * Maximum traces of a former owner that one tick completes if they have judges, who read them from
+   * the store. Rows land only after that.
+   */
+  judgedFromStoreMax: number;
 }
 
 export class OpenTraces {
@@ -198,11 +203,16 @@ export class OpenTraces {
   }
 
   /**
-   * Completes the traces that have been quiet long enough, and the oldest ones beyond the bound.
+   * Completes the traces that have been quiet long enough, and the oldest ones beyond the bound. Traces
+   * beyond judgedFromStoreMax stay open until the next tick.
+   *
+   * @param replaying true if a partition of the batch was just taken over: no trace is read from the
+   * store then, so that the rows of the batch land soon
    */
-  tick(now: number): void {
-    this.#completeQuiet(this.#rooted, now - this.#limits.graceMs);
-    this.#completeQuiet(this.#rootless, now - this.#limits.idleMs);
+  tick(now: number, replaying = false): void {
+    const left = { reads: replaying ? 0 : this.#limits.judgedFromStoreMax };
+    this.#completeQuiet(this.#rooted, now - this.#limits.graceMs, left);
+    this.#completeQuiet(this.#rootless, now - this.#limits.idleMs, left);
     while (this.openCount > this.#limits.openMax) {
       const oldest = this.#oldest();
       if (oldest === undefined) return;
@@ -335,9 +345,13 @@ export class OpenTraces {
     (isEnding ? this.#rooted : this.#rootless).set(entry.key, entry);
   }
 
-  #completeQuiet(map: Map<string, Entry>, quietSince: number): void {
+  #completeQuiet(map: Map<string, Entry>, quietSince: number, left: { reads: number }): void {
     for (const entry of map.values()) {
       if (entry.heard_at > quietSince) return;
+      if (entry.restored_version > 0 && this.#inputs?.wants(entry.state.org_id) === true) {
+        if (left.reads === 0) return;
+        left.reads -= 1;
+      }
       this.#complete(entry);
     }
   }
@@ -353,7 +367,8 @@ export class OpenTraces {
 
   #judgedOf({ key, state, version, restored_version }: Entry): Pick<TraceEvent, 'complete'> {
     const input = this.#inputs?.take(key, state.org_id, version) ?? null;
-    return input === null ? {} : { complete: { ...input, state, version, restored: restored_version > 0 } };
+    if (input === null) return {};
+    return { complete: { ...input, partition: this.#partition, state, version, restored: restored_version > 0 } };
   }
 
   #keepDone(entry: Entry): void {

@@ -199,7 +199,7 @@ function createHolder(
     states,
     worker,
     fences: storeUp.fences,
-    store: new ClickHouseHistoryStore(clickhouse, storeUp.store),
+    store: new ClickHouseHistoryStore(clickhouse),
     history: { logBase: storeUp.logBase, windowMs: windowMsOf(platform), tail: usesTailSampling(platform) },
     partitions,
     graceMs: env.SERVICE_TRACE_GRACE_MS,

@@ -46,7 +46,7 @@ export function openPreparation(
       untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
     findCorrections: (partition, ids) =>
       untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
-    judge: (partition, traces) => scoreTraces(scoring, partition, traces),
+    judge: (traces) => scoreTraces(scoring, traces),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };
@@ -76,8 +76,7 @@ function openTopology(
     },
     match: {
       partitionOf: (partition) => states.get(partition) ?? null,
-      findCalls: (partition, traces) =>
-        untilDone(platform.logger, 'looking up calls', () => known.findCalls(partition, traces)),
+      findCalls: (traces) => untilDone(platform.logger, 'looking up calls', () => known.findCalls(traces)),
     },
     sample: {
       profile: env.SERVICE_SAMPLING_PROFILE,
@@ -116,9 +115,9 @@ function openScoring({ platform, settings }: DataPlaneParts): ScoringDeps {
   return {
     judgesOf: settings.judges.of,
     store: {
-      spans: (partition, refs) => patiently(() => judged.spans(partition, refs)),
-      texts: (partition, refs, places) => patiently(() => judged.texts(partition, refs, places)),
-      judgements: (partition, refs) => patiently(() => judged.judgements(partition, refs)),
+      spans: (refs) => patiently(() => judged.spans(refs)),
+      texts: (refs, places) => patiently(() => judged.texts(refs, places)),
+      judgements: (refs) => patiently(() => judged.judgements(refs)),
     },
     time: new OrgTime(),
     runner: patterns,

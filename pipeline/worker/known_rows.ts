@@ -20,8 +20,7 @@ import {
 } from '../domain/traces/call_records.ts';
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import type { EventRef } from '../stages/dedupe.ts';
-import type { RecordPlace } from '../stages/known_calls.ts';
-import type { LandedCall } from '../stages/match.ts';
+import type { LandedCall, PlacedRecord } from '../stages/match.ts';
 import { storedTrace, type StoredTrace } from '../traces/stored_trace.ts';
 
 /**
@@ -88,12 +87,12 @@ export class KnownRows {
   }
 
   /** Returns the counted calls of each trace that landed before its position, in log order. */
-  async findCalls(partition: number, places: readonly RecordPlace[]): Promise<LandedCall[]> {
+  async findCalls(places: readonly PlacedRecord[]): Promise<LandedCall[]> {
     const before = new Map(places.map(({ org_id, trace_id, log_seq }) => [`${org_id} ${trace_id}`, log_seq]));
     const found: LandedCall[] = [];
     for (const batch of parameterBatches(places)) {
       const rows = await findCallRows(this.#client, {
-        partition,
+        partitions: [...new Set(batch.map(({ partition }) => partition))],
         orgs: [...new Set(batch.map(({ org_id }) => org_id))],
         traces: batch.map(({ trace_id }) => trace_id),
         before: Math.max(...batch.map(({ log_seq }) => log_seq)),

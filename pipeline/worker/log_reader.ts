@@ -24,8 +24,8 @@ export interface LogMessage {
 }
 
 /**
- * Messages of all streams that are fetched ahead. A message is about 1 MiB at most, or 8 MiB if it
- * holds one event of that size.
+ * Messages of all streams that are fetched ahead while their size is unknown or large. A message is
+ * about 1 MiB at most, or 8 MiB if it holds one event of that size.
  */
 export const PREFETCH_MESSAGES = 16;
 /** Maximum bytes of all streams that are buffered before fetching pauses. */

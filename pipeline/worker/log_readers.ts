@@ -11,6 +11,15 @@ import { BUFFERED_BYTES_MAX, type LogMessage, LogReader, PREFETCH_MESSAGES } fro
 
 /** Messages that are fetched ahead of each stream at least, so that reading does not wait for each one. */
 const PREFETCH_MIN = 2;
+/**
+ * Maximum messages of all streams that are fetched ahead while messages are small. A partition that
+ * was just taken over waits for all messages since its checkpoint.
+ */
+const PREFETCH_MAX = 256;
+/** Bytes that are fetched ahead, as far as the mean size of the messages before foretells. */
+const PREFETCH_BYTES = 8 * 1024 * 1024;
+/** Share of the newest message in the mean size. */
+const MEAN_SHARE = 1 / 16;
 
 /** How far a partition has been read. */
 export type ReadState = Readonly<{ partition: number; taken_through: number }>;
@@ -46,6 +55,8 @@ export class LogReaders {
   /** By partition. */
   #reading = new Map<number, OpenReading>();
   #next = 0;
+  /** Mean bytes of the messages taken; Infinity before the first. */
+  #meanBytes = Infinity;
   #onMessage: () => void = () => undefined;
 
   constructor(options: LogReadersOptions) {
@@ -106,13 +117,18 @@ export class LogReaders {
         js,
         logger,
         bytesMax: share(BUFFERED_BYTES_MAX),
-        prefetch: Math.max(PREFETCH_MIN, share(PREFETCH_MESSAGES)),
+        prefetch: Math.max(PREFETCH_MIN, share(this.#prefetch)),
       });
       reader.onMessage(this.#onMessage);
       reader.read(reading.stream, reading.partitions, reading.fromSeq);
       return { ...reading, reader };
     });
     for (const reading of this.#open) for (const partition of reading.partitions) this.#reading.set(partition, reading);
+  }
+
+  /** Messages of all streams to be fetched ahead. */
+  get #prefetch(): number {
+    return Math.min(PREFETCH_MAX, Math.max(PREFETCH_MESSAGES, Math.floor(PREFETCH_BYTES / this.#meanBytes)));
   }
 
   /** True while partitions move from the streams of one generation to those of the next. */
@@ -138,7 +154,11 @@ export class LogReaders {
       const reading = this.#open[this.#next % this.#open.length];
       this.#next += 1;
       const message = reading?.reader.take();
-      if (message !== undefined) return message;
+      if (message === undefined) continue;
+      const bytes = message.data.length;
+      const before = this.#meanBytes;
+      this.#meanBytes = before === Infinity ? bytes : before + (bytes - before) * MEAN_SHARE;
+      return message;
     }
     return undefined;
   }

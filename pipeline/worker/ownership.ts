@@ -1,16 +1,15 @@
 // Ownership of partitions: heartbeats of workers, and a record for each partition in a KV bucket.
 //
-// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead;
-// for SILENT_MS, if the NATS server has no connection of it any more.
-// Live workers share the partitions evenly by their sorted ids, in ranges if the log has several streams. A record changes only by
-// compare-and-set on its revision, and each new owner raises its epoch, so that the next write of a
-// paused former owner is rejected. The fence in the store, not this clock, keeps a former owner
-// from landing rows.
+// Live workers (live_workers.ts) share the partitions evenly by their sorted ids, in ranges if the log
+// has several streams. A record changes only by compare-and-set on its revision, and each new owner
+// raises its epoch, so that the next write of a paused former owner is rejected. The fence in the
+// store, not a clock, keeps a former owner from landing rows.
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { HeartbeatListener, isAbsent, sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
+import { sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import { BEAT_MS, LiveWorkers } from './live_workers.ts';
 import { ownerOf } from './owner_of.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
@@ -34,6 +33,8 @@ export interface OwnershipOptions {
    * former log. Defaults to 0.
    */
   epochBase?: number;
+  /** Silence after which a worker is considered dead, in milliseconds. The default is that of LiveWorkers. */
+  leaseMs?: number;
   logger: Logger;
 }
 
@@ -61,17 +62,10 @@ interface OwnedPartition extends RecordRevision {
   acquired: boolean;
 }
 
-export const BEAT_MS = 500;
-export const TTL_MS = 2000;
-/**
- * A silent worker is looked for after this time. A lost connection is back within 300 ms (RECONNECT_MS and its jitter in
- * ops/platform/nats/connect.ts), and the last heartbeat before may be 500 ms older.
- */
-export const SILENT_MS = 1000;
 /** Time between two looks at which workers live. */
 const LOOK_MS = 250;
-/** A worker that was silent for this long is removed from memory. */
-const FORGET_MS = 60_000;
+/** The same while a worker is absent that may have lost its connection only. */
+const ABSENT_LOOK_MS = 100;
 /** Membership must be unchanged for this long before partitions are released to a newcomer. */
 const SETTLE_MS = 750;
 
@@ -79,18 +73,12 @@ export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #owned = new Map<number, OwnedPartition>();
   readonly #records: PartitionRecords;
-  readonly #heartbeats: HeartbeatListener;
+  readonly #workers: LiveWorkers;
   readonly #endPresence: () => void;
   /** null until `start`. Before, no partition is owned. */
   #holder: PartitionHolder | null = null;
   #membersSince = 0;
   #members = '';
-  #lastTickAt = performance.now();
-  /**
-   * Start of the liveness window, on the monotonic clock. Until it has lasted TTL_MS, no owner is
-   * considered dead.
-   */
-  #listeningSince = 0;
   #stopped = false;
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
@@ -101,7 +89,7 @@ export class Ownership {
     this.#records = new PartitionRecords(options, (record) => {
       this.#see(record);
     });
-    this.#heartbeats = new HeartbeatListener(options.nc);
+    this.#workers = new LiveWorkers(options);
     this.#endPresence = showPresence(options.nc, options.workerId);
   }
 
@@ -135,13 +123,13 @@ export class Ownership {
    * that belongs to no partition.
    */
   get isLeader(): boolean {
-    return this.#owned.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;
+    return this.#owned.size > 0 && this.#workers.live(performance.now())[0] === this.#options.workerId;
   }
 
   async start(holder: PartitionHolder): Promise<void> {
     this.#holder = holder;
     await this.#records.watch();
-    this.#listeningSince = performance.now();
+    this.#workers.start();
     this.#beat();
     // Heartbeats continue while a rebalance waits for a takeover, including the first one.
     this.#beats = setInterval(() => {
@@ -158,7 +146,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => void tick().finally(loop), LOOK_MS);
+      this.#timer = setTimeout(() => void tick().finally(loop), this.#workers.isSuspecting ? ABSENT_LOOK_MS : LOOK_MS);
     };
     await tick();
     loop();
@@ -191,7 +179,7 @@ export class Ownership {
     if (this.#beats !== null) clearInterval(this.#beats);
     await this.#handOver([...this.#owned.keys()]);
     this.#records.close();
-    this.#heartbeats.stop();
+    this.#workers.stop();
     this.#endPresence();
     this.#beat(true);
   }
@@ -212,45 +200,12 @@ export class Ownership {
     sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true, present: true });
   }
 
-  /** Removes the workers that are silent because they are gone. */
-  async #removeAbsent(now: number): Promise<void> {
-    const { nc, workerId } = this.#options;
-    const silent = this.#heartbeats.silent(now, SILENT_MS, TTL_MS).filter((worker) => worker !== workerId);
-    await Promise.all(
-      silent.map(async (worker) => {
-        if (await isAbsent(nc, worker)) this.#heartbeats.remove(worker);
-      }),
-    );
-  }
-
-  /** Returns the live workers, or none if not even this worker's own heartbeats arrive. */
-  #liveWorkers(now: number): string[] {
-    const own = this.#heartbeats.heardAt(this.#options.workerId) ?? -Infinity;
-    return now - own > TTL_MS ? [] : this.#heartbeats.live(now, TTL_MS);
-  }
-
-  /**
-   * Restarts the liveness window after a time in which nothing could be heard, because NATS was
-   * unavailable or this process was paused. The silence of other workers says nothing about them
-   * then.
-   */
-  #excuseSilence(now: number): void {
-    const own = this.#heartbeats.heardAt(this.#options.workerId) ?? now;
-    const deaf = now - own > TTL_MS / 2 || now - this.#lastTickAt > TTL_MS;
-    this.#lastTickAt = now;
-    if (!deaf) return;
-    this.#heartbeats.excuseAll(now);
-    this.#listeningSince = now;
-  }
-
   async #rebalance(): Promise<void> {
     const { workerId, partitions, isRanged } = this.#options;
     const now = performance.now();
-    this.#excuseSilence(now);
-    await this.#removeAbsent(now);
-    this.#heartbeats.forget(now, FORGET_MS);
-    const live = this.#liveWorkers(now);
+    const live = await this.#workers.look(now);
     if (this.#stopped || !live.includes(workerId)) return;
+    this.#workers.keepGone(new Set(this.#records.all().map(({ owner }) => owner)));
     if (live.join() !== this.#members) {
       this.#members = live.join();
       this.#membersSince = now;
@@ -268,8 +223,7 @@ export class Ownership {
     }
     const isFree = (partition: number): boolean => {
       const owner = this.#records.get(partition)?.record.owner ?? '';
-      const dead = !live.includes(owner) && now - this.#listeningSince > TTL_MS;
-      return owner === '' || dead || owner === workerId;
+      return owner === '' || owner === workerId || this.#workers.isDead(owner, live, now);
     };
     await this.#take(all.filter((partition) => mine(partition) && !this.#owned.has(partition) && isFree(partition)));
     await this.#bringUp();

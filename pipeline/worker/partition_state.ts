@@ -133,12 +133,25 @@ export interface HistoryOptions {
   tail: boolean;
 }
 
+/** Reads of the store for partitions that were claimed, at least one a call. Their failures are StoreUnavailable. */
 export interface HistoryStore {
-  partitionHistory(
-    record: PartitionRecord,
+  /**
+   * Gives the memory of each partition the ids of its dedupe window and the hashes of its traces.
+   * Former owners may still write meanwhile: what they write is above the checkpoint, and
+   * `histories` reads it.
+   *
+   * @param memories by partition
+   */
+  recall(
+    records: readonly PartitionRecord[],
     options: HistoryOptions,
-    memory: PartitionMemory,
-  ): Promise<PartitionHistory>;
+    memories: ReadonlyMap<number, PartitionMemory>,
+  ): Promise<void>;
+  /** Returns what else the store knows, by partition. Call it when no former owner can write any more. */
+  histories(
+    records: readonly PartitionRecord[],
+    options: HistoryOptions,
+  ): Promise<ReadonlyMap<number, PartitionHistory>>;
 }
 
 export interface RebuildOptions {

@@ -356,7 +356,8 @@ function settleBooks(
       state.prepared_through = position;
     }
   }
-  const time = tickBooks(states, deps.streams(), deps.now());
+  const replaying = messages.length > 0 && owned.some(({ replay }) => replay !== null);
+  const time = tickBooks(states, deps.streams(), { now: deps.now(), replaying });
   deps.tail?.settle(owned, time, decided);
   const progress = owned.map((state) => {
     const oldest = state.tail.oldest;
@@ -378,9 +379,14 @@ function settleBooks(
  * Completes the traces that are quiet. While the worker is behind a stream, further events of a trace
  * may be unread, so time is that of the stream's newest event instead of the clock.
  *
+ * @param replaying true if a former owner may have landed events of the batch
  * @returns the time of the stream that is furthest behind, in milliseconds
  */
-function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonly ReadStream[], now: number): number {
+function tickBooks(
+  states: ReadonlyMap<number, PartitionState>,
+  streams: readonly ReadStream[],
+  { now, replaying }: { now: number; replaying: boolean },
+): number {
   let earliest = now;
   for (const { partitions, isBehind } of streams) {
     const read = partitions.flatMap((partition) => states.get(partition) ?? []);
@@ -389,7 +395,7 @@ function tickBooks(states: ReadonlyMap<number, PartitionState>, streams: readonl
     earliest = Math.min(earliest, time);
     for (const state of read) {
       state.heard_at = heardAt;
-      state.book.tick(time);
+      state.book.tick(time, replaying);
     }
   }
   return earliest;

@@ -1,7 +1,6 @@
 // Brings up the partitions that this worker has claimed: raises their fences, reads their history
 // from the store, and adds their state to the worker, which reads the log from their checkpoints
-// on.
-import { inParallel } from '../../ops/platform/in_parallel.ts';
+// on. Each step is one statement for all of them.
 import type { Fences } from '../landing/fences.ts';
 import { JudgedInputs } from '../judging/rule_inputs.ts';
 import { LIMITS } from '../limits.ts';
@@ -11,6 +10,7 @@ import {
   emptyMemory,
   type HistoryOptions,
   type HistoryStore,
+  type PartitionHistory,
   type PartitionState,
   rebuild,
 } from './partition_state.ts';
@@ -33,47 +33,62 @@ export interface TakeoverDeps {
 }
 
 /**
- * Histories read at the same time. Beside the landings of other workers their statements wait for the store more than they
- * work, so reading one after the other would add up the waits.
- */
-const HISTORIES_AT_ONCE = 4;
-
-/**
  * Resolves when the worker reads every partition of `records` that it still owns. A call after a
  * failure skips partitions that are up already, because their state is ahead of their record.
  *
- * @throws StoreUnavailable if a history could not be read; the partitions whose history was read are up then
+ * The longest reads, of what lies below the checkpoints, run while the fences are raised.
+ *
+ * @throws StoreUnavailable if a fence could not be raised or a history not be read; no partition is added then
  */
 export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRecord[]): Promise<void> {
-  const { ownership, states, fences } = deps;
+  const { ownership, states, fences, store, history: options } = deps;
   const down = records.filter(
     ({ partition, epoch }) => ownership.isOwner(partition) && states.get(partition)?.epoch !== epoch,
   );
-  await fences.raise(down.map((record) => [record.partition, record.epoch] as const));
-  const read: PartitionState[] = [];
-  const failures: unknown[] = [];
-  await inParallel(down, HISTORIES_AT_ONCE, async (record) => {
-    await recover(deps, record).then(
-      (state) => read.push(state),
-      (error: unknown) => failures.push(error),
-    );
+  if (down.length === 0) return;
+  const share = shareOf(deps);
+  const memories = new Map(
+    down.map(({ partition }) => [partition, emptyMemory(options.windowMs, share(LIMITS.dedupe_ids_exact_max))]),
+  );
+  const [histories] = await bothOf(
+    fences
+      .raise(down.map((record) => [record.partition, record.epoch] as const))
+      .then(() => store.histories(down, options)),
+    store.recall(down, options, memories),
+  );
+  const read = down.flatMap((record) => {
+    const [history, memory] = [histories.get(record.partition), memories.get(record.partition)];
+    return history === undefined || memory === undefined ? [] : [rebuilt(deps, record, history, memory)];
   });
   deps.worker.add(read.filter(({ partition, epoch }) => ownership.epochOf(partition) === epoch));
-  if (failures.length > 0) throw failures[0];
 }
 
-async function recover(deps: TakeoverDeps, record: PartitionRecord): Promise<PartitionState> {
-  const { history: options, partitions } = deps;
-  const share = (bound: number): number => Math.ceil(bound / partitions);
-  const memory = emptyMemory(options.windowMs, share(LIMITS.dedupe_ids_exact_max));
-  const history = await deps.store.partitionHistory(record, options, memory);
+/** Returns both results once both have ended, so that nothing of a failed takeover runs beside the next one. */
+async function bothOf<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
+const shareOf =
+  ({ partitions }: TakeoverDeps) =>
+  (bound: number): number =>
+    Math.ceil(bound / partitions);
+
+function rebuilt(
+  deps: TakeoverDeps,
+  record: PartitionRecord,
+  history: PartitionHistory,
+  memory: ReturnType<typeof emptyMemory>,
+): PartitionState {
+  const share = shareOf(deps);
   return rebuild(record, history, memory, {
-    logBase: options.logBase,
+    logBase: deps.history.logBase,
     limits: {
       graceMs: deps.graceMs,
       idleMs: deps.idleMs,
       openMax: share(LIMITS.open_traces_max),
       doneMax: share(LIMITS.done_traces_max),
+      judgedFromStoreMax: share(LIMITS.judged_from_store_max),
       callIdsMax: share(LIMITS.call_ids_max),
     },
     inputs: new JudgedInputs((org_id) => deps.isJudged(org_id), share(LIMITS.judged_bytes_max)),

@@ -49,6 +49,8 @@ export class Worker {
   #lastLandingAt = 0;
   /** Duration of the last landing, in milliseconds. */
   #lastLandingMs = 0;
+  /** Until when the worker waits for the messages of partitions that it has begun to read. */
+  #gatherUntil = 0;
   #lastCheckpointAt = 0;
   #checkpointing: Promise<void> | null = null;
   #stopped = false;
@@ -82,6 +84,7 @@ export class Worker {
   add(states: readonly PartitionState[]): void {
     if (states.length === 0) return;
     for (const state of states) this.#states.set(state.partition, state);
+    this.#gatherUntil = performance.now() + LIMITS.gather_ms;
     this.#readAgain();
   }
 
@@ -330,11 +333,14 @@ export class Worker {
   }
 
   #landingDelay(): number {
-    return landingDelay({
+    const { bufferedBytes, buffered, lag } = this.#deps.reader;
+    const delay = landingDelay({
       since_ms: performance.now() - this.#lastLandingAt,
       took_ms: this.#lastLandingMs,
-      buffered_bytes: this.#deps.reader.bufferedBytes,
+      buffered_bytes: bufferedBytes,
     });
+    const gathers = buffered < lag && bufferedBytes < LIMITS.batch_bytes_max;
+    return gathers ? Math.max(delay, this.#gatherUntil - performance.now()) : delay;
   }
 
   /** Returns whether a job or a stop waits for the loop. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { type OwnedPartition, ownedParam } from './landing_fences.ts';
+import { FROM_POSITIONS, type PartitionFrom, positionParams, positionsShape } from './positions.ts';
 import { ANY_TIMES, landingStatement, SPAN_TEXTS, type TableSpec } from './landing_tables.ts';
 import { DOC, FENCES_MAX, MOVER_FENCE, type MoverStatement, moverParams } from './postings.ts';
 
@@ -14,7 +15,7 @@ const TIMEOUT_MS = 60_000;
 
 const uint64 = z.coerce.number();
 const fromPosition = z.object({ partition: z.int(), from: z.int() });
-const position = z.object({ log_seq: uint64, log_index: z.int(), log_sub: z.int() });
+const position = z.object({ partition: z.int(), log_seq: uint64, log_index: z.int(), log_sub: z.int() });
 
 /** Tables whose inserts are synced one by one, or by one sync of the disk before a checkpoint. */
 const SYNCED_TABLES = [
@@ -48,7 +49,7 @@ export const readLandedTraces = defineQuery({
 export const readLandedSpans = defineQuery({
   name: 'landed_spans',
   file: 'landing/landed_spans.sql',
-  params: fromPosition,
+  params: positionsShape,
   row: position,
   timeoutMs: TIMEOUT_MS,
 });
@@ -56,7 +57,7 @@ export const readLandedSpans = defineQuery({
 export const readLandedTexts = defineQuery({
   name: 'landed_span_texts_recent',
   file: 'landing/landed_texts.sql',
-  params: fromPosition,
+  params: positionsShape,
   row: position,
   timeoutMs: TIMEOUT_MS,
 });
@@ -126,26 +127,26 @@ export async function writeAgentActivity(
   });
 }
 
-/** Writes the activity of agents again from the usage rows of a partition above a checkpoint. */
-export async function repairAgentActivity(client: ClickHouse, partition: number, checkpoint: number): Promise<void> {
+/** Writes the activity of agents again from the usage rows of partitions, of each from its position on. */
+export async function repairAgentActivity(client: ClickHouse, above: readonly PartitionFrom[]): Promise<void> {
   await client.execute({
     name: 'mend_activity',
     sql: `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
       SELECT org_id, agent_id, max(last_received_at), now64(3, 'UTC') FROM usage_events
-      WHERE partition = {partition:UInt16} AND log_seq > {checkpoint:UInt64} AND agent_id != '' GROUP BY org_id, agent_id`,
-    params: { partition, checkpoint },
+      WHERE ${FROM_POSITIONS} AND agent_id != '' GROUP BY org_id, agent_id`,
+    params: positionParams(above),
     timeoutMs: TIMEOUT_MS,
   });
 }
 
-/** Writes the rows of trace_lookup again for the spans of a partition from a log position on. */
-export async function repairTraceLookup(client: ClickHouse, partition: number, from: number): Promise<void> {
+/** Writes the rows of trace_lookup again for the spans of partitions, of each from its position on. */
+export async function repairTraceLookup(client: ClickHouse, above: readonly PartitionFrom[]): Promise<void> {
   await client.execute({
     name: 'mend_lookup',
     sql: `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
-      SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
-      WHERE s.partition = {partition:UInt16} AND s.log_seq >= {from:UInt64} GROUP BY s.trace_id, s.org_id`,
-    params: { partition, from },
+      SELECT sipHash64(trace_id), org_id, min(started_at), max(started_at) FROM spans
+      WHERE ${FROM_POSITIONS} GROUP BY trace_id, org_id`,
+    params: positionParams(above),
     timeoutMs: TIMEOUT_MS,
   });
 }

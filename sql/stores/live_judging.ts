@@ -1,6 +1,6 @@
 // Reads of complete traces that a worker judges and does not hold in memory: their spans, texts and
-// attributes, and the scores that rules have given them. Every read is about a few traces of one
-// partition. Times are milliseconds since the epoch.
+// attributes, and the scores that rules have given them. Every read is about a few traces, of any
+// partitions. Times are milliseconds since the epoch.
 import { z } from 'zod';
 import { defineQuery } from '../client/query.ts';
 
@@ -10,7 +10,7 @@ const READ_TIMEOUT_MS = 60_000;
  * `orgs` and `traces` are not pairs: a row may match an organization and a trace that were not
  * asked for together.
  */
-const traces = { partition: z.int(), orgs: z.array(z.string()), traces: z.array(z.string()) };
+const traces = { partitions: z.array(z.int()), orgs: z.array(z.string()), traces: z.array(z.string()) };
 const within = { ...traces, from: z.int(), until: z.int() };
 /** `places` is the text of an Array(Tuple(UInt64, UInt32, UInt32)) of log positions. */
 const places = z.object({ ...within, places: z.string() });

@@ -5,12 +5,13 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
+import { type PartitionFrom, positionParams, positionsShape } from './positions.ts';
 
 const READ_TIMEOUT_MS = 60_000;
-/** Bytes of a record of trace_hashes: a UInt32. */
-const HASH_BYTES = 4;
-/** Bytes of a record of window_ids: a UInt64 and three UInt32. */
-const ID_BYTES = 20;
+/** Bytes of a record of trace_hashes: a UInt16 and a UInt32. */
+const HASH_BYTES = 6;
+/** Bytes of a record of window_ids: a UInt16, a UInt64 and three UInt32. */
+const ID_BYTES = 22;
 /** SQL twin of traceHash in pipeline/traces/trace_filter.ts. */
 const TRACE_HASH = "xxHash32(concat(org_id, ' ', trace_id))";
 /** SQL twins of the two hashes of an organization in pipeline/domain/traces/event_identity.ts. */
@@ -55,8 +56,8 @@ const partition = z.int();
 export const readOpenTraces = defineQuery({
   name: 'open_traces',
   file: 'landing/open_traces.sql',
-  params: z.object({ partition, through: z.int() }),
-  row: traceRow,
+  params: positionsShape,
+  row: traceRow.extend({ partition }),
   timeoutMs: READ_TIMEOUT_MS,
 });
 
@@ -103,7 +104,7 @@ const foundCalls = defineQuery({
   name: 'find_calls',
   file: 'landing/found_calls.sql',
   params: z.object({
-    partition,
+    partitions: z.array(partition),
     orgs: z.array(z.string()),
     traces: z.array(z.string()),
     before: z.int(),
@@ -138,14 +139,15 @@ export type FoundCall = Awaited<ReturnType<typeof foundCalls>>[number];
  */
 export const findCallRows = (
   client: ClickHouse,
-  asked: { partition: number; orgs: string[]; traces: string[]; before: number; names: string[] },
+  asked: { partitions: number[]; orgs: string[]; traces: string[]; before: number; names: string[] },
 ): Promise<FoundCall[]> => foundCalls(client, { ...asked, rows: CALLS_MAX });
 
 export const readDecidedTraces = defineQuery({
   name: 'decided_traces',
   file: 'landing/decided_traces.sql',
-  params: z.object({ partition, from: z.int() }),
+  params: positionsShape,
   row: z.object({
+    partition,
     org_id: z.string(),
     trace_id: z.string(),
     summaries: z.coerce.number(),
@@ -160,58 +162,97 @@ export const readDecidedTraces = defineQuery({
 const usageThroughQuery = defineQuery({
   name: 'usage_through',
   file: 'landing/usage_through.sql',
-  params: z.object({ partition }),
-  row: z.object({ seq: z.coerce.number(), received_ms: z.coerce.number() }),
+  params: positionsShape,
+  row: z.object({ partition, seq: z.coerce.number() }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
+/** Returns the newest log position of the usage rows of each partition that has some from its position on. */
+export async function readUsageThrough(
+  client: ClickHouse,
+  above: readonly PartitionFrom[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await usageThroughQuery(client, positionParams(above));
+  return new Map(rows.map((row) => [row.partition, row.seq]));
+}
+
+const newestReceivedQuery = defineQuery({
+  name: 'newest_received',
+  file: 'landing/newest_received.sql',
+  params: z.object({ partitions: z.array(partition) }),
+  row: z.object({ partition, received_ms: z.coerce.number() }),
   timeoutMs: READ_TIMEOUT_MS,
 });
 
 /**
- * Returns the newest log position of the usage rows of a partition, and when its newest event was
- * received; zeros where there is no row.
+ * Returns when the newest landed event of each partition was received, in milliseconds since the
+ * epoch. A partition without a row is left out.
  */
-export async function readUsageThrough(
+export async function readNewestReceived(
   client: ClickHouse,
-  of: number,
-): Promise<{ log_seq: number; received_ms: number }> {
-  const [row] = await usageThroughQuery(client, { partition: of });
-  return { log_seq: row?.seq ?? 0, received_ms: row?.received_ms ?? 0 };
+  partitions: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await newestReceivedQuery(client, { partitions: [...partitions] });
+  return new Map(rows.map((row) => [row.partition, row.received_ms]));
 }
 
-/** Calls `take` with the hash of each trace that has a row in a partition. */
-export async function eachTraceHash(client: ClickHouse, of: number, take: (hash: number) => void): Promise<void> {
+/** Calls `take` with the partition and the hash of each trace that has a row in one of these partitions. */
+export async function eachTraceHash(
+  client: ClickHouse,
+  partitions: readonly number[],
+  take: (partition: number, hash: number) => void,
+): Promise<void> {
   const read = {
     name: 'trace_hashes',
-    sql: `SELECT ${TRACE_HASH} FROM traces WHERE partition = {partition:UInt16} AND sign = 1 FORMAT RowBinary`,
-    params: { partition: of },
+    sql: `SELECT partition, ${TRACE_HASH} FROM traces WHERE partition IN {partitions:Array(UInt16)} AND sign = 1 FORMAT RowBinary`,
+    params: { partitions: [...partitions] },
     timeoutMs: READ_TIMEOUT_MS,
   };
   await client.records(read, HASH_BYTES, (records) => {
-    for (let at = 0; at < records.length; at += HASH_BYTES) take(records.readUInt32LE(at));
+    for (let at = 0; at < records.length; at += HASH_BYTES)
+      take(records.readUInt16LE(at), records.readUInt32LE(at + 2));
   });
 }
 
+/** The events of a partition whose ids are read: received since a time in milliseconds, up to a log position. */
+export interface EventIds {
+  partition: number;
+  since: number;
+  through: number;
+}
+
 /**
- * Calls `take` with each event of a partition that was received since a time, up to a checkpoint:
- * both halves of its identity (pipeline/domain/traces/event_identity.ts), and when it was received
- * in milliseconds since the epoch, to the second.
+ * Calls `take` with each of these events of partitions: the partition, both halves of its identity
+ * (pipeline/domain/traces/event_identity.ts), and when it was received in milliseconds since the
+ * epoch, to the second.
+ *
+ * @param asked one partition at least
  */
 export async function eachEventId(
   client: ClickHouse,
-  params: { partition: number; checkpoint: number; since: number },
-  take: (high: number, low: number, receivedAt: number) => void,
+  asked: readonly EventIds[],
+  take: (partition: number, high: number, low: number, receivedAt: number) => void,
 ): Promise<void> {
   const read = {
     name: 'window_ids',
-    sql: `SELECT event_key, toUnixTimestamp(received_at), ${ORG_HIGH}, ${ORG_LOW} FROM spans
-      WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
-    params,
+    // The earliest time lets the index skip what is older for every partition.
+    sql: `SELECT partition, event_key, toUnixTimestamp(received_at), ${ORG_HIGH}, ${ORG_LOW} FROM spans
+      WHERE partition IN {partitions:Array(UInt16)} AND received_at >= fromUnixTimestamp64Milli({earliest:Int64}, 'UTC')
+        AND toUnixTimestamp64Milli(received_at) >= transform(partition, {partitions:Array(UInt16)}, {since:Array(Int64)}, toInt64(0))
+        AND log_seq <= transform(partition, {partitions:Array(UInt16)}, {through:Array(UInt64)}, toUInt64(0)) AND log_sub = 0 FORMAT RowBinary`,
+    params: {
+      partitions: asked.map((of) => of.partition),
+      since: asked.map(({ since }) => since),
+      through: asked.map(({ through }) => through),
+      earliest: Math.min(...asked.map(({ since }) => since)),
+    },
     timeoutMs: READ_TIMEOUT_MS,
   };
   await client.records(read, ID_BYTES, (records) => {
     for (let at = 0; at < records.length; at += ID_BYTES) {
-      const high = records.readUInt32LE(at + 4) ^ records.readUInt32LE(at + 12);
-      const low = records.readUInt32LE(at) ^ records.readUInt32LE(at + 16);
-      take(high >>> 0, low >>> 0, records.readUInt32LE(at + 8) * 1000);
+      const high = records.readUInt32LE(at + 6) ^ records.readUInt32LE(at + 14);
+      const low = records.readUInt32LE(at + 2) ^ records.readUInt32LE(at + 18);
+      take(records.readUInt16LE(at), high >>> 0, low >>> 0, records.readUInt32LE(at + 10) * 1000);
     }
   });
 }

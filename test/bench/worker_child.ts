@@ -38,7 +38,14 @@ const WARM_BATCHES = 8;
 /** Time that the store would take for an insert, in milliseconds: rows of two batches are in memory. */
 const INSERT_MS = 60;
 const EPOCH = 1;
-const TRACE = { graceMs: 1000, idleMs: 30_000, openMax: LIMITS.open_traces_max, doneMax: LIMITS.done_traces_max };
+const TRACE = {
+  graceMs: 1000,
+  idleMs: 30_000,
+  openMax: LIMITS.open_traces_max,
+  doneMax: LIMITS.done_traces_max,
+  judgedFromStoreMax: LIMITS.judged_from_store_max,
+  callIdsMax: LIMITS.call_ids_max,
+};
 
 const silent: StageObserver = {
   batch: () => undefined,
@@ -78,9 +85,8 @@ function emptyStates(): Map<number, PartitionState> {
       traces: [],
     };
     const memory = emptyMemory(86_400_000, LIMITS.dedupe_ids_exact_max);
-    const limits = { ...TRACE, callIdsMax: LIMITS.call_ids_max };
     const inputs = new JudgedInputs(() => false, 0);
-    states.set(partition, rebuild(record, history, memory, { logBase: 0, limits, inputs, now: Date.now() }));
+    states.set(partition, rebuild(record, history, memory, { logBase: 0, limits: TRACE, inputs, now: Date.now() }));
   }
   return states;
 }

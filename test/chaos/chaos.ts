@@ -43,6 +43,8 @@ export interface Struck extends Times {
    * checked.
    */
   settled_ms: number | null;
+  /** Bound of a takeover after this fault, in milliseconds; null without one. */
+  takeover_ms_max: number | null;
   breaches: string[];
 }
 
@@ -178,7 +180,13 @@ class Chaos {
     if (checks) await load.stop();
     // Under load there may always be a small lag: without checks it is not waited for.
     const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
-    const struck: Struck = { fault: fault.name, ...times, settled_ms: null, breaches: [] };
+    const struck: Struck = {
+      fault: fault.name,
+      ...times,
+      takeover_ms_max: fault.takeoverMsMax ?? null,
+      settled_ms: null,
+      breaches: lateTakeover(fault, times),
+    };
     this.#struck.push(struck);
     return struck;
   }
@@ -216,11 +224,20 @@ class Chaos {
       bare('faults of answers', load.faults),
       bare('processes that ended by themselves', this.#stack.unexpected),
     ];
-    struck.breaches = checks
-      .filter(({ breach }) => breach)
-      .map(({ what, expected, found }) => `${what}: ${found} instead of ${expected}`);
+    struck.breaches.push(
+      ...checks
+        .filter(({ breach }) => breach)
+        .map(({ what, expected, found }) => `${what}: ${found} instead of ${expected}`),
+    );
     return checks;
   }
+}
+
+/** Returns a breach if the partitions of a silent worker landed rows later than they must. */
+function lateTakeover({ takeoverMsMax = Infinity }: Fault, { takeover }: Times): string[] {
+  if (takeover === null || takeover.ms <= takeoverMsMax) return [];
+  const ms = Math.round(takeover.ms);
+  return [`the partitions of the silent worker landed no rows for ${ms} ms instead of ${takeoverMsMax} ms at most`];
 }
 
 interface Sources {

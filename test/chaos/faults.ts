@@ -8,6 +8,7 @@ import type { SmallDisk } from './disk.ts';
 import type { Link } from './network.ts';
 import type { ProxyMode } from './proxy.ts';
 import type { Kind, ProcessName, Stack } from './stack.ts';
+import { TAKEOVER_MS_MAX } from './takeover.ts';
 
 /** The context of a fault. */
 export interface Ground {
@@ -32,6 +33,8 @@ export interface Fault {
   needs?: { cluster?: true; proxied?: true; disk?: true };
   /** Default duration, milliseconds. */
   holdMs: number;
+  /** Milliseconds within which the partitions of the silent worker must land rows again; absent without a bound. */
+  takeoverMsMax?: number;
   run: (ground: Ground, holdMs: number) => Promise<void>;
 }
 
@@ -110,7 +113,7 @@ export const FAULTS: readonly Fault[] = [
     run: async (ground, holdMs) => killed(ground, [await leader(ground)], holdMs),
   },
   kill('api'),
-  kill('worker'),
+  { ...kill('worker'), takeoverMsMax: TAKEOVER_MS_MAX },
   kill('nats'),
   kill('clickhouse'),
   {
@@ -148,7 +151,7 @@ export const FAULTS: readonly Fault[] = [
     'half-open',
   ),
   stop('api'),
-  stop('worker'),
+  { ...stop('worker'), takeoverMsMax: TAKEOVER_MS_MAX },
   {
     name: 'stop-nats',
     what: 'SIGSTOP of the nats-server that leads the log for 10 s',

@@ -23,6 +23,10 @@ export class Proxy {
     this.#targetPort = targetPort;
   }
 
+  get port(): number {
+    return this.#port;
+  }
+
   async open(): Promise<void> {
     const server = createServer({ pauseOnConnect: true }, (client) => {
       this.#join(client);

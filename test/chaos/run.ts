@@ -98,6 +98,21 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
 
 const time = (value: number | null): string => (value === null ? 'never' : `${ms(value)} ms`);
 
+/** Returns a line for each fault that has a bound of takeovers: how long they took. */
+function takeoverLines(struck: ChaosResult['struck']): string[] {
+  return [...Map.groupBy(struck, ({ fault }) => fault)].flatMap(([fault, rounds]) => {
+    const max = rounds[0]?.takeover_ms_max ?? null;
+    const times = rounds
+      .flatMap(({ takeover }) => (takeover?.complete === true ? [takeover.ms] : []))
+      .toSorted((a, b) => a - b);
+    if (max === null || times.length === 0) return [];
+    const [median, slowest] = [times[Math.floor(times.length / 2)] ?? null, times.at(-1) ?? null];
+    return [
+      `${fault}: rows landed again in all partitions of the silent worker after ${time(median)} in the median and ${time(slowest)} at most, in ${times.length} of ${rounds.length} rounds; ${time(max)} are allowed.`,
+    ];
+  });
+}
+
 /** Prints the result as tables. */
 function report(
   { struck, acknowledged, retries, checks, evidence }: ChaosResult,
@@ -110,7 +125,7 @@ function report(
     time(one.acknowledged_after_ms),
     time(one.silent_ms),
     time(one.landed_after_ms),
-    one.taken_over_ms === null ? '' : time(one.taken_over_ms),
+    one.takeover === null ? '' : `${one.takeover.complete ? '' : 'over '}${time(one.takeover.ms)}`,
     time(one.no_lag_after_ms),
     one.settled_ms === null ? '' : `${(one.settled_ms / 1000).toFixed(1)} s`,
     one.breaches.length === 0
@@ -146,6 +161,7 @@ function report(
     '',
     markdownTable(head, rows),
     '',
+    ...takeoverLines(struck).flatMap((line) => [line, '']),
     markdownTable(['', 'check, after the last fault', 'expected', 'found'], checkRows),
     ...(evidence.length === 0 ? [] : ['', ...evidence]),
   ].join('\n');

@@ -2,7 +2,7 @@
 import type { RunSql } from '../bench/store.ts';
 import { lagMessages } from './checks.ts';
 import { pause } from './client.ts';
-import { watchTakeover } from './takeover.ts';
+import { type Takeover, watchTakeover } from './takeover.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 
 export interface Times {
@@ -14,11 +14,8 @@ export interface Times {
    */
   acknowledged_after_ms: number | null;
   landed_after_ms: number | null;
-  /**
-   * Milliseconds from the strike until rows landed again in every partition of the workers that fell
-   * silent; null where none did, or the load ended before.
-   */
-  taken_over_ms: number | null;
+  /** How long the partitions of the workers that fell silent stayed without landings; null where none did. */
+  takeover: Takeover | null;
   /** Longest time without an acknowledgement after the strike. */
   silent_ms: number;
   /** Milliseconds from the healing until the lag was 0; null when it never was. */
@@ -47,7 +44,7 @@ export class Watch {
   #quiet = false;
   #acknowledgedAfter: number | null = null;
   #landedAfter: number | null = null;
-  #takenOver: number | null = null;
+  #takeover: Takeover | null = null;
   #noLagAfter: number | null = null;
   #silent = 0;
   #watching: Promise<unknown> = Promise.resolve();
@@ -87,7 +84,7 @@ export class Watch {
       acknowledged_during: this.#atHealing - this.#atStrike,
       acknowledged_after_ms: this.#acknowledgedAfter,
       landed_after_ms: this.#landedAfter,
-      taken_over_ms: this.#takenOver,
+      takeover: this.#takeover,
       silent_ms: this.#silent,
       no_lag_after_ms: this.#noLagAfter,
     };
@@ -124,7 +121,7 @@ export class Watch {
   }
 
   async #watchPartitions(): Promise<void> {
-    this.#takenOver = await watchTakeover(this.#options, () => this.#ended || this.#quiet);
+    this.#takeover = await watchTakeover(this.#options, () => this.#ended || this.#quiet);
   }
 
   async #watchLag(): Promise<void> {

@@ -263,7 +263,7 @@ export class TailModel {
         return Promise.resolve(this.#liveTraces(partition).filter(isWanted));
       },
       findCorrections: () => Promise.resolve(new Map()),
-      judge: (_, traces) => {
+      judge: (traces) => {
         this.judged.push(...traces);
         return Promise.resolve([]);
       },
@@ -302,7 +302,14 @@ export class TailModel {
         .filter(({ version }) => version > record.completed_through)
         .toSorted((a, b) => a.version - b.version),
     };
-    const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3, callIdsMax: 100 };
+    const limits = {
+      graceMs: GRACE_MS,
+      idleMs: IDLE_MS,
+      openMax: 1000,
+      doneMax: 3,
+      callIdsMax: 100,
+      judgedFromStoreMax: 1000,
+    };
     const at = { partition, owner: '', at: '', ...record };
     return rebuild(at, history, memory, {
       logBase: 0,

@@ -1,13 +1,13 @@
--- Rows of a partition from a log position on, with what tail sampling decided. A text is stored
--- only for a sampled event.
-SELECT org_id, trace_id, log_seq, log_index, sampled
+-- Rows of partitions, of each from a log position of its own on, with what tail sampling decided. A
+-- text is stored only for a sampled event.
+SELECT partition, org_id, trace_id, log_seq, log_index, sampled
 FROM spans
-WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
+WHERE /*include landing/from_positions.sql*/
 UNION ALL
-SELECT org_id, trace_id, log_seq, log_index, true AS sampled
+SELECT partition, org_id, trace_id, log_seq, log_index, true AS sampled
 FROM span_texts_recent
-WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
+WHERE /*include landing/from_positions.sql*/
 UNION ALL
-SELECT org_id, trace_id, log_seq, log_index, true AS sampled
+SELECT partition, org_id, trace_id, log_seq, log_index, true AS sampled
 FROM span_texts
-WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
+WHERE /*include landing/from_positions.sql*/

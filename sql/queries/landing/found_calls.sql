@@ -1,4 +1,4 @@
--- Model calls of the given traces in a partition that count, in log order. trace_lookup holds the times
+-- Model calls of the given traces in these partitions that count, in log order. trace_lookup holds the times
 -- of the traces: without them the statement reads all spans of the organizations. An organization and
 -- a trace that were not asked for together may match too.
 WITH (
@@ -25,6 +25,6 @@ SELECT
 FROM spans AS s
 WHERE s.org_id IN {orgs:Array(String)} AND s.started_at >= times.1 AND s.started_at <= times.2
   AND s.trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
-  AND s.partition = {partition:UInt16} AND s.log_seq < {before:UInt64} AND s.log_sub = 0 AND s.kind = 'llm'
+  AND s.partition IN {partitions:Array(UInt16)} AND s.log_seq < {before:UInt64} AND s.log_sub = 0 AND s.kind = 'llm'
 ORDER BY s.log_seq, s.log_index
 LIMIT {rows:UInt32}

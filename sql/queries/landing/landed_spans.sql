@@ -1,4 +1,4 @@
--- Log positions of the spans of a partition, from a position on.
-SELECT log_seq, log_index, log_sub
+-- Log positions of the spans of partitions, of each from a log position of its own on.
+SELECT partition, log_seq, log_index, log_sub
 FROM spans
-WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
+WHERE /*include landing/from_positions.sql*/

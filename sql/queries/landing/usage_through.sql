@@ -1,5 +1,5 @@
--- Newest log position of the usage rows of a partition, and the time at which the newest event was
--- received.
-SELECT toString(max(log_seq)) AS seq, toString(toUnixTimestamp64Milli(max(last_received_at))) AS received_ms
+-- Newest log position of the usage rows of partitions, of each from a log position of its own on.
+SELECT partition, toString(max(log_seq)) AS seq
 FROM usage_events
-WHERE partition = {partition:UInt16}
+WHERE /*include landing/from_positions.sql*/
+GROUP BY partition

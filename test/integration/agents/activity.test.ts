@@ -7,7 +7,6 @@ import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { type LandingPiece, pieceOfRows } from '../../../pipeline/landing/landing_piece.ts';
-import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
 import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
@@ -171,12 +170,7 @@ describe('agent activity', () => {
       checkpoint: 500,
       completed_through: 500,
     } as unknown as PartitionRecord;
-    const memory = emptyMemory(1000, 10);
-    await new ClickHouseHistoryStore(clickhouse, store).partitionHistory(
-      record,
-      { logBase: 0, windowMs: 1000, tail: false },
-      memory,
-    );
+    await new ClickHouseHistoryStore(clickhouse).histories([record], { logBase: 0, windowMs: 1000, tail: false });
     // The previous owner wrote the activity of all events up to the checkpoint, so only later
     // events add rows.
     const seen = `SELECT agent_id, toUnixTimestamp64Milli(max(last_seen_at)) FROM agent_activity WHERE agent_id IN ('settled', 'orphan') GROUP BY agent_id FORMAT TSV`;

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BEAT_MS } from '../../../pipeline/worker/ownership.ts';
+import { BEAT_MS } from '../../../pipeline/worker/live_workers.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

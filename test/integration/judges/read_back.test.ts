@@ -69,14 +69,16 @@ it('reads the leading spans up to a message, and their texts on request', async 
   });
   await store.landSpans([more, aSpan({ trace_id: 't3' }), aSpan({ trace_id: 't2', org_id: 'org_b' })]);
   const ref = (trace_id: string, through: number) => ({
+    partition: 0,
     org_id: 'org_a',
     trace_id,
     through,
     started_at: 1000,
     ended_at: 9000,
   });
-  const refs = [ref('t1', first + 1), ref('t2', first + 6)];
-  const found = await judged.spans(0, refs);
+  const [one, two] = [ref('t1', first + 1), ref('t2', first + 6)];
+  const refs = [one, two];
+  const found = await judged.spans(refs);
   expect([...found.keys()]).toEqual(['org_a t1', 'org_a t2']);
   const findings = [...found.values()].map((own) => {
     const draft = emptyDraft();
@@ -103,18 +105,18 @@ it('reads the leading spans up to a message, and their texts on request', async 
       answered: [],
     },
   ]);
-  const texts = await judged.texts(0, refs, [
+  const texts = await judged.texts(refs, [
     { org_id: 'org_a', trace_id: 't1', place: [first + 1, 0, 0] },
     { org_id: 'org_a', trace_id: 't2', place: [first + 6, 0, 0] },
     { org_id: 'org_a', trace_id: 't1', place: [first, 0, 0] },
   ]);
-  expect(texts.get(placeKeyOf([first + 1, 0, 0]))).toEqual({
+  expect(texts.get(placeKeyOf(one, [first + 1, 0, 0]))).toEqual({
     prompt: question,
     response: 'one',
     attributes: { prompt: question },
   });
-  expect(texts.get(placeKeyOf([first + 6, 0, 0]))).toMatchObject({ prompt: 'three?', response: 'three' });
-  expect(texts.get(placeKeyOf([first, 0, 0]))).toEqual({ prompt: '', response: '', attributes: { team: 'a' } });
+  expect(texts.get(placeKeyOf(two, [first + 6, 0, 0]))).toMatchObject({ prompt: 'three?', response: 'three' });
+  expect(texts.get(placeKeyOf(one, [first, 0, 0]))).toEqual({ prompt: '', response: '', attributes: { team: 'a' } });
   expect(texts.size).toBe(3);
 });
 
@@ -141,13 +143,14 @@ it('reads the newest verdict of each rule, and none of LLM judges', async () => 
   await land([judgement('judge_a', 1, 2)], 6, 2000);
   await land([judgement('judge_llm', 4)], 0, 3000);
   const refs = ['t9', 'other'].map((trace_id) => ({
+    partition: 0,
     org_id: 'org_a',
     trace_id,
     through: 9,
     started_at: 0,
     ended_at: 9000,
   }));
-  const known = await judged.judgements(0, refs);
+  const known = await judged.judgements(refs);
   expect([...known.keys()]).toEqual(['org_a t9']);
   expect(
     known

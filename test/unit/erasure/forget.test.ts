@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { OpenTraces } from '../../../pipeline/traces/open_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
-const LIMITS = { graceMs: 10, idleMs: 20, openMax: 100, doneMax: 100 };
+const LIMITS = { graceMs: 10, idleMs: 20, openMax: 100, doneMax: 100, judgedFromStoreMax: 100 };
 const ann = aSpan({ trace_id: 'trc_ann', user_id: 'ann' });
 const bob = aSpan({ trace_id: 'trc_bob', user_id: 'bob' });
 const late = aSpan({ trace_id: 'trc_ann' });

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
 import { LiveTaskThrottle } from '../../../pipeline/judging/live_task_throttle.ts';
 import { JudgedInputs } from '../../../pipeline/judging/rule_inputs.ts';
-import type { JudgedStore, StoredRef } from '../../../pipeline/judging/rule_inputs_store.ts';
+import { type JudgedStore, placeKeyOf, type StoredRef } from '../../../pipeline/judging/rule_inputs_store.ts';
 import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
 import { OrgTime } from '../../../ops/platform/org_time.ts';
 import { scoreTraces, type ScoringDeps } from '../../../pipeline/judging/rule_scores.ts';
@@ -39,7 +39,7 @@ class GivenStore implements JudgedStore {
   judged: Judgement[] = [];
   response = '';
 
-  spans(_partition: number, refs: readonly StoredRef[]) {
+  spans(refs: readonly StoredRef[]) {
     this.asked.push(...refs);
     const span = {
       place: [1, 0, 0] as const,
@@ -54,11 +54,13 @@ class GivenStore implements JudgedStore {
     return Promise.resolve(new Map(refs.map(({ org_id, trace_id }) => [`${org_id} ${trace_id}`, [stored]])));
   }
 
-  texts() {
-    return Promise.resolve(new Map([['1:0:0', { prompt: '', response: this.response, attributes: {} }]]));
+  texts(refs: readonly StoredRef[]) {
+    return Promise.resolve(
+      new Map(refs.map((ref) => [placeKeyOf(ref, [1, 0, 0]), { prompt: '', response: this.response, attributes: {} }])),
+    );
   }
 
-  judgements(_partition: number, refs: readonly StoredRef[]) {
+  judgements(refs: readonly StoredRef[]) {
     return Promise.resolve(new Map(refs.map(({ org_id, trace_id }) => [`${org_id} ${trace_id}`, this.judged])));
   }
 }
@@ -84,7 +86,7 @@ const deps = (
   ...over,
 });
 
-const limits = { graceMs: 0, idleMs: 0, openMax: 100, doneMax: 100 };
+const limits = { graceMs: 0, idleMs: 0, openMax: 100, doneMax: 100, judgedFromStoreMax: 100 };
 const bookWith = (inputs: JudgedInputs): OpenTraces => new OpenTraces(0, limits, undefined, inputs);
 const completeOf = (book: OpenTraces) => {
   book.tick(Infinity);
@@ -99,7 +101,7 @@ describe('what is held of open traces', () => {
     const [complete] = completeOf(book);
     expect(complete).toMatchObject({ stored_through: 0, version: 5, restored: false });
     const store = new GivenStore();
-    const [scored] = await scoreTraces(deps(store), 0, complete === undefined ? [] : [complete]);
+    const [scored] = await scoreTraces(deps(store), complete === undefined ? [] : [complete]);
     expect(scored?.scores).toEqual({ polite: 1 });
     expect(store.asked).toEqual([]);
   });
@@ -175,7 +177,7 @@ describe('a trace that was taken over', () => {
         rule: { type: 'max_duration_ms', fields: [], max: 1e9 },
       }),
     ];
-    return scoreTraces(deps(store, records, over), 0, completeOf(book));
+    return scoreTraces(deps(store, records, over), completeOf(book));
   };
 
   it('a trace that was taken over is judged by its spans in the store', async () => {
@@ -258,7 +260,7 @@ describe('judges', () => {
     const book = bookWith(new JudgedInputs(() => true, 1_000_000));
     book.apply(anEvent(1, aSpan({ trace_id: 'a' })));
     book.apply(anEvent(2, aSpan({ trace_id: 'b', org_id: 'org_b' }), { org_id: 'org_b' }));
-    const scored = await scoreTraces(deps(new GivenStore(), [record()], { time }), 0, completeOf(book));
+    const scored = await scoreTraces(deps(new GivenStore(), [record()], { time }), completeOf(book));
     expect(scored.map(({ trace, scores }) => [trace.state.trace_id, scores])).toEqual([
       ['a', {}],
       ['b', { polite: 0 }],
@@ -270,7 +272,7 @@ describe('judges', () => {
   const scoreOf = async (records: readonly JudgeRecord[], response: string) => {
     const book = bookWith(new JudgedInputs(() => true, 10_000_000));
     book.apply(anEvent(1, aSpan({ trace_id: 'a', response })));
-    const [scored] = await scoreTraces(deps(new GivenStore(), records), 0, completeOf(book));
+    const [scored] = await scoreTraces(deps(new GivenStore(), records), completeOf(book));
     return new Map(scored?.fresh.map((judgement) => [judgement.judge_id, judgement]));
   };
 
@@ -345,7 +347,7 @@ describe('judges', () => {
     const tasksOf = async (trace_id: string, agent_id: string) => {
       const book = bookWith(new JudgedInputs(() => true, 1_000_000));
       book.apply(anEvent(1, aSpan({ trace_id, agent_id })));
-      return (await scoreTraces(given, 0, completeOf(book))).flatMap(({ tasks }) => tasks);
+      return (await scoreTraces(given, completeOf(book))).flatMap(({ tasks }) => tasks);
     };
     const [task] = await tasksOf('t1', 'bot');
     expect(task).toMatchObject({ kind: 'live', judge_version: 3, trace_ids: ['t1'], agent_id: 'bot', eval_id: '' });
@@ -363,7 +365,7 @@ describe('judges', () => {
       now = seconds * 1000;
       const book = bookWith(new JudgedInputs(() => true, 1_000_000));
       book.apply(anEvent(1, aSpan({ trace_id: `at_${seconds}`, agent_id: 'bot' })));
-      return (await scoreTraces(given, 0, completeOf(book))).some(({ tasks }) => tasks.length > 0);
+      return (await scoreTraces(given, completeOf(book))).some(({ tasks }) => tasks.length > 0);
     };
     const offered: number[] = [];
     for (const seconds of [0, 3, 7, 12, 14, 58, 60, 61, 121]) if (await offeredAt(seconds)) offered.push(seconds);

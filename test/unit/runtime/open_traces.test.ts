@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { addSpan, emptyTrace } from '../../../pipeline/domain/traces/trace_state.ts';
+import { JudgedInputs } from '../../../pipeline/judging/rule_inputs.ts';
 import { OpenTraces, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
+import { tracesOf } from '../../support/store.ts';
 
-const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10 };
+const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10, judgedFromStoreMax: 10 };
 const book = (over: Partial<TraceBookLimits> = {}): OpenTraces => new OpenTraces(0, { ...limits, ...over });
 const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
 const SPANS_CELL = 13;
@@ -46,6 +48,32 @@ describe('open traces', () => {
     });
     traces.tick(99_000);
     expect(traces.takeEvents()).toEqual([]);
+  });
+
+  it('the book of open traces completes traces of a former owner in bounded numbers if judges read them, others at once', () => {
+    const inputs = new JudgedInputs((org_id) => org_id === 'org_a', 1_000_000);
+    const traces = new OpenTraces(0, { ...limits, judgedFromStoreMax: 2 }, undefined, inputs);
+    for (const trace of tracesOf(
+      ['org_a', 'org_b'].flatMap((org_id) =>
+        ['1', '2', '3', '4', '5'].map((trace_id) => aSpan({ org_id, trace_id, parent_span_id: 'p' })),
+      ),
+    ))
+      traces.restore({ state: trace, version: 3 }, { open: true, announce: false, now: 10_000 });
+    traces.apply(anEvent(4, aSpan({ trace_id: 'new', received_at: 10_000 })));
+    const completed = (): string[] =>
+      traces
+        .takeEvents()
+        .flatMap(({ event, org_id, trace_id }) => (event === 'trace.completed' ? [`${org_id} ${trace_id}`] : []));
+    traces.tick(60_000, true);
+    expect(completed()).toEqual(['org_a new']);
+    traces.tick(60_000);
+    expect(completed()).toEqual(['org_a 1', 'org_a 2']);
+    expect(traces.completedThrough(9)).toBe(2);
+    traces.tick(60_000);
+    expect(completed()).toEqual(['org_a 3', 'org_a 4']);
+    traces.tick(60_000);
+    expect(completed()).toEqual(['org_a 5', 'org_b 1', 'org_b 2', 'org_b 3', 'org_b 4', 'org_b 5']);
+    expect(traces.completedThrough(9)).toBe(9);
   });
 
   it('the book of open traces waits the idle time for a trace without a root', () => {

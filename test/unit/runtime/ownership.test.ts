@@ -3,7 +3,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat, showPresence } from '../../../ops/exchange/heartbeats.ts';
-import { BEAT_MS, Ownership, SILENT_MS, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { ABSENT_MS } from '../../../pipeline/worker/absent_workers.ts';
+import { BEAT_MS, LEASE_MS } from '../../../pipeline/worker/live_workers.ts';
+import { Ownership } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
@@ -167,14 +169,14 @@ it('ownership takes a partition back that it could not free, when the newcomer i
 
 it('ownership sends heartbeats while its first partitions are recovered', async () => {
   const { start, acquiring } = aWorker('w1', 1);
-  acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
+  acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * LEASE_MS));
   const started = start();
   await ticks(13);
   await started;
   const times = log.beats.map(({ at }) => at);
   const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
-  expect(Math.max(...gaps)).toBeLessThan(TTL_MS / 2);
-  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * TTL_MS);
+  expect(Math.max(...gaps)).toBeLessThan(LEASE_MS / 2);
+  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * LEASE_MS);
 });
 
 it.each(['reconnect', 'breakWatches'] as const)(
@@ -202,9 +204,9 @@ it.each(['reconnect', 'breakWatches'] as const)(
 );
 
 it.each([
-  ['at once, when its connection is gone', { present: true, listens: false }, SILENT_MS],
-  ['late, when it is silent and connected', { present: true, listens: true }, TTL_MS],
-  ['late, when it does not say whether it is connected', { present: false, listens: false }, TTL_MS],
+  ['at once, when its connection is gone', { present: true, listens: false }, ABSENT_MS],
+  ['late, when it is silent and connected', { present: true, listens: true }, LEASE_MS],
+  ['late, when it does not say whether it is connected', { present: false, listens: false }, LEASE_MS],
 ] as const)('ownership takes the partitions of a dead worker over %s', async (_when, other, silence) => {
   log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const { start, reading } = aWorker('w1', 1);
@@ -215,13 +217,35 @@ it.each([
   beat();
   const beats = setInterval(beat, BEAT_MS);
   await start();
-  await ticks(Math.ceil(TTL_MS / BEAT_MS) + 1);
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
   expect([...reading]).toEqual([]);
   clearInterval(beats);
-  await vi.advanceTimersByTimeAsync(silence - BEAT_MS);
+  await vi.advanceTimersByTimeAsync(Math.max(0, silence - BEAT_MS));
   expect([...reading]).toEqual([]);
   await vi.advanceTimersByTimeAsync(2 * BEAT_MS);
   expect([...reading]).toEqual([[0, 5]]);
+});
+
+it('ownership leaves a worker its partitions whose connection breaks and is back in time', async () => {
+  log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const { start, reading } = aWorker('w1', 1);
+  const beat = (): void => {
+    sendBeat(log.nc, { worker_id: 'w0', metrics_url: '', ended: false, present: true });
+  };
+  const disconnect = showPresence(log.nc, 'w0');
+  beat();
+  let beats = setInterval(beat, BEAT_MS);
+  await start();
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
+  disconnect();
+  clearInterval(beats);
+  await vi.advanceTimersByTimeAsync(ABSENT_MS - 100);
+  showPresence(log.nc, 'w0');
+  beats = setInterval(beat, BEAT_MS);
+  await ticks(6);
+  clearInterval(beats);
+  expect([...reading]).toEqual([]);
+  expect(record(0)).toMatchObject({ owner: 'w0', epoch: 4 });
 });
 
 it('ownership claims again what the store attributes to a newer owner, when the record says that there is none', async () => {

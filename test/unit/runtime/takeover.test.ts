@@ -1,7 +1,7 @@
 // Bringing up the partitions that a worker has claimed.
 import { expect, it } from 'vitest';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
-import type { PartitionState } from '../../../pipeline/worker/partition_state.ts';
+import type { PartitionHistory, PartitionState } from '../../../pipeline/worker/partition_state.ts';
 import { takeOver, type TakeoverDeps } from '../../../pipeline/worker/takeover.ts';
 
 const record = (partition: number, epoch: number): PartitionRecord => ({
@@ -12,6 +12,18 @@ const record = (partition: number, epoch: number): PartitionRecord => ({
   completed_through: 5,
   at: '',
 });
+
+const partitionsOf = (records: readonly PartitionRecord[]): string =>
+  records.map(({ partition }) => partition).join(' ');
+const noHistory = (): PartitionHistory => ({
+  spans: new Set(),
+  texts: new Set(),
+  usage_through: 0,
+  decided: new Map(),
+  traces: [],
+});
+/** Resolves once everything that can go on without waiting has gone on. */
+const turns = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
 
 /** Partitions owned at an epoch; `effects` names what was done, in order. */
 function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: string[] } {
@@ -33,15 +45,13 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
       },
     },
     store: {
-      partitionHistory: ({ partition }) => {
-        effects.push(`read ${partition}`);
-        return Promise.resolve({
-          spans: new Set(),
-          texts: new Set(),
-          usage_through: 0,
-          decided: new Map(),
-          traces: [],
-        });
+      recall: (records) => {
+        effects.push(`recall ${partitionsOf(records)}`);
+        return Promise.resolve();
+      },
+      histories: (records) => {
+        effects.push(`read ${partitionsOf(records)}`);
+        return Promise.resolve(new Map(records.map(({ partition }) => [partition, noHistory()])));
       },
     },
     history: { logBase: 0, windowMs: 1000, tail: false },
@@ -53,15 +63,25 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
   return { deps, effects };
 }
 
-it('raises the fences of all partitions before it reads their histories, and reads the log from their checkpoints', async () => {
+it('raises the fences before it reads what former owners may still write, in one statement each for all partitions', async () => {
   const { deps, effects } = aTakeover(
     new Map([
       [0, 3],
       [1, 4],
     ]),
   );
-  await takeOver(deps, [record(0, 3), record(1, 4)]);
-  expect(effects).toEqual(['fence 0:3 1:4', 'read 0', 'read 1', 'add 0 at 3 from 7', 'add 1 at 4 from 7']);
+  const fence = Promise.withResolvers<undefined>();
+  const { raise } = deps.fences;
+  deps.fences.raise = async (pairs) => {
+    await raise(pairs);
+    await fence.promise;
+  };
+  const taken = takeOver(deps, [record(0, 3), record(1, 4)]);
+  await turns();
+  expect(effects).toEqual(['fence 0:3 1:4', 'recall 0 1']);
+  fence.resolve(undefined);
+  await taken;
+  expect(effects.slice(2)).toEqual(['read 0 1', 'add 0 at 3 from 7', 'add 1 at 4 from 7']);
 });
 
 it('leaves a partition alone that is up under its epoch, when it is called again after a failure', async () => {
@@ -74,35 +94,48 @@ it('leaves a partition alone that is up under its epoch, when it is called again
   await takeOver(deps, [record(0, 3)]);
   effects.length = 0;
   await takeOver(deps, [record(0, 3), record(1, 4)]);
-  expect(effects).toEqual(['fence 1:4', 'read 1', 'add 1 at 4 from 7']);
+  expect(effects).toEqual(['fence 1:4', 'recall 1', 'read 1', 'add 1 at 4 from 7']);
 });
 
-it('adds the partitions whose history was read, when that of another fails', async () => {
-  const owned = new Map(Array.from({ length: 9 }, (_, partition) => [partition, 3] as const));
-  const { deps, effects } = aTakeover(owned);
-  const { store } = deps;
+it.each(['recall', 'histories'] as const)(
+  'adds no partition when %s fails, and all of them at the next call',
+  async (method) => {
+    const { deps, effects } = aTakeover(new Map([[0, 3]]));
+    const { store } = deps;
+    deps.store = { ...store, [method]: () => Promise.reject(new Error('away')) };
+    await expect(takeOver(deps, [record(0, 3)])).rejects.toThrow('away');
+    expect(effects.filter((effect) => effect.startsWith('add'))).toEqual([]);
+    deps.store = store;
+    await takeOver(deps, [record(0, 3)]);
+    expect(effects.at(-1)).toBe('add 0 at 3 from 7');
+  },
+);
+
+it('ends only when the other read has ended too, when one fails', async () => {
+  const { deps } = aTakeover(new Map([[0, 3]]));
+  const recalled = Promise.withResolvers<undefined>();
   deps.store = {
-    partitionHistory: (read, ...rest) =>
-      read.partition === 2 ? Promise.reject(new Error('away')) : store.partitionHistory(read, ...rest),
+    recall: () => recalled.promise,
+    histories: () => Promise.reject(new Error('away')),
   };
-  await expect(
-    takeOver(
-      deps,
-      [...owned.keys()].map((partition) => record(partition, 3)),
-    ),
-  ).rejects.toThrow('away');
-  expect(effects.filter((effect) => effect.startsWith('add'))).toHaveLength(8);
+  let ended = false;
+  const taken = takeOver(deps, [record(0, 3)]).finally(() => {
+    ended = true;
+  });
+  taken.catch(() => undefined);
+  await turns();
+  expect(ended).toBe(false);
+  recalled.resolve(undefined);
+  await expect(taken).rejects.toThrow('away');
 });
 
 it('adds no partition that another worker took over while its history was read', async () => {
   const owned = new Map([[0, 3]]);
   const { deps, effects } = aTakeover(owned);
-  deps.store = {
-    partitionHistory: () => {
-      owned.delete(0);
-      return Promise.resolve({ spans: new Set(), texts: new Set(), usage_through: 0, decided: new Map(), traces: [] });
-    },
+  deps.store.histories = () => {
+    owned.delete(0);
+    return Promise.resolve(new Map([[0, noHistory()]]));
   };
   await takeOver(deps, [record(0, 3)]);
-  expect(effects).toEqual(['fence 0:3']);
+  expect(effects).toEqual(['fence 0:3', 'recall 0']);
 });

@@ -38,7 +38,7 @@ function aStage(landed: readonly LandedCall[] = [], mayBeStored = landed.length 
   const book = { mayBeStored: () => mayBeStored, remembers: () => true };
   const stage = createMatchStage({
     partitionOf: () => ({ calls, book }),
-    findCalls: (_, places) => {
+    findCalls: (places) => {
       looked.push(...places);
       return Promise.resolve(landed);
     },

@@ -1,0 +1,107 @@
+// Which workers live, as far as one worker can know: by their heartbeats, and by the connections that
+// the NATS server still has.
+//
+// A worker from which nothing was heard for a lease, on the listener's own monotonic clock, is dead. So
+// is one whose process is gone (absent_workers.ts). Silence while this worker could not hear, because
+// NATS was unavailable or this process was paused, says nothing about others.
+import type { NatsConnection } from '@nats-io/transport-node';
+import { HeartbeatListener, isAbsent } from '../../ops/exchange/heartbeats.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { AbsentWorkers } from './absent_workers.ts';
+
+export const BEAT_MS = 500;
+export const LEASE_MS = 2000;
+/** A worker that was silent for this long is removed from memory. */
+const FORGET_MS = 60_000;
+
+interface LiveWorkersOptions {
+  nc: NatsConnection;
+  workerId: string;
+  /** Silence after which a worker is considered dead, in milliseconds. Defaults to LEASE_MS. */
+  leaseMs?: number;
+  logger: Logger;
+}
+
+export class LiveWorkers {
+  readonly #workerId: string;
+  readonly #leaseMs: number;
+  readonly #logger: Logger;
+  readonly #heartbeats: HeartbeatListener;
+  readonly #absent: AbsentWorkers;
+  /** Workers whose processes are gone, while a record may name them. */
+  readonly #gone = new Set<string>();
+  #lastLookAt = performance.now();
+  /**
+   * Start of the liveness window, on the monotonic clock. Until it has lasted for a lease, no owner is
+   * considered dead for its silence.
+   */
+  #listeningSince = 0;
+
+  constructor({ nc, workerId, leaseMs, logger }: LiveWorkersOptions) {
+    this.#workerId = workerId;
+    this.#leaseMs = leaseMs ?? LEASE_MS;
+    this.#logger = logger;
+    this.#heartbeats = new HeartbeatListener(nc);
+    this.#absent = new AbsentWorkers(workerId, (worker) => isAbsent(nc, worker));
+  }
+
+  /** True while a worker has no connection and may come back. */
+  get isSuspecting(): boolean {
+    return this.#absent.isSuspecting;
+  }
+
+  /** Begins the liveness window. */
+  start(): void {
+    this.#listeningSince = performance.now();
+  }
+
+  stop(): void {
+    this.#heartbeats.stop();
+  }
+
+  /** Looks for workers that are gone, and returns the live ones, as `live` does. */
+  async look(now: number): Promise<string[]> {
+    this.#excuseSilence(now);
+    for (const worker of await this.#absent.look(this.#heartbeats.askable(now, this.#leaseMs), now)) {
+      this.#heartbeats.remove(worker);
+      this.#gone.add(worker);
+      this.#logger.info({ worker }, 'a worker has lost its connection to NATS and counts as dead');
+    }
+    this.#heartbeats.forget(now, FORGET_MS);
+    const live = this.live(now);
+    for (const worker of live) this.#gone.delete(worker);
+    return live;
+  }
+
+  /** Returns the live workers, sorted, or none if not even this worker's own heartbeats arrive. */
+  live(now: number): string[] {
+    const own = this.#heartbeats.heardAt(this.#workerId) ?? -Infinity;
+    return now - own > LEASE_MS ? [] : this.#heartbeats.live(now, this.#leaseMs);
+  }
+
+  /**
+   * Returns whether the owner that a record names is dead.
+   *
+   * @param live as the last look returned them
+   */
+  isDead(owner: string, live: readonly string[], now: number): boolean {
+    return !live.includes(owner) && (this.#gone.has(owner) || now - this.#listeningSince > this.#leaseMs);
+  }
+
+  /** Forgets the workers that are gone and own nothing any more. */
+  keepGone(owners: ReadonlySet<string>): void {
+    for (const worker of this.#gone) if (!owners.has(worker)) this.#gone.delete(worker);
+  }
+
+  /** Restarts the liveness window after a time in which nothing could be heard. */
+  #excuseSilence(now: number): void {
+    const own = this.#heartbeats.heardAt(this.#workerId) ?? now;
+    const deaf = now - own > LEASE_MS / 2 || now - this.#lastLookAt > LEASE_MS;
+    this.#lastLookAt = now;
+    if (!deaf) return;
+    this.#heartbeats.excuseAll(now);
+    this.#absent.excuseAll();
+    this.#gone.clear();
+    this.#listeningSince = now;
+  }
+}
