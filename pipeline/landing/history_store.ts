@@ -9,6 +9,7 @@ import {
   eachTraceHash,
   readDecidedTraces,
   readNewestReceived,
+  readNewestTraces,
   readOpenTraces,
   readUsageThrough,
 } from '../../sql/stores/partition_rows.ts';
@@ -65,21 +66,26 @@ export class ClickHouseHistoryStore implements HistoryStore {
     ]);
   }
 
+  newestTraces(
+    records: readonly PartitionRecord[],
+    options: HistoryOptions,
+    rows: number,
+  ): Promise<{ partition: number; org_id: string; trace_id: string }[]> {
+    return readNewestTraces(this.#client, { ...positionParams(openFrom(records, options)), rows });
+  }
+
   async histories(
     records: readonly PartitionRecord[],
-    { logBase, tail }: HistoryOptions,
+    options: HistoryOptions,
   ): Promise<ReadonlyMap<number, PartitionHistory>> {
+    const { logBase, tail } = options;
     const above = records.map(({ partition, checkpoint }) => ({ partition, from: logBase + checkpoint + 1 }));
-    const open = records.map((record) => ({
-      partition: record.partition,
-      from: logBase + record.completed_through + 1,
-    }));
     const params = positionParams(above);
     const [usage, spans, texts, traces, decided] = await Promise.all([
       readUsageThrough(this.#client, above),
       readLandedSpans(this.#client, params),
       readLandedTexts(this.#client, params),
-      readOpenTraces(this.#client, positionParams(open)),
+      readOpenTraces(this.#client, positionParams(openFrom(records, options))),
       tail ? this.#decided(above) : new Map<number, Map<string, FullFrom>>(),
       // A power loss may have lost the trace_lookup rows of an insert whose spans survived. A
       // repeated row changes nothing there.
@@ -121,6 +127,10 @@ export class ClickHouseHistoryStore implements HistoryStore {
     return decided;
   }
 }
+
+/** Returns from where on a row of a trace says that its completion was not published. */
+const openFrom = (records: readonly PartitionRecord[], { logBase }: HistoryOptions): PartitionFrom[] =>
+  records.map(({ partition, completed_through }) => ({ partition, from: logBase + completed_through + 1 }));
 
 function keysByPartition(positions: readonly Position[]): ReadonlyMap<number, ReadonlySet<string>> {
   const keys = new Map<number, Set<string>>();

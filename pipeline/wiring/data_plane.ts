@@ -15,6 +15,8 @@ import { TextMover } from '../landing/text_mover.ts';
 import { ClickHouseTextStore } from '../landing/text_store.ts';
 import { onTracesDeleted } from '../retention/deleted_traces.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
+import type { PlacedRecord } from '../stages/match.ts';
+import { KnownRows } from '../worker/known_rows.ts';
 import { LogReaders } from '../worker/log_readers.ts';
 import { Ownership, type PartitionHolder } from '../worker/ownership.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
@@ -194,6 +196,7 @@ function createHolder(
   replaced: ReplacedSpans,
 ): PartitionHolder {
   const { env, logger, clickhouse, partitions } = platform;
+  const known = new KnownRows(clickhouse);
   const deps = {
     ownership,
     states,
@@ -204,6 +207,7 @@ function createHolder(
     partitions,
     graceMs: env.SERVICE_TRACE_GRACE_MS,
     idleMs: env.SERVICE_TRACE_IDLE_MS,
+    findCalls: (places: readonly PlacedRecord[]) => known.findCalls(places),
     isJudged: (org_id: string) => settings.judges.of(org_id) !== null,
   };
   return {

@@ -147,6 +147,12 @@ export interface HistoryStore {
     options: HistoryOptions,
     memories: ReadonlyMap<number, PartitionMemory>,
   ): Promise<void>;
+  /** Returns at most `max` traces whose completion was not published, those with the newest rows first. */
+  newestTraces(
+    records: readonly PartitionRecord[],
+    options: HistoryOptions,
+    max: number,
+  ): Promise<readonly { partition: number; org_id: string; trace_id: string }[]>;
   /** Returns what else the store knows, by partition. Call it when no former owner can write any more. */
   histories(
     records: readonly PartitionRecord[],

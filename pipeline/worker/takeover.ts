@@ -3,7 +3,9 @@
 // on. Each step is one statement for all of them.
 import type { Fences } from '../landing/fences.ts';
 import { JudgedInputs } from '../judging/rule_inputs.ts';
+import { traceKey } from '../domain/traces/ids.ts';
 import { LIMITS } from '../limits.ts';
+import type { LandedCall, MatchDeps, PlacedRecord } from '../stages/match.ts';
 import type { Ownership } from './ownership.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import {
@@ -28,9 +30,17 @@ export interface TakeoverDeps {
   /** Quiet time after which a trace is complete, with and without a root, in milliseconds. */
   graceMs: number;
   idleMs: number;
+  /** Returns the counted calls of traces that landed before a position; see MatchDeps. */
+  findCalls: MatchDeps['findCalls'];
   /** Returns whether the organization has judges of live traces. */
   isJudged(orgId: string): boolean;
 }
+
+/**
+ * Maximum traces whose calls are read at a takeover, so that the first batches need not look them up.
+ * Their ids fit one statement.
+ */
+const RECALLED_TRACES_MAX = 600;
 
 /**
  * Resolves when the worker reads every partition of `records` that it still owns. A call after a
@@ -50,23 +60,50 @@ export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRe
   const memories = new Map(
     down.map(({ partition }) => [partition, emptyMemory(options.windowMs, share(LIMITS.dedupe_ids_exact_max))]),
   );
-  const [histories] = await bothOf(
+  const [histories, calls] = await allOf([
     fences
       .raise(down.map((record) => [record.partition, record.epoch] as const))
       .then(() => store.histories(down, options)),
+    recallCalls(deps, down),
     store.recall(down, options, memories),
-  );
+  ]);
   const read = down.flatMap((record) => {
     const [history, memory] = [histories.get(record.partition), memories.get(record.partition)];
-    return history === undefined || memory === undefined ? [] : [rebuilt(deps, record, history, memory)];
+    if (history === undefined || memory === undefined) return [];
+    const state = rebuilt(deps, record, history, memory);
+    for (const { place, landed } of calls) if (place.partition === record.partition) state.calls.restore(place, landed);
+    return [state];
   });
   deps.worker.add(read.filter(({ partition, epoch }) => ownership.epochOf(partition) === epoch));
 }
 
-/** Returns both results once both have ended, so that nothing of a failed takeover runs beside the next one. */
-async function bothOf<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
+/**
+ * Returns the calls of the newest open traces that landed up to the checkpoint of their partition. The
+ * calls above it are read again.
+ */
+async function recallCalls(
+  { store, history: options, findCalls }: TakeoverDeps,
+  records: readonly PartitionRecord[],
+): Promise<{ place: PlacedRecord; landed: readonly LandedCall[] }[]> {
+  const checkpoints = new Map(records.map(({ partition, checkpoint }) => [partition, checkpoint]));
+  const traces = await store.newestTraces(records, options, RECALLED_TRACES_MAX);
+  if (traces.length === 0) return [];
+  const places = traces.map((trace) => ({
+    ...trace,
+    log_seq: options.logBase + (checkpoints.get(trace.partition) ?? 0) + 1,
+  }));
+  const landed = Map.groupBy(await findCalls(places), traceOf);
+  return places.map((place) => ({ place, landed: landed.get(traceOf(place)) ?? [] }));
+}
+
+const traceOf = ({ org_id, trace_id }: { org_id: string; trace_id: string }): string => traceKey(org_id, trace_id);
+
+/** Returns the results once all have ended, so that nothing of a failed takeover runs beside the next one. */
+async function allOf<T extends readonly Promise<unknown>[]>(
+  promises: readonly [...T],
+): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
 const shareOf =

@@ -61,6 +61,15 @@ export const readOpenTraces = defineQuery({
   timeoutMs: READ_TIMEOUT_MS,
 });
 
+/** Returns at most `rows` traces of these positions, those with the newest rows first. */
+export const readNewestTraces = defineQuery({
+  name: 'newest_traces',
+  file: 'landing/newest_traces.sql',
+  params: positionsShape.extend({ rows: z.int() }),
+  row: z.object({ partition, org_id: z.string(), trace_id: z.string() }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
 /**
  * `orgs` and `traces` are not pairs: a row may match an organization and a trace that were not
  * asked for together.

@@ -149,3 +149,18 @@ it('recalls the traces of each partition, and the ids of its own window up to it
   expect(recalled.get(0)?.traces.toSorted()).toEqual(hashes('forgotten', 'before', 'after'));
   expect(recalled.get(1)?.traces.toSorted()).toEqual(hashes('quiet', 'thinned'));
 });
+
+it('names the open traces with the newest rows, at most as many as asked for', async () => {
+  const history = new ClickHouseHistoryStore(store.client);
+  const named = async (max: number) =>
+    (await history.newestTraces(RECORDS, OPTIONS, max)).map(({ partition, trace_id }) => [partition, trace_id]);
+  expect(await named(10)).toEqual([
+    [1, 'thinned'],
+    [0, 'after'],
+    [0, 'before'],
+  ]);
+  expect(await named(2)).toEqual([
+    [1, 'thinned'],
+    [0, 'after'],
+  ]);
+});

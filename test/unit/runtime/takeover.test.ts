@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import type { PartitionHistory, PartitionState } from '../../../pipeline/worker/partition_state.ts';
 import { takeOver, type TakeoverDeps } from '../../../pipeline/worker/takeover.ts';
+import { noUsage } from '../../../pipeline/domain/budgets/usage.ts';
 
 const record = (partition: number, epoch: number): PartitionRecord => ({
   partition,
@@ -49,6 +50,7 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
         effects.push(`recall ${partitionsOf(records)}`);
         return Promise.resolve();
       },
+      newestTraces: () => Promise.resolve([]),
       histories: (records) => {
         effects.push(`read ${partitionsOf(records)}`);
         return Promise.resolve(new Map(records.map(({ partition }) => [partition, noHistory()])));
@@ -58,6 +60,7 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
     partitions: 2,
     graceMs: 100,
     idleMs: 1000,
+    findCalls: () => Promise.resolve([]),
     isJudged: () => false,
   };
   return { deps, effects };
@@ -97,7 +100,7 @@ it('leaves a partition alone that is up under its epoch, when it is called again
   expect(effects).toEqual(['fence 1:4', 'recall 1', 'read 1', 'add 1 at 4 from 7']);
 });
 
-it.each(['recall', 'histories'] as const)(
+it.each(['recall', 'newestTraces', 'histories'] as const)(
   'adds no partition when %s fails, and all of them at the next call',
   async (method) => {
     const { deps, effects } = aTakeover(new Map([[0, 3]]));
@@ -111,10 +114,34 @@ it.each(['recall', 'histories'] as const)(
   },
 );
 
+it('recalls the calls of open traces that landed up to the checkpoint, so that the store is not asked for them again', async () => {
+  const { deps } = aTakeover(new Map([[0, 3]]));
+  const trace = { partition: 0, org_id: 'org_a', trace_id: 't1' };
+  deps.store.newestTraces = () => Promise.resolve([trace, { ...trace, trace_id: 't2' }]);
+  const asked: unknown[] = [];
+  const usage = noUsage({ ...trace, agent_id: '', model: '', department: '', realm: '', hour: 0, day: 0 });
+  deps.findCalls = (places) => {
+    asked.push(...places);
+    return Promise.resolve([{ ...trace, span_id: 's1', source: 'otlp', ids: ['id 1'], usage }]);
+  };
+  await takeOver(deps, [record(0, 3)]);
+  expect(asked).toEqual([
+    { ...trace, log_seq: 8 },
+    { ...trace, trace_id: 't2', log_seq: 8 },
+  ]);
+  const calls = deps.states.get(0)?.calls;
+  const stored = { mayBeStored: () => true, remembers: () => true };
+  const places = ['t1', 't2', 't3'].map((trace_id) => ({ org_id: 'org_a', trace_id, log_seq: 9 }));
+  expect(places.map((place) => calls?.needsStore(place, stored))).toEqual([false, false, true]);
+  const repeated = { span_id: 's2', source: 'agent', ids: ['id 1'], usage };
+  expect(calls?.take({ org_id: 'org_a', trace_id: 't1', log_seq: 9 }, repeated).duplicate_of).toBe('s1');
+});
+
 it('ends only when the other read has ended too, when one fails', async () => {
   const { deps } = aTakeover(new Map([[0, 3]]));
   const recalled = Promise.withResolvers<undefined>();
   deps.store = {
+    ...deps.store,
     recall: () => recalled.promise,
     histories: () => Promise.reject(new Error('away')),
   };
