@@ -82,7 +82,7 @@ export function errorTextOf(response: string): string {
   while (from < to && response[to - 1] === ' ') to -= 1;
   // A character takes up to two units of UTF-16.
   const start = response.slice(from, Math.min(to, from + 2 * ERROR_CHARS_MAX));
-  return start.length <= ERROR_CHARS_MAX ? start : [...start].slice(0, ERROR_CHARS_MAX).join('');
+  return start.length <= ERROR_CHARS_MAX ? start : Array.from(start).slice(0, ERROR_CHARS_MAX).join('');
 }
 
 /** Returns true when attributes may name the error of their span (sql/queries/incidents/error_texts.sql). */

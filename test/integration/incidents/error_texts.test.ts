@@ -128,7 +128,7 @@ describe('the error text of a failing trace', () => {
 
   it('has as many characters as are read of an error', async () => {
     const spans = [
-      failed({ trace_id: 'named', attributes: { error: `${'語😀'.repeat(ERROR_CHARS_MAX)}` } }),
+      failed({ trace_id: 'named', attributes: { error: '語😀'.repeat(ERROR_CHARS_MAX) } }),
       failed({ trace_id: 'answered', response: '語😀'.repeat(ERROR_CHARS_MAX) }),
     ];
     await land(spans);
