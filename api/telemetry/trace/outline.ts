@@ -15,7 +15,7 @@ import {
   type TraceRange,
 } from './store.ts';
 import { depthFirst, parentsOf } from './order.ts';
-import { readTraceItem } from './trace_item.ts';
+import { type FoundItem, locateTraceItem } from './trace_item.ts';
 import { traceNotFound, type TraceDeps } from './deps.ts';
 
 /** Maximum characters of an error message. */
@@ -26,7 +26,7 @@ export async function readTraceOutline(deps: TraceDeps, orgId: string, traceId: 
   const { clickhouse } = deps;
   // Scores need no range, so they are read while the trace is located.
   const [{ range, row, item, failures }, scores] = await Promise.all([
-    deps.locate(orgId, traceId, signal).then((found) => readSpans(clickhouse, found, signal)),
+    locateTraceItem(deps, orgId, traceId, signal).then((located) => readSpans(clickhouse, located, signal)),
     deps.scoresOf(orgId, traceId, signal),
   ]);
   if (row === undefined || row.total === 0) throw traceNotFound();
@@ -38,20 +38,22 @@ export async function readTraceOutline(deps: TraceDeps, orgId: string, traceId: 
 }
 
 /**
- * Reads what the range of a trace holds. Failures are read only if the trace has some: at once if its row says so, which
- * is there before the spans are, otherwise once the spans do, whose row may not have landed yet.
+ * Reads what the range of a trace holds. Failures are read only if the trace has some: beside the spans if its row says so,
+ * and after them if only they do, because the row is older or has not landed.
  */
-async function readSpans(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal) {
+async function readSpans(
+  clickhouse: ClickHouse,
+  { range, found }: { range: TraceRange; found: FoundItem | null },
+  signal: AbortSignal,
+) {
   const spans = readOutline(clickhouse, { ...range, rows: OUTLINE_SPANS_MAX }, { signal });
-  const hasFailed = async (item: TraceWithState): Promise<boolean> =>
-    (item !== null && item.item.outcome !== 'success') ||
-    (await spans).some(({ outcome }) => outcome.some((one) => one !== 'success'));
-  const described = async () => {
-    const item = await readTraceItem(clickhouse, range, signal);
-    return { item, failures: (await hasFailed(item)) ? await failuresOf(clickhouse, range, signal) : [] };
-  };
-  const [[row], { item, failures }] = await Promise.all([spans, described()]);
-  return { range, row, item, failures };
+  if (found !== null && found.item.outcome !== 'success') {
+    const [[row], failures] = await Promise.all([spans, failuresOf(clickhouse, range, signal)]);
+    return { range, row, item: found, failures };
+  }
+  const [row] = await spans;
+  const hasFailed = row?.outcome.some((outcome) => outcome !== 'success') === true;
+  return { range, row, item: found, failures: hasFailed ? await failuresOf(clickhouse, range, signal) : [] };
 }
 
 /** Fills in the flags and times to the first token of spans that landed before these were columns. */
@@ -74,19 +76,19 @@ async function fillFlags(
 const keyOf = ({ started_ms, span_id }: OutlineRow, span: number): string =>
   `${started_ms[span] ?? 0} ${span_id[span] ?? ''}`;
 
-type TraceWithState = Awaited<ReturnType<typeof readTraceItem>>;
-
 interface Failure {
   span_id: string;
   started_ms: number;
   message: string;
 }
 
+/** Reads failures beside the texts of failed spans, which say what went wrong where attributes do not. */
 async function failuresOf(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<Failure[]> {
   const params = { ...range, rows: OUTLINE_ERRORS_MAX, chars: MESSAGE_CHARS_MAX };
-  const failures = await readFailures(clickhouse, params, { signal });
-  if (failures.every(({ message }) => message !== '')) return failures;
-  const texts = await readFailureTexts(clickhouse, params, { signal });
+  const [failures, texts] = await Promise.all([
+    readFailures(clickhouse, params, { signal }),
+    readFailureTexts(clickhouse, params, { signal }),
+  ]);
   const messages = new Map(texts.map((text) => [placeKey(text), text.message]));
   return failures.map((failure) => ({
     ...failure,
@@ -95,7 +97,7 @@ async function failuresOf(clickhouse: ClickHouse, range: TraceRange, signal: Abo
 }
 
 interface Besides {
-  item: TraceWithState;
+  item: FoundItem | null;
   failures: readonly Failure[];
   scores: ScoreItem[];
   rule: CompleteRule;

@@ -72,6 +72,13 @@ export const readTraceRows = defineQuery({
   row: sampledTraceRow,
 });
 
+export const readLocatedRows = defineQuery({
+  name: 'trace_located',
+  file: 'trace/located.sql',
+  params: z.object({ org_id: z.string(), trace_id: z.string() }),
+  row: sampledTraceRow.extend({ from_ms: count, to_ms: count }),
+});
+
 export const readModels = defineQuery({
   name: 'trace_models',
   file: 'trace/models.sql',

@@ -3,16 +3,38 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { isComplete } from './complete.ts';
 import { traceNotFound, type TraceDeps } from './deps.ts';
-import { readModels, readTraceRows, type TraceRange, type TraceRow } from './store.ts';
+import { readLocatedRows, readModels, readTraceRows, type TraceRange, type TraceRow } from './store.ts';
 
-/** Returns the item of a trace, and whether it was stored in full; null while its row has not landed. */
+/** The item of a trace, and whether it was stored in full. */
+export interface FoundItem {
+  item: TraceItem;
+  sampled: boolean;
+}
+
+/** Returns the item of a trace; null while its row has not landed. */
 export async function readTraceItem(
   clickhouse: ClickHouse,
   range: TraceRange,
   signal: AbortSignal,
-): Promise<{ item: TraceItem; sampled: boolean } | null> {
+): Promise<FoundItem | null> {
   const row = newestOf(await readTraceRows(clickhouse, range, { signal }));
   return row === null ? null : { item: traceItemOf(row), sampled: row.sampled };
+}
+
+/**
+ * Returns the item of a trace and the range of its spans, in one statement; a null item while its row has not landed.
+ * @throws ApiError trace_not_found, cross_org_access
+ */
+export async function locateTraceItem(
+  { clickhouse, locate }: TraceDeps,
+  org_id: string,
+  trace_id: string,
+  signal: AbortSignal,
+): Promise<{ range: TraceRange; found: FoundItem | null }> {
+  const row = newestOf(await readLocatedRows(clickhouse, { org_id, trace_id }, { signal }));
+  if (row === null) return { range: await locate(org_id, trace_id, signal), found: null };
+  const { from_ms, to_ms, sampled } = row;
+  return { range: { org_id, trace_id, from_ms, to_ms }, found: { item: traceItemOf(row), sampled } };
 }
 
 /** Serves GET /v1/traces/{trace_id}. */
@@ -35,7 +57,7 @@ export async function readTraceDetail(deps: TraceDeps, orgId: string, traceId: s
 }
 
 /** Returns the state that remains when the signs of each version are added up; null if none does. */
-function newestOf(rows: readonly TraceRow[]): TraceRow | null {
+function newestOf<Row extends TraceRow>(rows: readonly Row[]): Row | null {
   const signs = new Map<string, number>();
   for (const { version, sign } of rows) signs.set(version, (signs.get(version) ?? 0) + sign);
   return rows.find(({ version }) => (signs.get(version) ?? 0) > 0) ?? null;

@@ -1,5 +1,6 @@
-// Finds the traces of filters that read spans or texts once for all statements of a request: each facet and each series would
-// read them again. A list, which has two statements that run beside each other, would only wait longer.
+// Finds the traces of filters that read spans or texts once for all statements of a request: its page and its total, each
+// facet and each series would read them again.
+import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import type { ListFilters } from './filters.ts';
 import { readByAttributes, readByWords } from './store.ts';
@@ -15,22 +16,34 @@ export async function foundOnce(
   options: QueryOptions & { signal: AbortSignal },
   tracesMax = TRACES_MAX,
 ): Promise<ListFilters> {
-  const { clickhouse } = deps;
-  const params = { ...filters, rows: tracesMax + 1 };
-  const few = (found: readonly { trace_key: string }[]) =>
-    found.length > tracesMax ? null : found.map(({ trace_key }) => trace_key);
   const [worded, attributed] = await Promise.all([
-    filters.words === undefined ? null : byWords(deps, params, options, few),
-    filters.attributed === undefined ? null : readByAttributes(clickhouse, params, options).then(few),
+    filters.words === undefined ? null : byWords(deps, { ...filters, rows: tracesMax + 1 }, options, fewOf(tracesMax)),
+    tracesWithAttributes(deps.clickhouse, filters, options, tracesMax),
   ]);
-  const [first, ...others] = [worded, attributed].flatMap((keys) => (keys === null ? [] : [new Set(keys)]));
-  if (first === undefined) return filters;
-  return {
-    ...filters,
-    trace_keys: [...others.reduce((both, other) => both.intersection(other), first)],
-    ...(worded === null ? {} : { words: undefined }),
-    ...(attributed === null ? {} : { attributed: undefined, attributes: [] }),
-  };
+  const withWords = worded === null ? filters : { ...filters, words: undefined, trace_keys: [...worded] };
+  return amongTraces(withWords, attributed);
+}
+
+const fewOf = (tracesMax: number) => (found: readonly { trace_key: string }[]) =>
+  found.length > tracesMax ? null : found.map(({ trace_key }) => trace_key);
+
+/** Returns the keys of the traces that have the attributes; null without attributes, and if the traces are too many. */
+export async function tracesWithAttributes(
+  clickhouse: ClickHouse,
+  filters: ListFilters,
+  options: QueryOptions,
+  tracesMax = TRACES_MAX,
+): Promise<readonly string[] | null> {
+  if (filters.attributed === undefined) return null;
+  return fewOf(tracesMax)(await readByAttributes(clickhouse, { ...filters, rows: tracesMax + 1 }, options));
+}
+
+/** Returns the filters with the keys of the traces that have the attributes, null if unknown, in place of these. */
+export function amongTraces(filters: ListFilters, attributed: readonly string[] | null): ListFilters {
+  if (attributed === null) return filters;
+  const known = filters.trace_keys === undefined ? null : new Set(filters.trace_keys.map(String));
+  const keys = known === null ? [...attributed] : attributed.filter((key) => known.has(key));
+  return { ...filters, trace_keys: keys, attributed: undefined, attributes: [] };
 }
 
 /** Returns the keys of the traces that have the words; null if they are too many. */

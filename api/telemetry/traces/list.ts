@@ -6,13 +6,14 @@ import { cursorPage } from '../../http/list_pages.ts';
 import { type TraceItem, traceItemOf } from '../../http/trace_items.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered, type ListFilters } from './filters.ts';
+import { amongTraces, tracesWithAttributes } from './found_once.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
-import { type Place, readLive } from './pairs.ts';
+import { foldPairs, pairRows, type Place, readLive } from './pairs.ts';
 import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
 import { rankTraces } from './ranked.ts';
 import { cursorOf, type listMeta, type ListPosition, type ListQuery, positionOf } from './schema.ts';
 import { countAmong, rowsAmong, tracesWithWords, type Worded, type WordsDeps } from './words.ts';
-import { readHours, readPage, readPosition, readTotal, type TotalRow, type TraceRow } from './store.ts';
+import { readHours, readPage, readPosition, readTotal, readWhole, type TotalRow, type TraceRow } from './store.ts';
 
 export interface ListDeps extends WordsDeps {
   /** Milliseconds since the epoch. */
@@ -34,6 +35,8 @@ const FILTERED_STRETCHES_MS = [7 * DAY_MS, 30 * DAY_MS, Infinity];
 const INDEXED = ['session_id', 'user_id', 'trace_ids', 'trace_keys'] as const;
 /** A list shorter than this is read at once if the newest period did not fill the page. */
 const FEW_TRACES = 5000;
+/** Rows of a list up to which one statement returns its page and its total; two would look for the same traces. */
+const SHORT_ROWS_MAX = 500;
 
 /** Serves GET /v1/traces. */
 export async function listTraces(
@@ -43,11 +46,12 @@ export async function listTraces(
   signal: AbortSignal,
 ): Promise<TraceList> {
   const asked = filtersOf(orgId, query);
-  const [{ undescribed }, worded] = await Promise.all([
+  const [{ undescribed }, worded, attributed] = await Promise.all([
     withoutNeedlessReads(deps.clickhouse, asked, { signal }),
     tracesWithWords(deps, asked, signal),
+    tracesWithAttributes(deps.clickhouse, asked, { signal }),
   ]);
-  const found: Worded = { ...worded, filters: { ...worded.filters, undescribed } };
+  const found: Worded = { ...worded, filters: { ...amongTraces(worded.filters, attributed), undescribed } };
   const { filters } = found;
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
   if (given !== null && (given.rank?.by ?? 'started_at') !== query.sort)
@@ -60,9 +64,34 @@ export async function listTraces(
   const phrases = query.search?.phrases ?? [];
   if (phrases.length > 0) return listByPhrase(deps, found, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, found, query, signal);
+  const short = given === null ? await listShort(deps, found, query.limit + 1, signal) : null;
+  if (short !== null) return answer(short.rows.slice(0, query.limit + 1), short.total, 0, query);
   const total = countTraces(deps, found, signal);
   const [all, rows] = await Promise.all([total, readTraces(deps, found, given, query.limit + 1, signal, total)]);
   return answer(rows, all.total, given?.before ?? 0, query);
+}
+
+/**
+ * Returns the first traces of a list that is expected to be short, and their number, from one statement if it is.
+ * Null where the list is not expected to be short, and where the read rows have fewer traces than wanted.
+ */
+async function listShort(
+  deps: ListDeps,
+  found: Worded,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<{ rows: TraceRow[]; total: number } | null> {
+  const { filters, among } = found;
+  const isShort = INDEXED.some((name) => filters[name] !== undefined) && filters.words === undefined;
+  const rows = wanted + pairRows(wanted);
+  const whole_rows = Math.max(SHORT_ROWS_MAX, rows);
+  if (!isShort || among !== null || (filters.trace_keys?.length ?? 0) >= whole_rows) return null;
+  const read = await readWhole(deps.clickhouse, { ...filters, rows, whole_rows }, { signal });
+  const cut = read.length === rows;
+  const { live } = foldPairs(read, cut);
+  if (cut && live.length < wanted) return null;
+  const { total, all_rows } = read[0] ?? { total: 0, all_rows: 0 };
+  return { rows: live, total: all_rows < whole_rows ? total : (await countTraces(deps, found, signal)).total };
 }
 
 async function countTraces(

@@ -9,6 +9,9 @@ const PAIR_ROWS_MAX = 5000;
 /** Rows that a first read takes beyond the page, times its length, where traces are left out. */
 const LEFT_OUT = 4;
 
+/** Returns the number of rows that a read takes beyond the wanted traces. */
+export const pairRows = (wanted: number): number => Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
+
 /** Row after which a read begins. */
 export type Place = Pick<TraceRow, 'started_ms' | 'trace_key' | 'version' | 'rank'>;
 
@@ -27,7 +30,7 @@ export async function readLive(
 ): Promise<{ live: TraceRow[]; place: Place | null }> {
   const found: TraceRow[] = [];
   let place = from;
-  let spare = keep === undefined ? Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10)) : wanted * LEFT_OUT;
+  let spare = keep === undefined ? pairRows(wanted) : wanted * LEFT_OUT;
   for (let cut = true; cut && found.length < wanted; spare = Math.min(spare * 4, PAIR_ROWS_MAX)) {
     const rowsMax = wanted - found.length + spare;
     const rows = await read(place, rowsMax);

@@ -65,6 +65,14 @@ export const readPage = defineQuery({
   row: listRow,
 });
 
+/** First rows of a list, with the number of its traces and rows up to `whole_rows`. */
+export const readWhole = defineQuery({
+  name: 'trace_list',
+  file: 'traces/whole.sql',
+  params: z.object({ ...filterShape, rows: z.int(), whole_rows: z.int() }),
+  row: listRow.extend({ total: count, all_rows: count }),
+});
+
 /** Rows of the given traces; `matched` has 1 for each of the filters that the row matches, else 0. */
 export const readChangedRows = defineQuery({
   name: 'traces_changed',

@@ -4,6 +4,7 @@ import { listQuery } from '../../../api/telemetry/traces/schema.ts';
 import type { Span, TraceOutcome } from '../../../pipeline/domain/traces/span.ts';
 import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
 import { wordsDeps } from '../../support/words.ts';
@@ -298,4 +299,77 @@ describe('the trace list', () => {
     expect(second.meta.total).toBe(50);
     await own.close();
   });
+});
+
+describe('a list of a user', () => {
+  /** Number of traces of each user, in the order of their start, the newest first. */
+  const USERS = { many: 600, some: 60, few: 5, paired: 40 };
+  const MANY = USERS.many;
+  beforeAll(async () => {
+    const users = Object.entries(USERS).flatMap(([user_id, traces]) => Array.from({ length: traces }, () => user_id));
+    const spans = users.map((user_id, n) => {
+      const started_at = NOW - n * 60_000;
+      return aSpan({ org_id: 'org_u', trace_id: `u-${n}`, user_id, started_at, ended_at: started_at + 10 });
+    });
+    const states = tracesOf(spans);
+    await store.landTraces(states.map((state) => ({ state, version: 1, sign: 1 })));
+    // These states are replaced once: three rows each, of which two cancel out.
+    await store.landTraces(
+      states
+        .filter((state) => state.user_id === 'paired')
+        .flatMap((state) => [
+          { state, version: 1, sign: -1 as const },
+          { state, version: 2, sign: 1 as const },
+        ]),
+    );
+  });
+
+  it.each([
+    ['few', 5, ['trace_list']],
+    ['some', 60, ['trace_list']],
+    ['many', MANY, ['trace_list', 'trace_total']],
+    ['nobody', 0, ['trace_list']],
+  ] as const)('returns the traces and the total of the user "%s"', async (user_id, total, statements) => {
+    const names: string[] = [];
+    const clickhouse = createClickHouse({
+      url: store.database.url,
+      observeQuery: (name) => {
+        names.push(name);
+      },
+    });
+    const deps = { ...wordsDeps(clickhouse), now: () => NOW };
+    const first = await listTraces(deps, 'org_u', listQuery.parse({ user_id }), signal);
+    expect(names).toEqual(statements);
+    expect([first.data.length, first.meta.total]).toEqual([Math.min(50, total), total]);
+    const found = ids(first);
+    for (let cursor = first.meta.next_cursor; cursor !== null;) {
+      const page = await listTraces(deps, 'org_u', listQuery.parse({ user_id, cursor, limit: '200' }), signal);
+      expect(page.meta.total).toBe(total);
+      found.push(...ids(page));
+      cursor = page.meta.next_cursor;
+    }
+    const from = { many: 0, some: MANY, few: MANY + 60, nobody: 0 }[user_id];
+    expect(found).toEqual(Array.from({ length: total }, (_, n) => `u-${from + n}`));
+    const bounded = listQuery.parse({
+      user_id,
+      since: iso(NOW - (from + 2) * 60_000),
+      until: iso(NOW - from * 60_000 - 1),
+    });
+    expect(ids(await listTraces(deps, 'org_u', bounded, signal))).toEqual(found.slice(1, 3));
+    await clickhouse.close();
+  });
+
+  it.each([
+    ['many', 590],
+    ['paired', 50],
+  ] as const)(
+    'returns all traces of the user "%s" in a page of %i, whatever rows they have',
+    async (user_id, limit) => {
+      const deps = { ...wordsDeps(store.client), now: () => NOW };
+      const page = await listTraces(deps, 'org_u', { ...listQuery.parse({ user_id }), limit }, signal);
+      const from = user_id === 'many' ? 0 : MANY + 65;
+      const length = Math.min(limit, USERS[user_id]);
+      expect([ids(page), page.meta.total]).toEqual([Array.from({ length }, (_, n) => `u-${from + n}`), USERS[user_id]]);
+    },
+  );
 });

@@ -75,6 +75,8 @@ const RUN: Span[] = [
     ended_at: AT + 60,
   }),
 ];
+/** Statements that read failures. */
+const FAILURES = ['trace_failure_texts', 'trace_failures'];
 const LONG = of({
   trace_id: 'long',
   span_id: 'call',
@@ -144,31 +146,17 @@ describe('outline', () => {
 
   it.each([
     ['reads no failures of a trace that has none', 'fine', 'success', 'success', [], []],
-    [
-      'reads the failures of a trace whose row says that it failed',
-      'failed',
-      'error',
-      'error',
-      ['oops'],
-      ['trace_failures'],
-    ],
-    [
-      'reads the failures of a trace whose row is older than its failed span',
-      'behind',
-      'error',
-      'success',
-      ['oops'],
-      ['trace_failures'],
-    ],
+    ['reads the failures of a trace whose row says that it failed', 'failed', 'error', 'error', ['oops'], FAILURES],
+    ['reads the failures of a trace whose row is older than its span', 'old', 'error', 'success', ['oops'], FAILURES],
     [
       'reads the failures of a trace whose row has not landed',
-      'rowless',
+      'new',
       'timeout',
       null,
       ['oops'],
-      ['trace_failures'],
+      ['lookup', ...FAILURES],
     ],
-    ['reads failures for a row that is newer than the spans', 'ahead', 'success', 'error', [], ['trace_failures']],
+    ['reads failures for a row that is newer than the spans', 'ahead', 'success', 'error', [], FAILURES],
   ] as const)('%s', async (_, trace_id, outcome, described, messages, reads) => {
     const span = of({ trace_id, span_id: 'only', outcome, attributes: { error_message: 'oops' } });
     await store.landSpans([span]);
@@ -187,7 +175,10 @@ describe('outline', () => {
       {
         clickhouse,
         written: null as never,
-        locate: () => Promise.resolve({ org_id: ORG, trace_id, from_ms: span.started_at, to_ms: span.started_at }),
+        locate: (org_id, id) => {
+          names.push('lookup');
+          return Promise.resolve({ org_id, trace_id: id, from_ms: span.started_at, to_ms: span.started_at });
+        },
         scoresOf: () => Promise.resolve([]),
         completeRule: { graceMs: 0, idleMs: 0 },
         now: () => AT,
@@ -198,7 +189,7 @@ describe('outline', () => {
     );
     await clickhouse.close();
     expect(data.errors).toEqual(messages.map((message) => ({ i: 0, message })));
-    expect(names.sort()).toEqual([...reads, 'trace_outline', 'trace_row']);
+    expect(names.sort()).toEqual([...reads, 'trace_located', 'trace_outline']);
   });
 });
 
