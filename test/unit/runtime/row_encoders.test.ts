@@ -69,6 +69,15 @@ it.each<[string, Partial<Span>, boolean, string[]]>([
   expect(flagsOf(over, sampled)).toEqual(['recorded', ...flags]);
 });
 
+it.each<[string, Partial<Span>, boolean]>([
+  ['a failed span with an error', { outcome: 'error', attributes: { error: { code: 1 } } }, true],
+  ['a span that timed out with a message', { outcome: 'timeout', attributes: { error_message: 'late' } }, true],
+  ['a failed span with other attributes', { outcome: 'error', attributes: { errors: 1 } }, false],
+  ['a span that succeeded after an error', { attributes: { error: 'handled' } }, false],
+])('says whether attributes may name an error: %s', (_name, over, named) => {
+  expect(rowOf(aSpan(over))['error_named']).toBe(named);
+});
+
 describe('textCells', () => {
   const place = { partition: 1, log_seq: 2, log_index: 3 };
 
@@ -89,6 +98,15 @@ describe('textCells', () => {
       log_index: 3,
       log_sub: 4,
     });
+  });
+
+  it('writes the beginning of the response of a failed span as its error text', () => {
+    const errorText = (over: Partial<Span>): unknown =>
+      (textCells(aSpan(over), place, 4, 30) ?? [])[SPAN_TEXTS.columns.indexOf('error_text')];
+    expect(errorText({ outcome: 'success', response: 'fine' })).toBe('');
+    expect(errorText({ outcome: 'error', response: '  it broke ' })).toBe('it broke');
+    expect(errorText({ outcome: 'timeout', response: ' ' })).toBe('');
+    expect(errorText({ outcome: 'error', response: ` ${'😀'.repeat(2001)}` })).toBe('😀'.repeat(2000));
   });
 
   it('returns null for a span without prompt and response', () => {
