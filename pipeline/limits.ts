@@ -37,11 +37,11 @@ export const LIMITS = {
    */
   judged_bytes_max: 64 * 1024 * 1024,
   /**
-   * Maximum traces with judges, taken over from a former owner, that a worker completes in one batch.
-   * Their contents are read from the store, which delays the batch, so the others follow in the next
-   * one. They fit one statement (READ_TRACES_MAX) if a worker takes half of 8 partitions over.
+   * Maximum traces with judges, taken over from a former owner, that a worker completes in one batch
+   * if it owns all partitions. Their contents are read from the store, which delays the batch, so the
+   * others follow in the next ones.
    */
-  judged_from_store_max: 96,
+  judged_from_store_max: 200,
   /** Maximum tasks for LLM judges that are being published at a time. */
   judging_publishes_max: 64,
   /**

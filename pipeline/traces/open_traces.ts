@@ -31,8 +31,8 @@ export interface TraceBookLimits {
    */
   doneMax: number;
   /**
-   * Maximum traces of a former owner that one tick completes if they have judges, who read them from
-   * the store. Rows land only after that.
+   * Maximum traces of a former owner with judges that one tick completes. They are read from the store
+   * before the rows of their batch land.
    */
   judgedFromStoreMax: number;
 }
@@ -349,7 +349,7 @@ export class OpenTraces {
     for (const entry of map.values()) {
       if (entry.heard_at > quietSince) return;
       if (entry.restored_version > 0 && this.#inputs?.wants(entry.state.org_id) === true) {
-        if (left.reads === 0) return;
+        if (left.reads === 0) continue;
         left.reads -= 1;
       }
       this.#complete(entry);

@@ -295,18 +295,11 @@ export class TailModel {
         .filter(({ version }) => version > record.completed_through)
         .toSorted((a, b) => a.version - b.version),
     };
-    const limits = {
-      graceMs: GRACE_MS,
-      idleMs: IDLE_MS,
-      openMax: 1000,
-      doneMax: 3,
-      callIdsMax: 100,
-      judgedFromStoreMax: 1000,
-    };
+    const bounds = { openMax: 1000, doneMax: 3, callIdsMax: 100, judgedFromStoreMax: 1000 };
     const at = { partition, owner: '', at: '', ...record };
     return rebuild(at, history, memory, {
       logBase: 0,
-      limits,
+      limits: { graceMs: GRACE_MS, idleMs: IDLE_MS, ...bounds },
       inputs: new JudgedInputs(() => this.hasJudges, 0),
       now: this.now,
     });

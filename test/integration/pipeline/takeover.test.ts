@@ -78,7 +78,9 @@ async function startBoth(leaseMs: number): Promise<void> {
   const through = nats.url.replace(`:${url.port}`, `:${proxy.port}`);
   const args = [through, 'w0', String(PARTITIONS), String(leaseMs)];
   w0 = fork(new URL('../../support/owning_worker.ts', import.meta.url), args);
-  w0.on('message', (report) => reports.push(String(report)));
+  w0.on('message', (report) => {
+    if (typeof report === 'string') reports.push(report);
+  });
   await eventually(() => reports.length === PARTITIONS, { what: 'the first worker owns both partitions' });
   w1 = new Ownership({
     nc: counting(),
