@@ -257,6 +257,12 @@ it('an alert is added, tested and deleted', async () => {
 });
 
 it('a price that is set for a model without one is the price of its next call', async () => {
+  // Budgets count a call before it has landed, and the page reads the landed ones, once.
+  await eventually(
+    async () =>
+      (await org.data<{ model: string }[]>('GET', '/v1/cost/unpriced')).some(({ model }) => model === 'our-llama'),
+    { what: 'the call without a price', withinMs: 30_000 },
+  );
   const page = await open('admin', '/costs/prices');
   await page.getByRole('button', { name: 'Set price of our-llama' }).click();
   await dialog(page)
