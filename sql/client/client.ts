@@ -44,6 +44,8 @@ export interface Read extends Statement {
   bytesMax?: number | undefined;
   /** Maximum engine memory; READ_MEMORY_BYTES_MAX unless given. */
   memoryBytesMax?: number | undefined;
+  /** Size of a set of IN up to which the engine skips granules by it; INDEXED_SET_MAX unless given. */
+  indexedSetMax?: number | undefined;
 }
 
 const CONNECTIONS_MAX = 12;

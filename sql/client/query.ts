@@ -22,6 +22,8 @@ export interface QueryOptions {
   bytesMax?: number | undefined;
   /** Maximum engine memory, bytes. */
   memoryBytesMax?: number | undefined;
+  /** Size of a set of IN up to which the engine skips granules by it; INDEXED_SET_MAX unless given. */
+  indexedSetMax?: number | undefined;
 }
 
 /**

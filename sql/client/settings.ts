@@ -33,15 +33,22 @@ interface BoundedRead {
   timeoutMs: number;
   bytesMax?: number | undefined;
   memoryBytesMax?: number | undefined;
+  indexedSetMax?: number | undefined;
 }
 
-export function readSettings({ name, timeoutMs, bytesMax, memoryBytesMax }: BoundedRead): ClickHouseSettings {
+export function readSettings({
+  name,
+  timeoutMs,
+  bytesMax,
+  memoryBytesMax,
+  indexedSetMax = INDEXED_SET_MAX,
+}: BoundedRead): ClickHouseSettings {
   return {
     log_comment: name,
     ...READ,
     max_execution_time: Math.ceil(timeoutMs / 1000),
     max_memory_usage: String(memoryBytesMax ?? READ_MEMORY_BYTES_MAX),
-    use_index_for_in_with_subqueries_max_values: String(INDEXED_SET_MAX),
+    use_index_for_in_with_subqueries_max_values: String(indexedSetMax),
     ...(bytesMax === undefined ? {} : { max_result_bytes: String(bytesMax), result_overflow_mode: 'throw' as const }),
   };
 }

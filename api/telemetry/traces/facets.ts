@@ -20,7 +20,7 @@ import {
   readVerdicts,
 } from './facet_store.ts';
 import { filtersOf, isGiven, type ListFilters } from './filters.ts';
-import { foundOnce } from './found_once.ts';
+import { foundOnce, INDEXED_SET_MAX } from './found_once.ts';
 import type { WordsDeps } from './words.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
 import { readTotal } from './store.ts';
@@ -97,7 +97,11 @@ export async function countFacets(
   bounds: FacetBounds = BOUNDS,
 ): Promise<{ data: Facet[]; meta: z.infer<typeof facetsMeta> }> {
   const timeout = AbortSignal.timeout(bounds.ms);
-  const options = { signal: AbortSignal.any([signal, timeout]), memoryBytesMax: bounds.memoryBytesMax };
+  const options = {
+    signal: AbortSignal.any([signal, timeout]),
+    memoryBytesMax: bounds.memoryBytesMax,
+    indexedSetMax: INDEXED_SET_MAX,
+  };
   const found = new Map<FacetField, Partial<Facet>>();
   const within = async <T>(read: Promise<T>): Promise<T | null> => {
     try {

@@ -30,6 +30,8 @@ export const filterShape = {
   words: texts,
   /** Keys of the traces that other filters have found; an empty list matches no trace. */
   trace_keys: z.array(uint64).optional(),
+  /** Keys of many traces that other filters have found, see keyParts. */
+  trace_set: z.array(z.object({ part: z.string() })).optional(),
   root_span_name: texts,
   min_cost_usd: z.number().optional(),
   max_cost_usd: z.number().optional(),

@@ -4,24 +4,31 @@ import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import type { ListFilters } from './filters.ts';
 import { readByAttributes, readByWords } from './store.ts';
-import { tracesWithWords, type WordsDeps } from './words.ts';
+import { keyParts, tracesWithWords, type WordsDeps } from './words.ts';
 
 /** Traces up to which a statement takes their keys, 20 bytes each, in place of the filter. */
 const TRACES_MAX = 4000;
+/** Traces that have the words up to which a statement takes their keys as a set: 11 bytes each, and some 200 in the engine. */
+const SET_MAX = 500_000;
+/** A larger set leaves out no granule, and the engine would sort it for nothing, which takes longer than the read. */
+export const INDEXED_SET_MAX = 10_000;
 
-/** Returns the filters with the keys of the traces in place of `words` and attributes that few traces have. */
+/**
+ * Returns the filters with the keys of the traces in place of attributes that few traces have, and of `words` unless the
+ * store alone can find so many.
+ */
 export async function foundOnce(
   deps: WordsDeps,
   filters: ListFilters,
   options: QueryOptions & { signal: AbortSignal },
-  tracesMax = TRACES_MAX,
+  tracesMax = deps.keysMax ?? TRACES_MAX,
+  setMax = SET_MAX,
 ): Promise<ListFilters> {
   const [worded, attributed] = await Promise.all([
-    filters.words === undefined ? null : byWords(deps, { ...filters, rows: tracesMax + 1 }, options, fewOf(tracesMax)),
+    filters.words === undefined ? filters : byWords(deps, filters, options, { tracesMax, setMax }),
     tracesWithAttributes(deps.clickhouse, filters, options, tracesMax),
   ]);
-  const withWords = worded === null ? filters : { ...filters, words: undefined, trace_keys: [...worded] };
-  return amongTraces(withWords, attributed);
+  return amongTraces(worded, attributed);
 }
 
 const fewOf = (tracesMax: number) => (found: readonly { trace_key: string }[]) =>
@@ -46,17 +53,16 @@ export function amongTraces(filters: ListFilters, attributed: readonly string[] 
   return { ...filters, trace_keys: keys, attributed: undefined, attributes: [] };
 }
 
-/** Returns the keys of the traces that have the words; null if they are too many. */
+/** Returns the filters with the keys of the traces that have the words in place of these, unless they are too many. */
 async function byWords(
   deps: WordsDeps,
-  params: ListFilters & { rows: number },
+  asked: ListFilters,
   options: QueryOptions & { signal: AbortSignal },
-  few: (found: readonly { trace_key: string }[]) => string[] | null,
-): Promise<readonly string[] | null> {
-  const { filters, among } = await tracesWithWords({ ...deps, keysMax: params.rows - 1 }, params, options.signal);
-  // Millions of keys are not turned into text only to be counted.
-  if (among !== null) return null;
-  return filters.words === undefined
-    ? (filters.trace_keys ?? [])
-    : few(await readByWords(deps.clickhouse, params, options));
+  { tracesMax, setMax }: { tracesMax: number; setMax: number },
+): Promise<ListFilters> {
+  const { filters, among } = await tracesWithWords({ ...deps, keysMax: tracesMax }, asked, options.signal);
+  if (among !== null) return among.size > setMax ? asked : { ...filters, words: undefined, trace_set: keyParts(among) };
+  if (filters.words === undefined) return filters;
+  const few = fewOf(tracesMax)(await readByWords(deps.clickhouse, { ...asked, rows: tracesMax + 1 }, options));
+  return few === null ? asked : { ...asked, words: undefined, trace_keys: few };
 }

@@ -6,7 +6,7 @@ import { isExhausted } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import { ApiError } from '../../http/errors.ts';
 import { filtersOf, isFiltered } from './filters.ts';
-import { foundOnce } from './found_once.ts';
+import { foundOnce, INDEXED_SET_MAX } from './found_once.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
 import type { WordsDeps } from './words.ts';
 import type { Series, seriesMeta, SeriesQuery } from './series_schema.ts';
@@ -116,7 +116,11 @@ async function readWithin<S, T>(
   reads: { series: (options: QueryOptions) => Promise<S>; firstTokens: (options: QueryOptions) => Promise<T | null> },
 ): Promise<[S, T | null]> {
   const timeout = AbortSignal.timeout(bounds.ms);
-  const options = { signal: AbortSignal.any([signal, timeout]), memoryBytesMax: bounds.memoryBytesMax };
+  const options = {
+    signal: AbortSignal.any([signal, timeout]),
+    memoryBytesMax: bounds.memoryBytesMax,
+    indexedSetMax: INDEXED_SET_MAX,
+  };
   const isTooMuch = (error: unknown): boolean => !signal.aborted && (timeout.aborted || isExhausted(error));
   return Promise.all([
     reads.series(options).catch((error: unknown) => {

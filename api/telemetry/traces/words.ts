@@ -17,6 +17,8 @@ export interface TraceKeys {
   has(low: number, high: number): boolean;
   /** Returns the keys as decimal text. */
   keys(): string[];
+  /** Returns the keys as 8 bytes each, the lower half first. */
+  packed(): Buffer;
 }
 
 /** Returns the traces that have a text with all of the words; null where that would take too much. */
@@ -51,6 +53,17 @@ export async function tracesWithWords(
   const found = await findByWords({ org_id, words, since: since_ms, until: undefined }, signal);
   if (found === null || found.size > keysMax) return { filters, among: found };
   return { filters: { ...filters, words: undefined, trace_keys: found.keys() }, among: null };
+}
+
+/** Characters of a parameter of a statement: the engine takes 128 KiB. */
+const PART_CHARS = 120_000;
+
+/** Returns keys as the parameter `trace_set` of filters takes them. */
+export function keyParts(keys: TraceKeys): { part: string }[] {
+  const text = keys.packed().toString('base64');
+  return Array.from({ length: Math.ceil(text.length / PART_CHARS) }, (_, index) => ({
+    part: text.slice(index * PART_CHARS, (index + 1) * PART_CHARS),
+  }));
 }
 
 const HALF = 0xffff_ffffn;

@@ -1,6 +1,7 @@
 -- Filters of traces. Both rows of a pair hold the same values, so a condition matches both or none.
 -- started_at is never after anchor, so a lower bound applies to both, and anchor is in the key. The
--- keys of trace ids are in a subquery, because the engine uses no index for a computed array.
+-- keys of trace ids are in a subquery, because the engine uses no index for a computed array. A set of
+-- many keys comes as base64 of 8 bytes each, in parts, since the engine takes 128 KiB of a parameter.
 org_id = {org_id:String}
 /*if agent_id*/AND agent_id IN {agent_id:Array(String)}/*end*/
 /*if outcome*/AND outcome IN {outcome:Array(String)}/*end*/
@@ -27,5 +28,6 @@ org_id = {org_id:String}
 /*if not_trace_ids*/AND trace_id NOT IN {not_trace_ids:Array(String)}/*end*/
 /*if words*/AND trace_key IN (/*include traces/spans_worded.sql*/)/*end*/
 /*if trace_keys*/AND trace_key IN {trace_keys:Array(UInt64)}/*end*/
+/*if trace_set*/AND trace_key IN (SELECT arrayJoin(reinterpret(base64Decode(concat('', /*each trace_set with ,*/{trace_set_part:String}/*end*/)), 'Array(UInt64)')))/*end*/
 /*include traces/filters_spans.sql*/
 /*include traces/filters_scores.sql*/

@@ -3,10 +3,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { familiesFolded } from '../../../api/http/query_params.ts';
+import { KeySet } from '../../../api/telemetry/spans/postings/key_set.ts';
 import { type ListFilters, filtersOf } from '../../../api/telemetry/traces/filters.ts';
 import { foundOnce } from '../../../api/telemetry/traces/found_once.ts';
 import { listTraces, type TraceList } from '../../../api/telemetry/traces/list.ts';
-import { readTotal } from '../../../api/telemetry/traces/store.ts';
+import { readPage, readTotal } from '../../../api/telemetry/traces/store.ts';
+import { keyParts } from '../../../api/telemetry/traces/words.ts';
 import { listQuery } from '../../../api/telemetry/traces/schema.ts';
 import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
 import { wordsDeps } from '../../support/words.ts';
@@ -81,19 +83,42 @@ it('traces are found once by attributes, unless too many have them', async () =>
   expect(await count(filters)).toBe(wanted);
 });
 
-it('traces are found once by words, unless too many have them', async () => {
+it.each(['keys', 'set', 'words'] as const)('traces that have words are counted by their %s', async (way) => {
   const filters = filtersOf('org_a', listQuery.parse({ search: 'car red', outcome: 'success' }));
   const having = matching({ search: 'car red' }).length;
-  const found = await foundOnce(wordsDeps(set.store.client), filters, { signal }, having);
-  expect(found.words).toBeUndefined();
-  expect(new Set(found.trace_keys).size).toBe(having);
+  const [keysMax, setMax] = { keys: [having, 0], set: [having - 1, having], words: [having - 1, having - 1] }[way] as [
+    number,
+    number,
+  ];
+  const found = await foundOnce(wordsDeps(set.store.client), filters, { signal }, keysMax, setMax);
+  const given = { keys: found.trace_keys, set: found.trace_set, words: found.words };
+  expect(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]))).toEqual([way]);
   const [total] = await readTotal(set.store.client, found, { signal });
   expect(total?.total).toBe(matching({ search: 'car red', outcome: 'success' }).length);
-  expect(await foundOnce(wordsDeps(set.store.client), filters, { signal }, having - 1)).toEqual(filters);
+});
+
+it('traces are found once by words in the store, unless too many have them', async () => {
+  const filters = filtersOf('org_a', listQuery.parse({ search: 'car red', outcome: 'success' }));
+  const having = matching({ search: 'car red' }).length;
   const inStore = { clickhouse: set.store.client, findByWords: () => Promise.resolve(null) };
-  const same = await foundOnce(inStore, filters, { signal }, having);
-  expect(new Set(same.trace_keys?.map(String))).toEqual(new Set(found.trace_keys?.map(String)));
+  const [same, found] = await Promise.all(
+    [inStore, wordsDeps(set.store.client)].map((deps) => foundOnce(deps, filters, { signal }, having)),
+  );
+  expect(same?.trace_keys).toHaveLength(having);
+  expect(new Set(same?.trace_keys?.map(String))).toEqual(new Set(found?.trace_keys?.map(String)));
   expect(await foundOnce(inStore, filters, { signal }, having - 1)).toEqual(filters);
+});
+
+it('a set of more keys than one parameter takes is the same set', async () => {
+  const keys = new KeySet();
+  for (let n = 0; n < 30_000; n += 1) keys.add(n * 7919, n);
+  const { trace_key } = (await readPage(set.store.client, { org_id: 'org_a', rows: 1 }))[0] ?? { trace_key: '0' };
+  keys.add(Number(BigInt(trace_key) & 0xffff_ffffn), Number(BigInt(trace_key) >> 32n));
+  keys.add(0, 0);
+  const trace_set = keyParts(keys);
+  expect(trace_set.length).toBeGreaterThan(2);
+  const rows = await readPage(set.store.client, { org_id: 'org_a', trace_set, rows: 100 });
+  expect(new Set(rows.map((row) => row.trace_key))).toEqual(new Set([trace_key]));
 });
 
 it('a filter shows nothing of another organization', async () => {

@@ -18,6 +18,9 @@ it('a set of keys holds each key once, as a set of numbers does', () => {
       const model = new Set(added);
       expect(keys.size).toBe(model.size);
       expect(new Set(keys.keys())).toEqual(new Set([...model].map(String)));
+      const packed = keys.packed();
+      const places = Array.from({ length: packed.length / 8 }, (_, n) => n * 8);
+      expect(new Set(places.map((at) => packed.readBigUInt64LE(at)))).toEqual(model);
       expect(asked.map((one) => keys.has(...half(one)))).toEqual(asked.map((one) => model.has(one)));
     }),
   );

@@ -53,6 +53,22 @@ export class KeySet {
     return keys;
   }
 
+  /** Returns the keys as 8 bytes each, the lower half first, in no particular order. */
+  packed(): Buffer {
+    const table = this.#table;
+    const bytes = Buffer.alloc(this.size * 8);
+    // The key 0, if there is one, is the last.
+    let to = 0;
+    for (let at = 0; at < table.length; at += 2) {
+      const [low = 0, high = 0] = [table[at], table[at + 1]];
+      if (low === 0 && high === 0) continue;
+      bytes.writeUInt32LE(low, to);
+      bytes.writeUInt32LE(high, to + 4);
+      to += 8;
+    }
+    return bytes;
+  }
+
   /** Returns the index of the key, or of the empty place where it belongs. */
   #find(low: number, high: number): number {
     const table = this.#table;
