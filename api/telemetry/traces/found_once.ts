@@ -8,8 +8,11 @@ import { keyParts, tracesWithWords, type WordsDeps } from './words.ts';
 
 /** Traces up to which a statement takes their keys, 20 bytes each, in place of the filter. */
 const TRACES_MAX = 4000;
-/** Traces that have the words up to which a statement takes their keys as a set: 11 bytes each, and some 200 in the engine. */
-const SET_MAX = 500_000;
+/**
+ * Traces that have the words up to which a statement takes their keys as a set: 11 bytes each, and some 200 in the engine. Facets
+ * send it with some twenty statements.
+ */
+const SET_MAX = 100_000;
 /** A larger set leaves out no granule, and the engine would sort it for nothing, which takes longer than the read. */
 export const INDEXED_SET_MAX = 10_000;
 
