@@ -3,14 +3,12 @@
 //
 // It takes whole messages of owned partitions in log order. It returns the rows of one landing, the
 // dead letters, and the platform events to publish once the rows have landed. It writes nothing.
-import { costCorrectionsCodec, ingestBatchCodec, type IngestEvent, UnknownSchemaError } from '../../schemas/codec.ts';
-import { partitionOf } from '../domain/traces/ids.ts';
 import { piiMatches } from '../domain/pii/match_sample.ts';
-import type { DeadReason, LogPosition, LoggedEvent } from '../stage.ts';
+import type { LoggedEvent } from '../stage.ts';
 import type { LandingEvent } from '../traces/tail_buffer.ts';
 import type { Topology } from '../topology.ts';
 import { LIMITS } from '../limits.ts';
-import { correctionsOf, freshCorrections, type Correction } from '../landing/corrections.ts';
+import { type Correction, freshCorrections } from '../landing/corrections.ts';
 import { SpanRows } from '../landing/span_rows.ts';
 import { type Changes, type CountedUsage, UsageCounter } from '../landing/usage_rows.ts';
 import { keepForced } from '../traces/forced_traces.ts';
@@ -19,6 +17,7 @@ import type { EventOf } from '../landing/landing_block.ts';
 import { traceRowKey } from '../landing/landing_row.ts';
 import type { LogMessage } from './log_reader.ts';
 import type { ReadStream } from './log_readers.ts';
+import { bytesOf, eventsOf, placeOf, readMessage, slices, type Sources, sourcesOf } from './read_messages.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageRunner } from '../flow.ts';
@@ -125,7 +124,14 @@ export async function prepare(
   const rows = emptyUnit();
   const held = new Map<string, LoggedEvent>();
   const eventOf = eventsOf(deps, messages, held);
-  const spans = new SpanRows({ states, textDays: deps.textDays, observer: deps.observer, held, eventOf, rows });
+  const spans = new SpanRows({
+    states,
+    textDays: (orgId) => deps.textDays(orgId),
+    observer: deps.observer,
+    held,
+    eventOf,
+    rows,
+  });
   const batch: Batch = {
     rows,
     usage: new UsageCounter(states),
@@ -180,93 +186,6 @@ async function prepareSlice(
   for (const { partition, spans, backfill } of metered)
     if (backfill !== true) batch.matches.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
   batch.count += metered.length;
-}
-
-/** Key of an event within a batch. */
-const placeOf = ({ log_seq, log_index }: Omit<LogPosition, 'partition'>): string => `${log_seq}:${log_index}`;
-
-/** The events of a slice as they were logged, by placeOf. */
-type Sources = ReadonlyMap<string, LoggedEvent>;
-
-const sourcesOf = (events: readonly LoggedEvent[]): Sources => new Map(events.map((event) => [placeOf(event), event]));
-
-/**
- * Returns a look-up of the events of some messages, which reads a message again, for the few that
- * become dead letters.
- *
- * @param held events of earlier messages, by placeOf
- */
-function eventsOf({ logBase }: PrepareDeps, messages: readonly TakenMessage[], held: Sources): EventOf {
-  let bySeq: ReadonlyMap<number, TakenMessage> | null = null;
-  let last: { log_seq: number; events: readonly IngestEvent[] } = { log_seq: -1, events: [] };
-  return (position) => {
-    const { log_seq, log_index } = position;
-    const known = held.get(placeOf(position));
-    if (known !== undefined) return known;
-    bySeq ??= new Map(messages.map((message) => [logBase + message.position, message]));
-    const message = bySeq.get(log_seq);
-    if (message === undefined) return null;
-    if (last.log_seq !== log_seq)
-      last = { log_seq, events: ingestBatchCodec.decode(message.data, message.fingerprint).events };
-    const event = last.events[log_index];
-    return event === undefined ? null : { ...event, ...position };
-  };
-}
-
-const bytesOf = (messages: readonly TakenMessage[]): number => messages.reduce((sum, { data }) => sum + data.length, 0);
-
-function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
-  let slice: TakenMessage[] = [];
-  let bytes = 0;
-  for (const message of messages) {
-    slice.push(message);
-    bytes += message.data.length;
-    if (bytes < LIMITS.slice_bytes) continue;
-    yield slice;
-    slice = [];
-    bytes = 0;
-  }
-  if (slice.length > 0) yield slice;
-}
-
-/**
- * Returns the events of a message. A message of corrections has none, and adds to `corrections`.
- */
-function readMessage(
-  deps: PrepareDeps,
-  message: TakenMessage,
-  deadLetters: DeadLetterEntry[],
-  corrections: Correction[],
-): LoggedEvent[] {
-  const logSeq = deps.logBase + message.position;
-  try {
-    if (message.fingerprint === costCorrectionsCodec.fingerprint) {
-      const sent = costCorrectionsCodec.decode(message.data, message.fingerprint);
-      if (!deps.isDeleted(sent.org_id)) corrections.push(...correctionsOf(sent, message.partition, logSeq));
-      return [];
-    }
-    const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
-    return events.flatMap((event, index) => {
-      if (deps.isDeleted(event.org_id)) return [];
-      const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
-      return message.partitions.has(partition) ? [{ ...event, partition, log_seq: logSeq, log_index: index }] : [];
-    });
-  } catch (error) {
-    const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
-    const detail = error instanceof Error ? error.message : String(error);
-    deadLetters.push({
-      dead: {
-        step: 'decode',
-        reason,
-        detail,
-        position: { partition: message.partition ?? Math.min(...message.partitions), log_seq: logSeq, log_index: -1 },
-      },
-      event: null,
-      raw: message.data,
-    });
-    deps.observer.dead('decode', reason, 1);
-    return [];
-  }
 }
 
 async function restoreForgotten(

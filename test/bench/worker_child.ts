@@ -12,9 +12,10 @@ import { createMeterStage } from '../../pipeline/stages/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { emptyMemory, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
-import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';
+import { createStageRunner } from '../../pipeline/worker/stage_runner.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
+import { silent } from '../support/model_stages.ts';
 import { BATCH_EVENTS, batchBody, type Body } from './bodies.ts';
 import { percentile } from './report.ts';
 import { seededRandom, Vocabulary } from './vocabulary.ts';
@@ -47,12 +48,6 @@ const TRACE = {
   callIdsMax: LIMITS.call_ids_max,
 };
 
-const silent: StageObserver = {
-  batch: () => undefined,
-  dropped: () => undefined,
-  dead: () => undefined,
-  sampled: () => undefined,
-};
 const logger = createLogger('bench', 'warn');
 
 /** Takes the bytes of every landing. */
@@ -182,7 +177,9 @@ async function measure(): Promise<WorkerNumbers> {
   for (const messages of batches().take(BATCHES)) {
     // Messages are made outside of the measurement, in which the landing before them goes on.
     const before = process.cpuUsage();
-    const prepared = await prepare(deps, states, messages, async () => void (await landing));
+    const prepared = await prepare(deps, states, messages, async () => {
+      await landing;
+    });
     await landing;
     landing = lander.land(prepared.rows);
     const { user, system } = process.cpuUsage(before);

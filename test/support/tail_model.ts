@@ -9,18 +9,17 @@ import type { WireRow } from '../../sql/stores/landing_tables.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
-import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';
+import { createStageRunner } from '../../pipeline/worker/stage_runner.ts';
 import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
 import { traceKey } from '../../pipeline/domain/traces/ids.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import { startWith } from '../../pipeline/flow.ts';
-import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
 import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
-import { aSpan } from './spans.ts';
+import { decode, silent } from './model_stages.ts';
 
 export const MODEL_PARTITIONS = 3;
 export const GRACE_MS = 100;
@@ -73,24 +72,6 @@ interface Owner {
 const cells = (wire: WireRow): readonly unknown[] =>
   typeof wire === 'string' ? (JSON.parse(wire) as unknown[]) : wire;
 const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
-const silent: StageObserver = {
-  batch: () => undefined,
-  dropped: () => undefined,
-  dead: () => undefined,
-  sampled: () => undefined,
-};
-
-const decode: Stage<LoggedEvent, DecodedEvent> = {
-  name: 'decode',
-  run: (batch) =>
-    batch.map(({ body, ...event }) => {
-      const given = JSON.parse(body) as ModelEvent['span'];
-      const { org_id, trace_id, event_hex, received_at } = event;
-      const span = aSpan({ org_id, trace_id, event_hex, received_at, span_id: `spn_${event_hex}`, ...given });
-      return { kind: 'emit', out: { ...event, spans: [span] } };
-    }),
-};
-
 /** Place of `sampled` among the cells of a span's row, from the end. */
 const SAMPLED_CELL = -6;
 

@@ -6,7 +6,6 @@ import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline
 import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
-import { type LandingPiece, pieceOfRows } from '../../../pipeline/landing/landing_piece.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
 import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
@@ -17,15 +16,9 @@ import { anEvent } from '../../support/spans.ts';
 import { createTestDatabase, startTestEngine, type TestDatabase, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { usagePiece } from '../../support/usage_piece.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
-
-/** Returns rows of usage_events as the lander sends them. */
-const pieceOf = (lines: readonly string[]): LandingPiece =>
-  pieceOfRows(
-    USAGE_EVENTS,
-    lines.map((wire) => ({ wire, partition: 2, epoch: 1, log_seq: 0, key: '', event: null })),
-  );
 
 /** A registry that holds only the keys of agents and lets a test add agents. */
 class Registry {
@@ -91,7 +84,7 @@ describe('agent activity', () => {
     const lines = rows.map(({ org_id = 'org_a', agent_id, at, partition = 0 }) =>
       usageLine({ ...usage, org_id, agent_id, last_received_at: at, hour: 0 }, partition, seq),
     );
-    const landed = await store.insert(USAGE_EVENTS, pieceOf(lines), owned, `q${seq}-${database.database}`);
+    const landed = await store.insert(USAGE_EVENTS, usagePiece(lines), owned, `q${seq}-${database.database}`);
     const activity = new HeardAgents((heard) => store.writeActivity(heard));
     activity.note(
       rows.map(({ org_id = 'org_a', agent_id, at }) => ({
@@ -156,10 +149,10 @@ describe('agent activity', () => {
     const line = (agent_id: string, at: number, logSeq: number): string =>
       usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
     await fences.raise([[2, 1]]);
-    await store.insert(USAGE_EVENTS, pieceOf([line('settled', 100, 500)]), [[2, 1]], `settled-${database.database}`);
+    await store.insert(USAGE_EVENTS, usagePiece([line('settled', 100, 500)]), [[2, 1]], `settled-${database.database}`);
     await store.insert(
       USAGE_EVENTS,
-      pieceOf([line('orphan', 200, 501), line('orphan', 300, 502)]),
+      usagePiece([line('orphan', 200, 501), line('orphan', 300, 502)]),
       [[2, 1]],
       `orphan-${database.database}`,
     );

@@ -10,7 +10,7 @@ import { CELLS } from '../../support/native_cells.ts';
 
 const TIMEOUT_MS = 60_000;
 
-const USED = [...(SPANS.block ?? []), ...(SPAN_TEXTS.block ?? [])].map(({ type }) => type);
+const USED = [...SPANS.block, ...SPAN_TEXTS.block].map(({ type }) => type);
 const COLUMNS: readonly BlockColumn[] = [
   { name: 'n', type: 'UInt32' },
   ...Object.keys(CELLS).map((type, index) => ({ name: `c${index}`, type })),

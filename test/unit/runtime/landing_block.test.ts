@@ -62,7 +62,7 @@ class WireStore implements LandingStore {
     try {
       body = piece.body();
     } catch (error) {
-      return Promise.reject(error as Error);
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
     if (typeof body === 'string') throw new Error(`rows of ${spec.table} travel as blocks`);
     const rows = body.flatMap((block) => decodeBlock(SPANS.block, block));
