@@ -239,10 +239,13 @@ describe('prices', () => {
     await sendCall('house-model', 500_000, 9);
     await spent(first + 1);
     expect((await summary()).total_cost_usd).toBeCloseTo(first + 1, 12);
-    const rows = await service.database.run(
-      `SELECT price_source, price_input_usd_per_mtok, price_output_usd_per_mtok FROM spans WHERE org_id = '${org}' ORDER BY received_at FORMAT TSV`,
-    );
-    expect(rows.trim().split('\n')).toEqual(['org\t0.123456789012\t7', 'org\t2\t0']);
+    const rows = (): Promise<string> =>
+      service.database.run(
+        `SELECT price_source, price_input_usd_per_mtok, price_output_usd_per_mtok FROM spans WHERE org_id = '${org}' ORDER BY received_at FORMAT TSV`,
+      );
+    // A call lands after its share of the costs.
+    await eventually(async () => (await rows()).trim().split('\n').length === 2, { what: 'the second call' });
+    expect((await rows()).trim().split('\n')).toEqual(['org\t0.123456789012\t7', 'org\t2\t0']);
   });
 
   it('prices are empty before any are set, and setting them leaves an audit record', async () => {
