@@ -1,6 +1,6 @@
 // Lets callers that ask for the same work at the same time share it: the first starts the work, and those that come
-// before it ends get the same result. Guarantees: a caller that leaves does not end the work of the others, the work is
-// aborted once all callers have left, and nothing is kept of work that has ended, so a failure is tried again. The callers of
+// before it ends get the same result. Guarantees: the work goes on while one of its callers waits, it is aborted
+// once all of them have left, and nothing is kept of work that has ended, so a failure is tried again. The callers of
 // one piece of work are bounded; a further one runs the work by itself.
 
 interface Running<Value> {

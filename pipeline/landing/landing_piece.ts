@@ -1,4 +1,5 @@
-// What one landing statement carries: rows, or blocks of rows.
+// The rows of one landing statement, one by one or in blocks. A piece of blocks is sent as it is, and is
+// taken apart only if some of its rows must not be sent (again).
 import { landingBody, type TableSpec, wireBytes } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
 import type { PartitionEpoch } from './fences.ts';

@@ -1,6 +1,6 @@
 // One row on its way to a table, and the keys by which a row is found again.
 import type { WireRow } from '../../sql/stores/landing_tables.ts';
-import type { LoggedEvent } from '../stage.ts';
+import type { LoggedEvent, LogPosition } from '../stage.ts';
 
 export interface LandingRow {
   wire: WireRow;
@@ -17,6 +17,9 @@ export interface LandingRow {
   event: LoggedEvent | null;
 }
 
+/** Returns the key of an event within a batch. */
+export const eventKey = ({ log_seq, log_index }: Pick<LogPosition, 'log_seq' | 'log_index'>): string =>
+  `${log_seq}:${log_index}`;
 /** Returns the key of a span's row, or of its text's, within its partition. */
 export const rowKey = (logSeq: number, logIndex: number, sub: number): string => `${logSeq}:${logIndex}:${sub}`;
 /** Returns the key of a trace's row. Both rows of a pair have the key of the new row. */

@@ -7,7 +7,7 @@ import type { PartitionState } from '../worker/partition_state.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
 import type { LandingUnit } from './lander.ts';
 import { BlockBuilder, type EventOf } from './landing_block.ts';
-import { rowKey } from './landing_row.ts';
+import { eventKey, rowKey } from './landing_row.ts';
 import { spanCells, textCells } from './row_encoders.ts';
 
 export interface SpanRowsDeps {
@@ -15,7 +15,7 @@ export interface SpanRowsDeps {
   /** Returns the days for which an organization's texts are kept. */
   textDays(orgId: string): number;
   observer: Pick<StageObserver, 'sampled'>;
-  /** Receives the events of earlier batches, by `log_seq:log_index`, for eventOf. */
+  /** Receives the events of earlier batches, by eventKey, for eventOf. */
   held: Map<string, LoggedEvent>;
   eventOf: EventOf;
   /** Receives the rows. */
@@ -38,7 +38,7 @@ export class SpanRows {
     const { partition, log_seq, log_index, retain } = event;
     const state = this.#deps.states.get(partition);
     if (state === undefined) return;
-    if (wasBuffered === true && source !== null) this.#deps.held.set(`${log_seq}:${log_index}`, source);
+    if (wasBuffered === true && source !== null) this.#deps.held.set(eventKey(event), source);
     const { replay, epoch } = state;
     const full = retain === 'full';
     const days = this.#deps.textDays(event.org_id);

@@ -1,5 +1,5 @@
-// Which workers live, as far as one worker can know: by their heartbeats, and by the connections that
-// the NATS server still has.
+// Tells a worker which workers live: those whose heartbeats arrive, and whose connections the NATS server
+// still has.
 //
 // A worker from which nothing was heard for a lease, on the listener's own monotonic clock, is dead. So
 // is one whose process is gone (absent_workers.ts). Silence while this worker could not hear, because

@@ -14,10 +14,10 @@ import { type Changes, type CountedUsage, UsageCounter } from '../landing/usage_
 import { keepForced } from '../traces/forced_traces.ts';
 import { emptyUnit, type LandingUnit } from '../landing/lander.ts';
 import type { EventOf } from '../landing/landing_block.ts';
-import { traceRowKey } from '../landing/landing_row.ts';
+import { eventKey, traceRowKey } from '../landing/landing_row.ts';
 import type { LogMessage } from './log_reader.ts';
 import type { ReadStream } from './log_readers.ts';
-import { bytesOf, eventsOf, placeOf, readMessage, slices, type Sources, sourcesOf } from './read_messages.ts';
+import { bytesOf, eventsOf, readMessage, slices, type Sources, sourcesOf } from './read_messages.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from '../judging/rule_scores_of_batch.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageRunner } from '../flow.ts';
@@ -93,14 +93,14 @@ export interface PrepareDeps {
   yield(): Promise<void>;
 }
 
-/** What the slices of a batch have come to so far. */
+/** The results of a batch's slices so far. */
 interface Batch {
   rows: LandingUnit;
   usage: UsageCounter;
   spans: SpanRows;
   eventOf: EventOf;
   deadLetters: DeadLetterEntry[];
-  /** What redaction found. */
+  /** Events about personal data that redaction found. */
   matches: Prepared['events'];
   /** Decided events that were buffered, see withReleased. */
   released: LandingEvent[];
@@ -247,7 +247,7 @@ function applyChanges(
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
     if (state === undefined) continue;
-    const one = { event, source: sources?.get(placeOf(event)) ?? null };
+    const one = { event, source: sources?.get(eventKey(event)) ?? null };
     // A backfilled trace never completes, so it is decided by its events alone.
     if (deps.tail !== null && event.backfill !== true) deps.tail.take(owned, state, one, decided);
     else {

@@ -4,31 +4,33 @@ import { costCorrectionsCodec, ingestBatchCodec, type IngestEvent, UnknownSchema
 import { partitionOf } from '../domain/traces/ids.ts';
 import { type Correction, correctionsOf } from '../landing/corrections.ts';
 import type { EventOf } from '../landing/landing_block.ts';
+import { eventKey } from '../landing/landing_row.ts';
 import { LIMITS } from '../limits.ts';
-import type { DeadReason, LoggedEvent, LogPosition } from '../stage.ts';
+import type { DeadReason, LoggedEvent } from '../stage.ts';
 import type { DeadLetterEntry, PrepareDeps, TakenMessage } from './prepare.ts';
 
-/** Key of an event within a batch. */
-export const placeOf = ({ log_seq, log_index }: Omit<LogPosition, 'partition'>): string => `${log_seq}:${log_index}`;
-
-/** The events of a slice as they were logged, by placeOf. */
+/** The events of a slice as they were logged, by eventKey. */
 export type Sources = ReadonlyMap<string, LoggedEvent>;
 
 export const sourcesOf = (events: readonly LoggedEvent[]): Sources =>
-  new Map(events.map((event) => [placeOf(event), event]));
+  new Map(events.map((event) => [eventKey(event), event]));
 
 /**
  * Returns a look-up of the events of some messages, which reads a message again, for the few that
  * become dead letters.
  *
- * @param held events of earlier messages, by placeOf
+ * @param held events of earlier messages, by eventKey
  */
-export function eventsOf({ logBase }: PrepareDeps, messages: readonly TakenMessage[], held: Sources): EventOf {
+export function eventsOf(
+  { logBase }: Pick<PrepareDeps, 'logBase'>,
+  messages: readonly TakenMessage[],
+  held: Sources,
+): EventOf {
   let bySeq: ReadonlyMap<number, TakenMessage> | null = null;
   let last: { log_seq: number; events: readonly IngestEvent[] } = { log_seq: -1, events: [] };
   return (position) => {
     const { partition, log_seq, log_index } = position;
-    const known = held.get(placeOf(position));
+    const known = held.get(eventKey(position));
     if (known !== undefined) return known;
     bySeq ??= new Map(messages.map((message) => [logBase + message.position, message]));
     const message = bySeq.get(log_seq);

@@ -1,5 +1,5 @@
-// What a model of the pipeline uses in place of the formats and of the metrics: a stage decode whose
-// events are the fields of their span, and an observer that counts nothing.
+// A stage decode and an observer for models of the pipeline: the body of an event has the fields of its
+// span, and nothing is counted.
 import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
 import type { StageObserver } from '../../pipeline/worker/stage_runner.ts';
 import { aSpan } from './spans.ts';

@@ -1,5 +1,4 @@
-// What a new owner reads back from the store, of several partitions at once: of each partition its own
-// rows, from its own positions on.
+// A new owner reads the state of several partitions from the store at once, each from its own position on.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
 import { identityHalves } from '../../../pipeline/domain/traces/event_identity.ts';

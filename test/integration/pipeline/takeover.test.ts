@@ -1,5 +1,5 @@
-// Who owns the partitions of a worker that is killed, paused or cut off, with a real NATS server and
-// real processes. The worker w0 is a process of its own and owns partition 0; w1, in this process, owns
+// A worker is killed, paused or cut off, and its partition gets another owner or keeps its own, with a
+// real NATS server and real processes. The worker w0 is a process of its own and owns partition 0; w1, in this process, owns
 // partition 1.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const LOOKS = 12;
 let nats: TestNats;
 let proxy: TcpProxy;
 let w0: ChildProcess;
-/** What w0 has reported, in order. */
+/** The reports of w0, in order. */
 let reports: string[];
 let nc: NatsConnection;
 let kv: KV;

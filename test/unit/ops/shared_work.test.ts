@@ -1,4 +1,4 @@
-// Work that several callers share: one run for all, whoever of them leaves, and nothing kept after its end.
+// Several callers share one run of the same work: it outlives each of them alone, and nothing is kept after its end.
 import { expect, it } from 'vitest';
 import { SharedWork } from '../../../ops/platform/shared_work.ts';
 

@@ -1,4 +1,4 @@
-// Which workers count as gone: those without a connection for long enough, and no others.
+// A worker counts as gone when it has had no connection for long enough, and at no other time.
 import { expect, it } from 'vitest';
 import { ABSENT_MS, AbsentWorkers, LOOKED_AT_MAX } from '../../../pipeline/worker/absent_workers.ts';
 

@@ -1,5 +1,5 @@
-// Rows that were encoded slice by slice: they land by one statement, and are told apart when the
-// answer is lost, a row is refused, or a partition has another owner.
+// Rows that were encoded slice by slice: they land by one statement, and are sent one by one when
+// the answer is lost, a row is refused, or a partition has another owner.
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { decodeBlock } from '../../../sql/client/native_rows.ts';
@@ -51,7 +51,7 @@ function aUnit(...blocks: readonly Given[][]): LandingUnit {
 
 class Poisoned extends Error {}
 
-/** A store that reads what travels. It refuses spans named `poison`, and fails as it is told to. */
+/** A store that decodes what it is sent. It refuses spans named `poison`, and fails as it is told to. */
 class WireStore implements LandingStore {
   readonly landed: string[] = [];
   readonly statements: number[] = [];
