@@ -1,6 +1,7 @@
 // Makes a statement of an analytics query. In: a checked query and the source that can answer it.
 // Out: SQL made of the catalog's expressions, and parameters. Everything that a caller wrote is a
 // parameter: it never enters the text.
+import { TupleParam } from '@clickhouse/client';
 import { attributeConditions, type AttributeFilter, type FilterOp, type FilterValue } from '../attribute_path.ts';
 import { parseTemplate, readTemplate, renderTemplate } from '../client/template.ts';
 import { type Aggregate, type Agg, type Dimension, SOURCES, type View } from './catalog.ts';
@@ -8,6 +9,11 @@ import type { Granularity } from './time_zone.ts';
 
 /** Group of everything that is not among the largest groups. */
 export const OTHER = 'other';
+/** Hours and rows of months take both threads of the engine, as searches do. */
+const BOTH_THREADS = renderTemplate(
+  parseTemplate('SETTINGS /*include settings/threads.sql*/', readTemplate),
+  {},
+).sql.trim();
 const attributes = parseTemplate('/*include attributes/conditions.sql*/', readTemplate);
 
 export interface MeasureAsked {
@@ -82,7 +88,7 @@ export function planGroups(query: AnalyticsQuery, rollup: boolean, limit: number
   const rank = first === undefined || first.agg === 'histogram' ? 'count()' : aggregateOf(query, first).sql;
   const others = keys.map((key) => `${key} = {other:String}`).join(' AND ');
   return {
-    sql: `SELECT ${dimensions.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where} GROUP BY ${keys.join(', ')} HAVING NOT (${others}) ORDER BY ${rank} DESC, ${keys.join(', ')} LIMIT {limit:UInt32}`,
+    sql: `SELECT ${dimensions.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where} GROUP BY ${keys.join(', ')} HAVING NOT (${others}) ORDER BY ${rank} DESC, ${keys.join(', ')} LIMIT {limit:UInt32} ${BOTH_THREADS}`,
     params: { ...params, other: OTHER, limit },
   };
 }
@@ -96,7 +102,7 @@ export function planRows(query: AnalyticsQuery, rollup: boolean, top: readonly G
   const { where, params } = conditions(query, rollup);
   const bucket = query.granularity === null ? null : bucketOf(query.granularity, timeOf(query, rollup));
   const groups = query.group_by.map((name) => dimensionOf(query, name).sql);
-  const shown = `has({top:Array(Array(String))}, [${groups.map((sql) => `toString(${sql})`).join(', ')}])`;
+  const shown = amongGroups(groups);
   const selected = [
     ...(bucket === null ? [] : [`${bucket} AS t`]),
     ...groups.map((sql, index) => `if(${shown}, toString(${sql}), {other:String}) AS d${index}`),
@@ -105,10 +111,22 @@ export function planRows(query: AnalyticsQuery, rollup: boolean, top: readonly G
   const keys = [...(bucket === null ? [] : ['t']), ...groups.map((_, index) => `d${index}`)];
   const grouped = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} WITH TOTALS ORDER BY ${keys.join(', ')}`;
   return {
-    sql: `SELECT ${selected.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where}${grouped}`,
-    params: { ...params, timezone: query.timezone, ...(groups.length === 0 ? {} : { top, other: OTHER }) },
+    sql: `SELECT ${selected.join(', ')} FROM ${SOURCES[query.view].from} WHERE ${where}${grouped} ${BOTH_THREADS}`,
+    params: { ...params, timezone: query.timezone, ...(groups.length === 0 ? {} : { ...topParam(top), other: OTHER }) },
   };
 }
+
+/** Returns the condition of rows whose group is shown. A search among arrays of arrays takes ten times as long. */
+function amongGroups(groups: readonly string[]): string {
+  const texts = groups.map((sql) => `toString(${sql})`);
+  return texts.length === 1
+    ? `${texts.join('')} IN {top:Array(String)}`
+    : `(${texts.join(', ')}) IN {top:Array(Tuple(${texts.map(() => 'String').join(', ')}))}`;
+}
+
+const topParam = (top: readonly Group[]): Record<string, unknown> => ({
+  top: top.map((group) => (group.length === 1 ? group[0] : new TupleParam(group))),
+});
 
 /**
  * Returns the statement for the values of the most extreme groups by the first measure, largest or

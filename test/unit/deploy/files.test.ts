@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { usersXml } from '../../../ops/launch/clickhouse/config.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 import { natsConfigText } from '../../../ops/launch/nats/config.ts';
+import { NODE_FLAGS } from '../../../ops/launch/process/node_main.ts';
 import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
 
 const FOLDER = 'ops/deploy';
@@ -200,13 +201,21 @@ describe('what the code says', () => {
     expect(images.filter((image) => !/:[0-9v][0-9.]*(?:-alpine)?$/.test(image))).toEqual([]);
   });
 
+  const entries = [api.command, pipeline.command, compose['api']?.command, compose['pipeline']?.command];
+
   it('the entries exist, and the image contains what they import', () => {
-    for (const entry of [api.command, pipeline.command, compose['api']?.command, compose['pipeline']?.command])
-      expect(projectFile(entry?.[1] ?? '')).toContain('process.on');
+    for (const entry of entries) expect(projectFile(entry?.at(-1) ?? '')).toContain('process.on');
     const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(
       ([, folder]) => folder,
     );
     expect(copied.toSorted()).toEqual(['api', 'ops', 'pipeline', 'schemas', 'sql']);
+  });
+
+  it('processes run with the flags that npm start gives them', () => {
+    const options = /NODE_OPTIONS=(\S+)/.exec(projectFile(`${FOLDER}/Dockerfile`))?.[1] ?? '';
+    const image = /^CMD (.*)$/m.exec(projectFile(`${FOLDER}/Dockerfile`))?.[1] ?? '[]';
+    for (const entry of [...entries, z.array(z.string()).parse(JSON.parse(image))])
+      expect([options, ...(entry?.slice(1, -1) ?? [])]).toEqual(NODE_FLAGS);
   });
 
   it('the image serves the portal that one of its stages builds', () => {
