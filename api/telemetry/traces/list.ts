@@ -37,6 +37,9 @@ const INDEXED = ['session_id', 'user_id', 'trace_ids', 'trace_keys'] as const;
 const FEW_TRACES = 5000;
 /** Rows of a list up to which one statement returns its page and its total; two would look for the same traces. */
 const SHORT_ROWS_MAX = 500;
+/** The same for attributes of a short time: looking for them takes longer than reading the rows of thousands of traces. */
+const AT_ONCE_ROWS_MAX = 4000;
+const AT_ONCE_MS_MAX = 7 * DAY_MS;
 
 /** Serves GET /v1/traces. */
 export async function listTraces(
@@ -46,10 +49,12 @@ export async function listTraces(
   signal: AbortSignal,
 ): Promise<TraceList> {
   const asked = filtersOf(orgId, query);
+  const isFirst = query.cursor === undefined && query.offset === 0 && query.sort === 'started_at';
+  const atOnce = isFirst && hasFewSpans(asked, deps.now());
   const [{ undescribed }, worded, attributed] = await Promise.all([
     withoutNeedlessReads(deps.clickhouse, asked, { signal }),
     tracesWithWords(deps, asked, signal),
-    tracesWithAttributes(deps.clickhouse, asked, { signal }),
+    atOnce ? null : tracesWithAttributes(deps.clickhouse, asked, { signal }),
   ]);
   const found: Worded = { ...worded, filters: { ...amongTraces(worded.filters, attributed), undescribed } };
   const { filters } = found;
@@ -64,12 +69,16 @@ export async function listTraces(
   const phrases = query.search?.phrases ?? [];
   if (phrases.length > 0) return listByPhrase(deps, found, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, found, query, signal);
-  const short = given === null ? await listShort(deps, found, query.limit + 1, signal) : null;
+  const short = given === null ? await listShort(deps, found, { atOnce, wanted: query.limit + 1 }, signal) : null;
   if (short !== null) return answer(short.rows.slice(0, query.limit + 1), short.total, 0, query);
   const total = countTraces(deps, found, signal);
   const [all, rows] = await Promise.all([total, readTraces(deps, found, given, query.limit + 1, signal, total)]);
   return answer(rows, all.total, given?.before ?? 0, query);
 }
+
+/** Whether a list asks for attributes, but not for words, in so short a time that two looks at its spans are bearable. */
+const hasFewSpans = ({ attributed, words, since_ms }: ListFilters, now: number): boolean =>
+  attributed !== undefined && words === undefined && since_ms !== undefined && now - since_ms <= AT_ONCE_MS_MAX;
 
 /**
  * Returns the first traces of a list that is expected to be short, and their number, from one statement if it is.
@@ -78,13 +87,13 @@ export async function listTraces(
 async function listShort(
   deps: ListDeps,
   found: Worded,
-  wanted: number,
+  { atOnce, wanted }: { atOnce: boolean; wanted: number },
   signal: AbortSignal,
 ): Promise<{ rows: TraceRow[]; total: number } | null> {
   const { filters, among } = found;
-  const isShort = INDEXED.some((name) => filters[name] !== undefined) && filters.words === undefined;
+  const isShort = atOnce || (INDEXED.some((name) => filters[name] !== undefined) && filters.words === undefined);
   const rows = wanted + pairRows(wanted);
-  const whole_rows = Math.max(SHORT_ROWS_MAX, rows);
+  const whole_rows = Math.max(atOnce ? AT_ONCE_ROWS_MAX : SHORT_ROWS_MAX, rows);
   if (!isShort || among !== null || (filters.trace_keys?.length ?? 0) >= whole_rows) return null;
   const read = await readWhole(deps.clickhouse, { ...filters, rows, whole_rows }, { signal });
   const cut = read.length === rows;

@@ -68,6 +68,25 @@ it('the trace list applies any combination of filters as the contract words them
   );
 });
 
+it.each([{}, { user_id: 'u1' }, { outcome: 'success', tags: 'x,y' }, { search: 'car' }])(
+  'a week of traces with attributes is the same in pages of any size, also with %o',
+  async (more) => {
+    const query = { 'attributes.region': 'eu', since: new Date(NOW - 7 * DAY_MS).toISOString(), ...more };
+    const expected = matching(query);
+    expect(expected.length).toBeGreaterThan(0);
+    for (const limit of [1, 2, expected.length, 200]) {
+      const pages: string[] = [];
+      for (let cursor: string | null | undefined = undefined; cursor !== null;) {
+        const { data, meta }: TraceList = await list({ ...query, limit: String(limit), ...(cursor && { cursor }) });
+        expect(meta.total).toBe(expected.length);
+        pages.push(...data.map(({ trace_id }) => trace_id));
+        cursor = meta.next_cursor;
+      }
+      expect(pages.toSorted()).toEqual(expected);
+    }
+  },
+);
+
 it('traces are found once by attributes, unless too many have them', async () => {
   const query = listQuery.parse(familiesFolded(listQuery, { 'attributes.region': 'eu', outcome: 'success' }));
   const filters = filtersOf('org_a', query);
