@@ -39,14 +39,19 @@ const FLAGS_OF_NODE = '26.';
  * - With the default young generation (16 MB) most batches were copied to the old generation before
  *   they died.
  * - By default 64 MB of new buffers make V8 mark its whole heap, once a second under load, although
- *   collections of the young generation free them. Counted with the heap, they rarely do.
+ *   collections of the young generation free them. Counted with the heap, they rarely do; the factor
+ *   bounds how far they may grow from one such collection to the next.
  * - Two threads that collect the young generation together spend more CPU time than one, and wait
  *   for each other where other processes need the cores.
  */
 export const NODE_FLAGS: readonly string[] = [
   '--max-semi-space-size=32',
   ...(process.versions.node.startsWith(FLAGS_OF_NODE)
-    ? ['--external-memory-accounted-in-global-limit', '--no-parallel-scavenge']
+    ? [
+        '--external-memory-accounted-in-global-limit',
+        '--external-memory-max-growing-factor=1.1',
+        '--no-parallel-scavenge',
+      ]
     : []),
 ];
 
