@@ -203,6 +203,24 @@ describe('a log with several streams', () => {
     expect(readers(after({ ...left, workers: [...left.workers, 'w8'] }))).toBe(8);
   });
 
+  it('workers that join one after the other read few of the streams, also after each was replaced', () => {
+    let now = after(fresh(1, 256, 8));
+    const join = (worker: string): void => {
+      now = after({ ...now, workers: [...now.workers, worker].toSorted() });
+    };
+    for (let nth = 1; nth < 20; nth += 1) join(`w${nth}`);
+    expect(readers(now) / 20).toBeLessThan(3.5);
+    for (let nth = 0; nth < 20; nth += 1) {
+      now = after({
+        ...now,
+        workers: now.workers.filter((worker) => worker !== `w${nth}`),
+        owners: now.owners.map((owner) => (owner === `w${nth}` ? null : owner)),
+      });
+      join(`v${nth}`);
+    }
+    expect(readers(now) / 20).toBeLessThan(3.5);
+  });
+
   it('a worker gives up partitions of the streams of which it has fewest', () => {
     const given: Facts = {
       workers: ['w0', 'w1'],
