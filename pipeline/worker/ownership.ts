@@ -208,43 +208,44 @@ export class Ownership {
     const live = await this.#workers.look(now);
     if (this.#stopped || !live.includes(workerId)) return;
     this.#workers.keepGone(new Set(this.#records.all().map(({ owner }) => owner)));
-    const owners = this.#presentOwners(live, now);
-    const shares = this.#divide(live, owners);
-    const surplus = [...owners.keys()].filter(
-      (partition) => shares[partition] !== workerId && (this.#owned.has(partition) || owners[partition] === workerId),
-    );
+    const { surplus } = this.#divide(live, now);
     if (this.#isSettled(`${live.join()} ${surplus.join()}`, now)) {
       await this.#handOver(surplus.filter((partition) => this.#owned.has(partition)));
       await Promise.all(
         surplus.filter((partition) => !this.#owned.has(partition)).map((partition) => this.#free(partition)),
       );
     }
-    const isFree = (partition: number): boolean => [null, workerId].includes(owners[partition] ?? null);
-    await this.#take(
-      [...owners.keys()].filter(
-        (partition) => shares[partition] === workerId && !this.#owned.has(partition) && isFree(partition),
-      ),
-    );
+    await this.#takeAll(() => this.#divide(live, now).free);
     await this.#bringUp();
   }
 
-  /** Returns the owner of each partition, or null if it has none or a dead one. */
-  #presentOwners(live: readonly string[], now: number): (string | null)[] {
-    return Array.from({ length: this.#options.partitions }, (_, partition) => {
+  /**
+   * Divides the partitions as the records are now. Returns those in the name of this worker that are not its
+   * share, and those of its share that it can claim. An owner that was not heard yet and is not known to be
+   * dead gets a share too.
+   */
+  #divide(live: readonly string[], now: number): { surplus: number[]; free: number[] } {
+    const { workerId, partitions, streamOf } = this.#options;
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    const owners = all.map((partition) => {
       const owner = this.#records.get(partition)?.record.owner ?? '';
       return owner === '' || this.#workers.isDead(owner, live, now) ? null : owner;
     });
-  }
-
-  /**
-   * Returns the worker that is to own each partition. An owner that was not heard yet and is not known to
-   * be dead gets its share too.
-   */
-  #divide(live: readonly string[], owners: readonly (string | null)[]): string[] {
-    const streams = owners.map((_, partition) => this.#options.streamOf(partition));
-    if (!this.#workers.areSticky(live)) return divideByIds({ workers: live, owners, streams });
-    const workers = new Set([...live, ...owners.filter((owner) => owner !== null)]);
-    return divide({ workers: [...workers].toSorted(), owners, streams });
+    const streams = all.map(streamOf);
+    const present = [...new Set([...live, ...owners.filter((owner) => owner !== null)])].toSorted();
+    const shares = this.#workers.areSticky(live)
+      ? divide({ workers: present, owners, streams })
+      : divideByIds({ workers: live, owners, streams });
+    const isMine = (partition: number): boolean => this.#owned.has(partition) || owners[partition] === workerId;
+    return {
+      surplus: all.filter((partition) => shares[partition] !== workerId && isMine(partition)),
+      free: all.filter(
+        (partition) =>
+          shares[partition] === workerId &&
+          !this.#owned.has(partition) &&
+          (owners[partition] === null || owners[partition] === workerId),
+      ),
+    };
   }
 
   /**
@@ -256,9 +257,18 @@ export class Ownership {
     return now - this.#settling.since >= SETTLE_MS && !this.#workers.isSuspecting;
   }
 
-  async #take(partitions: number[]): Promise<void> {
-    await Promise.all(partitions.map((partition) => this.#claim(partition)));
-    const taken = partitions.filter((partition) => this.#owned.has(partition));
+  /**
+   * Claims each free partition once. An owner frees the partitions that it releases one after the other, so
+   * those that become free while others are claimed are claimed too, to be brought up with them.
+   */
+  async #takeAll(free: () => number[]): Promise<void> {
+    const tried = new Set<number>();
+    const untried = (): number[] => free().filter((partition) => !tried.has(partition));
+    for (let partitions = untried(); partitions.length > 0; partitions = untried()) {
+      for (const partition of partitions) tried.add(partition);
+      await Promise.all(partitions.map((partition) => this.#claim(partition)));
+    }
+    const taken = [...tried].filter((partition) => this.#owned.has(partition));
     if (taken.length > 0) this.#options.logger.info({ partitions: taken }, 'partitions taken');
   }
 

@@ -66,6 +66,8 @@ function aWorker(workerId: string, partitions: number): Worker {
   return { ownership, start, reading, acquiring, released };
 }
 
+/** The record of a partition that its owner has released. */
+const released = { owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' };
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
 const record = (partition: number): PartitionRecord => log.value(`partition.${partition}`) as PartitionRecord;
 /** Sends a heartbeat of another worker, now and until the returned function is called. */
@@ -297,7 +299,7 @@ it('ownership leaves an owner its share that it has not heard yet, until it is k
 });
 
 it('ownership releases nothing while a worker has no connection, because the shares may be about to change', async () => {
-  const { start, reading, released } = aWorker('w1', 2);
+  const { start, reading, released: given } = aWorker('w1', 2);
   await start();
   const stopBeats = beatsOf('w0', { sticky: true, present: true });
   await ticks(SETTLED_TICKS);
@@ -305,5 +307,25 @@ it('ownership releases nothing while a worker has no connection, because the sha
   showPresence(log.nc, 'w0');
   await ticks(1);
   stopBeats();
-  expect(released).toEqual([[1]]);
+  expect(given).toEqual([[1]]);
+});
+
+it('ownership brings up together what is released while it claims the first of it', async () => {
+  for (const partition of [0, 1, 2, 3]) log.put(`partition.${partition}`, { ...released, partition, owner: 'w0' });
+  const stopBeats = beatsOf('w0');
+  const { start, acquiring } = aWorker('w1', 4);
+  const acquired: number[][] = [];
+  acquiring.before = (records) => {
+    acquired.push(records.map(({ partition }) => partition));
+    return Promise.resolve();
+  };
+  await start();
+  log.fault = (method, key) => {
+    if (method === 'update' && key === 'partition.2') log.put('partition.3', { ...released, partition: 3 });
+    return null;
+  };
+  log.put('partition.2', { ...released, partition: 2 });
+  await ticks(1);
+  stopBeats();
+  expect(acquired).toEqual([[2, 3]]);
 });
