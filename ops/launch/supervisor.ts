@@ -230,6 +230,7 @@ export class Supervisor {
         database: DATABASE,
         logFile,
         memoryMaxBytes: CLICKHOUSE_MEMORY_BYTES,
+        queryLog: this.#env.SERVICE_CLICKHOUSE_QUERY_LOG,
         nice: this.#env.SERVICE_LANDING_NICE,
       });
       this.#clickhouseUrl = server.url;

@@ -8,6 +8,7 @@ export const PARTS = [
   'footprint',
   'start',
   'ingest',
+  'profile',
   'single',
   'freshness',
   'reads',

@@ -27,20 +27,36 @@ interface Seen {
   command: string;
 }
 
-function fromProc(pid: number): Seen | null {
+/** Reads the times of a process or a thread; null if it has ended. */
+function timesOf(folder: string): { comm: string; parent: number; cpu_s: number } | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const stat = readFileSync(`${folder}/stat`, 'utf8');
     // The command is in parentheses and may contain spaces: fields count from after it.
+    const end = stat.lastIndexOf(')');
     const fields = stat
-      .slice(stat.lastIndexOf(')') + 2)
+      .slice(end + 2)
       .split(' ')
       .map(Number);
+    return {
+      comm: stat.slice(stat.indexOf('(') + 1, end),
+      parent: fields[1] ?? 0,
+      cpu_s: ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_PER_SECOND,
+    };
+  } catch {
+    return null;
+  }
+}
+
+function fromProc(pid: number): Seen | null {
+  try {
+    const times = timesOf(`/proc/${pid}`);
+    if (times === null) return null;
     const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
     return {
       pid,
-      parent: fields[1] ?? 0,
-      cpu_s: ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_PER_SECOND,
+      parent: times.parent,
+      cpu_s: times.cpu_s,
       rss_bytes: Number(rss) * 1024,
       command,
     };
@@ -112,6 +128,56 @@ export function processTree(root: number): ProcessUse[] {
       share_bytes: shareOf(pid) ?? rss_bytes,
       part: PARTS.find(([pattern]) => pattern.test(command))?.[1] ?? 'other',
     }));
+}
+
+export interface ThreadUse {
+  part: string;
+  /** Name of the threads that it sums up. */
+  thread: string;
+  cpu_s: number;
+}
+
+/** Name of a thread without its number. */
+const threadName = (comm: string): string =>
+  comm
+    .trim()
+    .replace(/^node-/, '')
+    .replace(/[-_ ]?\d+$/, '') || 'unnamed';
+
+/** Returns the CPU time since their start of the threads that run now; on Linux alone. */
+export function threadsOf(root: number): ThreadUse[] {
+  if (process.platform !== 'linux') return processTree(root).map(({ part, cpu_s }) => ({ part, thread: 'all', cpu_s }));
+  return processTree(root).flatMap(({ pid, part, cpu_s }) => {
+    let rest = cpu_s;
+    const running = taskIds(pid).flatMap((task): ThreadUse[] => {
+      const seen = timesOf(`/proc/${pid}/task/${task}`);
+      if (seen === null) return [];
+      rest -= seen.cpu_s;
+      return [{ part, thread: threadName(seen.comm), cpu_s: seen.cpu_s }];
+    });
+    return [...running, { part, thread: 'ended threads', cpu_s: Math.max(0, rest) }];
+  });
+}
+
+function taskIds(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+/** Returns CPU seconds by part and thread between two measurements. */
+export function threadsBetween(before: readonly ThreadUse[], after: readonly ThreadUse[]): ThreadUse[] {
+  const key = ({ part, thread }: ThreadUse): string => `${part} ${thread}`;
+  const sums = new Map<string, ThreadUse>();
+  const add = (use: ThreadUse, sign: 1 | -1): void => {
+    const sum = sums.get(key(use)) ?? { ...use, cpu_s: 0 };
+    sums.set(key(use), { ...sum, cpu_s: sum.cpu_s + sign * use.cpu_s });
+  };
+  for (const use of after) add(use, 1);
+  for (const use of before) add(use, -1);
+  return [...sums.values()].filter(({ cpu_s }) => cpu_s > 0);
 }
 
 /** Memory of all of them together (RSS), as process listings show it. */

@@ -14,6 +14,7 @@ import { seededRandom, wordOf, type Random } from './vocabulary.ts';
 const RUNS = 100;
 const SEARCH_RUNS = 40;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 /** 10 million, and the large traces. */
 const PROMISED_SPANS_MAX = 10_500_000;
 const PAGE = 50;
@@ -53,7 +54,7 @@ async function deepPages(reader: Reader): Promise<Measured[]> {
 
 async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
   const list = '/v1/traces?limit=50';
-  const bar = { p50: 30, p99: 100 };
+  const bar = { p50: 25, p99: 80 };
   return [
     await timed(reader, 'list, no filter', RUNS, () => list, bar),
     await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${random() % AGENTS}`, bar),
@@ -101,7 +102,7 @@ async function treeReads(reader: Reader, target: Target, random: Random, traces:
   return [
     await timed(reader, 'tree of 4 to 20 spans, with texts', RUNS, () => `/v1/traces/${any(small)}/tree`),
     await timed(reader, 'tree of 1,000 spans, with texts', SEARCH_RUNS, () => `/v1/traces/${any(large)}/tree`, {
-      p50: 80,
+      p50: 60,
     }),
     await timed(reader, 'timeline of 1,000 spans', SEARCH_RUNS, () => `/v1/traces/${any(large)}/timeline`),
   ];
@@ -121,7 +122,7 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
   ];
   for (const [days, bar] of [
     [7, { p50: 60 }],
-    [90, { p50: 250 }],
+    [90, { p50: 100 }],
   ] as const) {
     for (const [what, words] of queries) {
       measured.push(
@@ -142,6 +143,7 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
         `trace list with search, ${what}`,
         SEARCH_RUNS,
         () => `/v1/traces?limit=50&search=${encodeURIComponent(words())}`,
+        { p50: 120 },
       ),
     );
   }
@@ -151,7 +153,7 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
 /** Filters, orders, facets and series: what a page of the list shows beside its rows. */
 async function shapeReads(reader: Reader, random: Random): Promise<Measured[]> {
   const list = '/v1/traces?limit=50';
-  const bar = { p50: 25, p99: 100 };
+  const bar = { p50: 25, p99: 80 };
   const name = () => `root_span_name=${encodeURIComponent(`agent run ${random() % 50}`)}`;
   const model = () => `model=${['o3', 'gpt-4o', 'gpt-5'][random() % 3] ?? ''}`;
   const lists: [string, () => string][] = [
@@ -186,8 +188,54 @@ async function shapeReads(reader: Reader, random: Random): Promise<Measured[]> {
   return measured;
 }
 
+/** Analytics over months, which the hourly projection answers, and over rows. */
+async function analyticsReads(reader: Reader): Promise<Measured[]> {
+  const ask = (days: number, more: object) => () => ({
+    path: '/v1/analytics/query',
+    body: {
+      view: 'spans',
+      since: new Date(Math.floor((Date.now() - days * DAY_MS) / HOUR_MS) * HOUR_MS).toISOString(),
+      ...more,
+    },
+  });
+  const [p95, count] = [
+    { measure: 'duration_ms', agg: 'p95', as: 'p95' },
+    { measure: 'count', agg: 'sum' },
+  ];
+  const bar = { p50: 100 };
+  return [
+    await timed(
+      reader,
+      'analytics, spans by day, 90 days',
+      SEARCH_RUNS,
+      ask(90, { measures: [count], granularity: 'day' }),
+      bar,
+    ),
+    await timed(
+      reader,
+      'analytics, p95 by model and day, 30 days',
+      SEARCH_RUNS,
+      ask(30, { measures: [p95, count], group_by: ['model'], granularity: 'day', compare: 'previous_period' }),
+      bar,
+    ),
+    await timed(
+      reader,
+      'analytics, p95 by agent, 90 days',
+      SEARCH_RUNS,
+      ask(90, { measures: [p95], group_by: ['agent_id'], top: 10 }),
+      bar,
+    ),
+    await timed(
+      reader,
+      'analytics from rows, spans by user, 7 days',
+      SEARCH_RUNS,
+      ask(7, { measures: [count], group_by: ['user_id'], top: 10 }),
+    ),
+  ];
+}
+
 async function costReads(reader: Reader): Promise<Measured[]> {
-  const bar = { p50: 50 };
+  const bar = { p50: 20 };
   return [
     await timed(reader, 'cost summary, 30 days, by model', RUNS, () => '/v1/cost/summary?days=30', bar),
     await timed(
@@ -251,6 +299,7 @@ export async function measureReads(target: Target): Promise<{ traces: number; me
     const measured = [
       await listReads(reader, random),
       await shapeReads(reader, random),
+      await analyticsReads(reader),
       await costReads(reader),
       await treeReads(reader, target, random, traces),
       await traceReads(

@@ -22,6 +22,7 @@ import { type Options, type Part, readCommand, USAGE, UsageError } from './optio
 import { benchPii } from './pii.ts';
 import { writePlots } from './plots.ts';
 import type { BenchPortal } from './portal_rows.ts';
+import { benchProfile, PROFILED } from './profile.ts';
 import { benchSampling, SAMPLED } from './sampling.ts';
 import { mebibytes, sectionText, thousands, type Section } from './report.ts';
 import { resultSection, RESULTS_SCHEMA, writeResults, type Results, type ResultSection } from './results.ts';
@@ -37,6 +38,7 @@ import { benchWebhooks } from './webhooks.ts';
 const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
   // Syncing the disk for each KV record would take most of the time, and is not what is measured.
   control: { SERVICE_NATS_SYNC: '1s' },
+  profile: PROFILED,
   sampling: SAMPLED,
   gateway: IN_FRONT,
   // No window of a browser opens beside the measured one.
@@ -82,6 +84,10 @@ async function measure(
         );
       return sections;
     }
+    case 'profile':
+      return [
+        await benchProfile({ target, clickhouseUrl: stored(), vocabulary: vocabulary(), seconds, rate, progress }),
+      ];
     case 'single':
       return [
         await benchSingle({

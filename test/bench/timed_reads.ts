@@ -17,6 +17,9 @@ interface Timed {
   body: Buffer;
 }
 
+/** A path that is read, or a body that is sent to one. */
+export type Ask = string | { path: string; body: unknown };
+
 /** One kept connection to the service. */
 export class Reader {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -26,13 +29,15 @@ export class Reader {
     this.#target = target;
   }
 
-  get(path: string): Promise<Timed> {
+  get(ask: Ask): Promise<Timed> {
     const { url, org, key } = this.#target;
+    const { path, body } = typeof ask === 'string' ? { path: ask, body: undefined } : ask;
+    const headers = { authorization: `Bearer ${key}`, 'x-org-id': org, 'content-type': 'application/json' };
     const began = performance.now();
     return new Promise((resolve, reject) => {
       const req = request(
         url + path,
-        { agent: this.#agent, headers: { authorization: `Bearer ${key}`, 'x-org-id': org } },
+        { agent: this.#agent, method: body === undefined ? 'GET' : 'POST', headers },
         (res) => {
           const chunks: Buffer[] = [];
           res.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -43,14 +48,15 @@ export class Reader {
         },
       );
       req.on('error', reject);
-      req.end();
+      req.end(body === undefined ? undefined : JSON.stringify(body));
     });
   }
 
   /** @throws Error naming path, status and detail when the answer is not a success */
-  async answer(path: string): Promise<{ ms: number; answer: Answer }> {
-    const { ms, status, body } = await this.get(path);
-    if (status !== 200) throw new Error(`GET ${path}: ${status} ${body.toString('utf8').slice(0, 200)}`);
+  async answer(ask: Ask): Promise<{ ms: number; answer: Answer }> {
+    const { ms, status, body } = await this.get(ask);
+    if (status !== 200)
+      throw new Error(`${typeof ask === 'string' ? ask : ask.path}: ${status} ${body.toString('utf8').slice(0, 200)}`);
     return { ms, answer: answerShape.parse(JSON.parse(body.toString('utf8'))) };
   }
 
@@ -80,12 +86,12 @@ const FAILED_MAX = 3;
 
 const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
 
-/** Times a path that is made anew for each run. */
+/** Times a read that is made anew for each run. */
 export async function timed(
   reader: Reader,
   what: string,
   runs: number,
-  path: () => string,
+  ask: () => Ask,
   bars?: Bars,
 ): Promise<Measured> {
   const times: number[] = [];
@@ -93,7 +99,7 @@ export async function timed(
   const failed: string[] = [];
   let meta: Answer['meta'] = {};
   for (let run = -WARM_RUNS; run < runs && failed.length < FAILED_MAX; run += 1) {
-    const asked = await reader.answer(path()).catch((error: unknown) => {
+    const asked = await reader.answer(ask()).catch((error: unknown) => {
       failed.push(error instanceof Error ? error.message : String(error));
       return null;
     });

@@ -84,7 +84,9 @@ export interface TestEngine {
 }
 
 /** Starts a separate engine. The caller's afterAll must call remove(). */
-export async function startTestEngine(options: { memoryMaxBytes?: number; nice?: number } = {}): Promise<TestEngine> {
+export async function startTestEngine(
+  options: { memoryMaxBytes?: number; nice?: number; queryLog?: boolean } = {},
+): Promise<TestEngine> {
   const folder = mkdtempSync(path.join(inject('folder'), 'clickhouse-'));
   const boot = (httpPort: number): Promise<ClickHouseServer> =>
     startClickHouse({
@@ -96,6 +98,7 @@ export async function startTestEngine(options: { memoryMaxBytes?: number; nice?:
       logFile: path.join(folder, 'logs', 'clickhouse.log'),
       memoryMaxBytes: options.memoryMaxBytes ?? 1_000_000_000,
       nice: options.nice ?? 0,
+      queryLog: options.queryLog ?? false,
     });
   let server = await boot(0);
   const { url, analystUrl, httpPort } = server;

@@ -38,6 +38,13 @@ const PACKED_INDEX_BYTES_MAX = 65_536;
  * a million; smaller blocks bound the memory of the digests in the projection p_hour.
  */
 const BACKGROUND_BLOCK_ROWS_MAX = 65_536;
+/** Both logs keep a day, written every 10 s. The database `system` ends with the engine. */
+const QUERY_LOG_XML = ['query_log', 'part_log']
+  .map(
+    (table) =>
+      `<${table}><database>system</database><table>${table}</table><partition_by>event_date</partition_by><ttl>event_time + INTERVAL 1 DAY</ttl><flush_interval_milliseconds>10000</flush_interval_milliseconds></${table}>`,
+  )
+  .join('');
 /** Maximum run time of a query of the user `analyst`. */
 const ANALYST_SECONDS_MAX = 60;
 
@@ -55,6 +62,8 @@ export interface ServerConfig {
   diskKeepBytes: number;
   /** Nice value of merges and mutations, see statementNice; 0 for that of the process. */
   mergeNice: number;
+  /** Whether statements and new parts are logged in system.query_log and system.part_log. */
+  queryLog: boolean;
 }
 
 export interface UsersConfig {
@@ -64,6 +73,8 @@ export interface UsersConfig {
   appPassword: string;
   analystPassword: string;
   memoryMaxBytes: number;
+  /** Whether statements are logged; see ServerConfig. Those of organizations' analysts never are. */
+  queryLog: boolean;
 }
 
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -83,6 +94,7 @@ export function serverXml({
   memoryMaxBytes,
   diskKeepBytes,
   mergeNice,
+  queryLog,
 }: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
@@ -118,6 +130,7 @@ export function serverXml({
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
   </merge_tree>
+  ${queryLog ? QUERY_LOG_XML : ''}
   <storage_configuration><disks><default><keep_free_space_bytes>${diskKeepBytes}</keep_free_space_bytes></default></disks></storage_configuration>
   <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
   <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
@@ -137,6 +150,7 @@ export function usersXml({
   appPassword,
   analystPassword,
   memoryMaxBytes,
+  queryLog,
 }: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
     `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
@@ -150,7 +164,7 @@ export function usersXml({
   ]);
   const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
-  ${profilesXml(memoryMaxBytes)}
+  ${profilesXml(memoryMaxBytes, queryLog)}
   <users>
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
     ${user('app', appPassword, 'default', app)}
@@ -164,7 +178,7 @@ export function usersXml({
 }
 
 /** Returns the `<profiles>` section: the settings of each kind of user. */
-function profilesXml(memoryMaxBytes: number): string {
+function profilesXml(memoryMaxBytes: number, queryLog: boolean): string {
   return `<profiles>
     <default>
       <implicit_select>0</implicit_select>
@@ -178,7 +192,7 @@ function profilesXml(memoryMaxBytes: number): string {
       <http_receive_timeout>60</http_receive_timeout>
       <http_send_timeout>60</http_send_timeout>
       <http_wait_end_of_query>0</http_wait_end_of_query>
-      <log_queries>0</log_queries>
+      <log_queries>${queryLog ? 1 : 0}</log_queries>
       <log_query_threads>0</log_query_threads>
     </default>
     <background>

@@ -52,6 +52,8 @@ export interface ClickHouseOptions {
   memoryMaxBytes: number;
   /** Nice value, see lowerPriority; 0 if absent. Merges have that of statementNice. */
   nice?: number;
+  /** Whether statements and new parts are logged, see ServerConfig. */
+  queryLog?: boolean;
 }
 
 /** Running engine. */
@@ -148,6 +150,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       appPassword,
       analystPassword,
       memoryMaxBytes,
+      queryLog: options.queryLog ?? false,
     }),
   );
   const configFile = write(
@@ -160,6 +163,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       memoryMaxBytes,
       diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
       mergeNice: statementNice(options.nice ?? 0),
+      queryLog: options.queryLog ?? false,
     }),
   );
   const args = [

@@ -286,7 +286,13 @@ describe('what the code says', () => {
   });
 
   it("ClickHouse's users have the rights of the embedded one's, and insert as they do", () => {
-    const own = usersXml({ database: 'millrace', appPassword: 'a', analystPassword: 'b', memoryMaxBytes: 1 });
+    const own = usersXml({
+      database: 'millrace',
+      appPassword: 'a',
+      analystPassword: 'b',
+      memoryMaxBytes: 1,
+      queryLog: false,
+    });
     const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
     const grantsOf = (xml: string) =>
       [
