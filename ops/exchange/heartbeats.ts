@@ -48,6 +48,7 @@ interface Heard {
   metrics_url: string;
   up: boolean;
   present: boolean;
+  sticky: boolean;
 }
 
 /** The workers that were heard, and when. It survives reconnects. */
@@ -67,6 +68,7 @@ export class HeartbeatListener {
             metrics_url: beat.metrics_url,
             up: beat.up ?? true,
             present: beat.present ?? false,
+            sticky: beat.sticky ?? false,
           });
       },
     });
@@ -104,6 +106,11 @@ export class HeartbeatListener {
   /** Returns true when a worker that was heard takes job calls. */
   isUp(worker: string): boolean {
     return this.#heard.get(worker)?.up ?? false;
+  }
+
+  /** Returns true when a worker that was heard divides the partitions as this version does. */
+  isSticky(worker: string): boolean {
+    return this.#heard.get(worker)?.sticky ?? false;
   }
 
   metricsUrl(worker: string): string | undefined {

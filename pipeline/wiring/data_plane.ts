@@ -134,7 +134,7 @@ async function openOwnership({ platform, storeUp, metricsServer }: DataPlanePart
     workerId,
     partitions,
     metricsUrl: metricsServer.url,
-    isRanged: () => log.streams.layout.open.length > 1,
+    streamOf: (partition) => log.streams.layout.open.findIndex((stream) => stream.has(partition)),
     isUp: () => metricsServer.isReady(),
     epochBase: storeUp.epochBase,
     logger,

@@ -88,6 +88,11 @@ export class LiveWorkers {
     return !live.includes(owner) && (this.#gone.has(owner) || now - this.#listeningSince > this.#leaseMs);
   }
 
+  /** Returns whether all of these workers divide the partitions as this version does. */
+  areSticky(workers: readonly string[]): boolean {
+    return workers.every((worker) => this.#heartbeats.isSticky(worker));
+  }
+
   /** Forgets the workers that are gone and own nothing any more. */
   keepGone(owners: ReadonlySet<string>): void {
     for (const worker of this.#gone) if (!owners.has(worker)) this.#gone.delete(worker);

@@ -1,7 +1,7 @@
 // Ownership of partitions: heartbeats of workers, and a record for each partition in a KV bucket.
 //
-// Live workers (live_workers.ts) share the partitions evenly by their sorted ids, in ranges if the log
-// has several streams. A record changes only by compare-and-set on its revision, and each new owner
+// Live workers (live_workers.ts) share the partitions evenly, and move as few as they can when a worker
+// joins or leaves (shares.ts). A record changes only by compare-and-set on its revision, and each new owner
 // raises its epoch, so that the next write of a paused former owner is rejected. The fence in the
 // store, not a clock, keeps a former owner from landing rows.
 import type { KV } from '@nats-io/kv';
@@ -10,8 +10,8 @@ import { sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { BEAT_MS, LiveWorkers } from './live_workers.ts';
-import { ownerOf } from './owner_of.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
+import { divide, divideByIds } from './shares.ts';
 
 export interface OwnershipOptions {
   nc: NatsConnection;
@@ -23,11 +23,8 @@ export interface OwnershipOptions {
    * Returns whether the whole worker has started, which its heartbeats report. Defaults to true.
    */
   isUp?: () => boolean;
-  /**
-   * Returns whether each worker owns a contiguous range of partitions, so that it reads few streams
-   * of a log that has several.
-   */
-  isRanged: () => boolean;
+  /** Returns the stream of the log that takes the messages of a partition, as a number. */
+  streamOf: (partition: number) => number;
   /**
    * Epochs start above this one: if the log is newer than the store, the store has fences of a
    * former log. Defaults to 0.
@@ -62,11 +59,16 @@ interface OwnedPartition extends RecordRevision {
   acquired: boolean;
 }
 
+/** What this version can do, as heartbeats say it. */
+const ABILITIES = { present: true, sticky: true };
 /** Time between two looks at which workers live. */
 const LOOK_MS = 250;
 /** The same while a worker is absent that may have lost its connection only. */
 const ABSENT_LOOK_MS = 100;
-/** Membership must be unchanged for this long before partitions are released to a newcomer. */
+/**
+ * The live workers, and what this worker is to release, must be unchanged for this long before it
+ * releases partitions.
+ */
 const SETTLE_MS = 750;
 
 export class Ownership {
@@ -77,8 +79,8 @@ export class Ownership {
   readonly #endPresence: () => void;
   /** null until `start`. Before, no partition is owned. */
   #holder: PartitionHolder | null = null;
-  #membersSince = 0;
-  #members = '';
+  /** The live workers and the partitions to release, as a mark, and since when they are unchanged. */
+  #settling = { mark: '', since: 0 };
   #stopped = false;
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
@@ -197,41 +199,76 @@ export class Ownership {
 
   #beat(ended = false): void {
     const { nc, workerId, metricsUrl, isUp } = this.#options;
-    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true, present: true });
+    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true, ...ABILITIES });
   }
 
   async #rebalance(): Promise<void> {
-    const { workerId, partitions, isRanged } = this.#options;
+    const { workerId } = this.#options;
     const now = performance.now();
     const live = await this.#workers.look(now);
     if (this.#stopped || !live.includes(workerId)) return;
     this.#workers.keepGone(new Set(this.#records.all().map(({ owner }) => owner)));
-    if (live.join() !== this.#members) {
-      this.#members = live.join();
-      this.#membersSince = now;
-    }
-    const mine = (partition: number): boolean =>
-      ownerOf(partition, { live, partitions, isRanged: isRanged() }) === workerId;
-    const all = Array.from({ length: partitions }, (_, partition) => partition);
-    if (now - this.#membersSince >= SETTLE_MS) {
-      await this.#handOver([...this.#owned.keys()].filter((partition) => !mine(partition)));
+    const { surplus } = this.#divide(live, now);
+    if (this.#isSettled(`${live.join()} ${surplus.join()}`, now)) {
+      await this.#handOver(surplus.filter((partition) => this.#owned.has(partition)));
       await Promise.all(
-        all
-          .filter((partition) => !mine(partition) && !this.#owned.has(partition))
-          .map((partition) => this.#free(partition)),
+        surplus.filter((partition) => !this.#owned.has(partition)).map((partition) => this.#free(partition)),
       );
     }
-    const isFree = (partition: number): boolean => {
-      const owner = this.#records.get(partition)?.record.owner ?? '';
-      return owner === '' || owner === workerId || this.#workers.isDead(owner, live, now);
-    };
-    await this.#take(all.filter((partition) => mine(partition) && !this.#owned.has(partition) && isFree(partition)));
+    await this.#takeAll(() => this.#divide(live, now).free);
     await this.#bringUp();
   }
 
-  async #take(partitions: number[]): Promise<void> {
-    await Promise.all(partitions.map((partition) => this.#claim(partition)));
-    const taken = partitions.filter((partition) => this.#owned.has(partition));
+  /**
+   * Divides the partitions as the records are now. Returns those in the name of this worker that are not its
+   * share, and those of its share that it can claim. An owner that was not heard yet and is not known to be
+   * dead gets a share too.
+   */
+  #divide(live: readonly string[], now: number): { surplus: number[]; free: number[] } {
+    const { workerId, partitions, streamOf } = this.#options;
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    const owners = all.map((partition) => {
+      const owner = this.#records.get(partition)?.record.owner ?? '';
+      return owner === '' || this.#workers.isDead(owner, live, now) ? null : owner;
+    });
+    const streams = all.map(streamOf);
+    const present = [...new Set([...live, ...owners.filter((owner) => owner !== null)])].toSorted();
+    const shares = this.#workers.areSticky(live)
+      ? divide({ workers: present, owners, streams })
+      : divideByIds({ workers: live, owners, streams });
+    const isMine = (partition: number): boolean => this.#owned.has(partition) || owners[partition] === workerId;
+    return {
+      surplus: all.filter((partition) => shares[partition] !== workerId && isMine(partition)),
+      free: all.filter(
+        (partition) =>
+          shares[partition] === workerId &&
+          !this.#owned.has(partition) &&
+          (owners[partition] === null || owners[partition] === workerId),
+      ),
+    };
+  }
+
+  /**
+   * Returns whether partitions may be released: a mark of why is unchanged for long enough. While a worker
+   * has lost its connection, the shares are about to change or not to, so none is released.
+   */
+  #isSettled(mark: string, now: number): boolean {
+    if (mark !== this.#settling.mark) this.#settling = { mark, since: now };
+    return now - this.#settling.since >= SETTLE_MS && !this.#workers.isSuspecting;
+  }
+
+  /**
+   * Claims each free partition once. An owner frees the partitions that it releases one after the other, so
+   * those that become free while others are claimed are claimed too, to be brought up with them.
+   */
+  async #takeAll(free: () => number[]): Promise<void> {
+    const tried = new Set<number>();
+    const untried = (): number[] => free().filter((partition) => !tried.has(partition));
+    for (let partitions = untried(); partitions.length > 0; partitions = untried()) {
+      for (const partition of partitions) tried.add(partition);
+      await Promise.all(partitions.map((partition) => this.#claim(partition)));
+    }
+    const taken = [...tried].filter((partition) => this.#owned.has(partition));
     if (taken.length > 0) this.#options.logger.info({ partitions: taken }, 'partitions taken');
   }
 

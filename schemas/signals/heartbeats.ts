@@ -21,5 +21,10 @@ export const heartbeatShape = z.object({
   up: z.boolean().optional(),
   /** True if the worker listens at its presenceSubject. Workers of an older version leave it out. */
   present: z.boolean().optional(),
+  /**
+   * True if the worker keeps its partitions when others join or leave, as far as an even division lets
+   * it. Workers of an older version leave it out.
+   */
+  sticky: z.boolean().optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatShape>;

@@ -1,6 +1,7 @@
 // Owns partitions in its own process, without reading them, for tests that kill, pause or cut off a
-// worker. Reports to the parent what it acquires, releases and loses; at the message `checkpoint` it
-// writes a checkpoint of partition 0 and reports whether the write was accepted.
+// worker. Reports to the parent what it acquires, releases and loses. At the message `checkpoint` it
+// writes a checkpoint of partition 0 and reports whether the write was accepted; at the message `stop`
+// it releases its partitions and ends.
 // Arguments: NATS URL, worker id, number of partitions, lease in milliseconds.
 import { createLogger } from '../../ops/platform/logger.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
@@ -16,11 +17,18 @@ const ownership = new Ownership({
   workerId,
   partitions: Number(partitions),
   metricsUrl: '',
-  isRanged: () => false,
+  streamOf: () => 0,
   leaseMs: Number(leaseMs),
   logger: createLogger('owning-worker', 'silent'),
 });
-process.on('message', () => {
+process.on('message', (message) => {
+  if (message === 'stop') {
+    void ownership
+      .stop()
+      .then(() => nc.drain())
+      .then(() => process.exit());
+    return;
+  }
   void ownership
     .checkpoint(0, 7, 7)
     .then((accepted) => process.send?.(`checkpoint ${accepted ? 'accepted' : 'rejected'}`));

@@ -7,6 +7,7 @@ import { ABSENT_MS } from '../../../pipeline/worker/absent_workers.ts';
 import { BEAT_MS, LEASE_MS } from '../../../pipeline/worker/live_workers.ts';
 import { Ownership } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
+import type { Heartbeat } from '../../../schemas/signals/heartbeats.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();
@@ -45,7 +46,7 @@ function aWorker(workerId: string, partitions: number): Worker {
     workerId,
     partitions,
     metricsUrl: '',
-    isRanged: () => false,
+    streamOf: () => 0,
     logger: createLogger('test', 'silent'),
   });
   const start = () =>
@@ -65,8 +66,21 @@ function aWorker(workerId: string, partitions: number): Worker {
   return { ownership, start, reading, acquiring, released };
 }
 
+/** The record of a partition that its owner has released. */
+const released = { owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' };
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
 const record = (partition: number): PartitionRecord => log.value(`partition.${partition}`) as PartitionRecord;
+/** Sends a heartbeat of another worker, now and until the returned function is called. */
+function beatsOf(worker_id: string, more: Partial<Heartbeat> = { sticky: true }): () => void {
+  const beat = (): void => {
+    sendBeat(log.nc, { worker_id, metrics_url: '', ended: false, ...more });
+  };
+  beat();
+  const beats = setInterval(beat, BEAT_MS);
+  return () => {
+    clearInterval(beats);
+  };
+}
 /** Until both workers know of each other, and membership has settled. */
 const SETTLED_TICKS = 4;
 
@@ -140,13 +154,10 @@ it('ownership frees what a lost answer left in its name while the shares changed
   await first.start();
   // The claim was written, and its answer was lost; by the next tick the partition belongs to
   // another worker's share.
-  sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
+  const stopBeats = beatsOf('w2');
   log.fault = () => null;
-  const beats = setInterval(() => {
-    sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
-  }, BEAT_MS);
   await ticks(SETTLED_TICKS);
-  clearInterval(beats);
+  stopBeats();
   expect([...first.reading.keys()]).toEqual([0]);
   expect(record(1)).toMatchObject({ owner: '', epoch: 5, checkpoint: 9 });
 });
@@ -184,10 +195,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
   async (event) => {
     log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
     const { start, reading } = aWorker('w1', 1);
-    const beats = setInterval(() => {
-      // The worker is alive, and sorts behind.
-      sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
-    }, BEAT_MS);
+    const stopBeats = beatsOf('w2');
     await start();
     await ticks(1);
     expect([...reading]).toEqual([]);
@@ -197,7 +205,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
     await ticks(2);
     log[event]();
     await ticks(2);
-    clearInterval(beats);
+    stopBeats();
     expect([...reading]).toEqual([[0, 5]]);
     expect(record(0)).toMatchObject({ owner: 'w1', checkpoint: 11 });
   },
@@ -211,15 +219,11 @@ it.each([
   log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const { start, reading } = aWorker('w1', 1);
   if (other.listens) showPresence(log.nc, 'w0');
-  const beat = (): void => {
-    sendBeat(log.nc, { worker_id: 'w0', metrics_url: '', ended: false, ...(other.present ? { present: true } : {}) });
-  };
-  beat();
-  const beats = setInterval(beat, BEAT_MS);
+  const stopBeats = beatsOf('w0', { sticky: true, ...(other.present ? { present: true } : {}) });
   await start();
   await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
   expect([...reading]).toEqual([]);
-  clearInterval(beats);
+  stopBeats();
   await vi.advanceTimersByTimeAsync(Math.max(0, silence - BEAT_MS));
   expect([...reading]).toEqual([]);
   await vi.advanceTimersByTimeAsync(2 * BEAT_MS);
@@ -229,21 +233,17 @@ it.each([
 it('ownership leaves a worker its partitions whose connection breaks and is back in time', async () => {
   log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const { start, reading } = aWorker('w1', 1);
-  const beat = (): void => {
-    sendBeat(log.nc, { worker_id: 'w0', metrics_url: '', ended: false, present: true });
-  };
   const disconnect = showPresence(log.nc, 'w0');
-  beat();
-  let beats = setInterval(beat, BEAT_MS);
+  let stopBeats = beatsOf('w0', { sticky: true, present: true });
   await start();
   await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
   disconnect();
-  clearInterval(beats);
+  stopBeats();
   await vi.advanceTimersByTimeAsync(ABSENT_MS - 100);
   showPresence(log.nc, 'w0');
-  beats = setInterval(beat, BEAT_MS);
+  stopBeats = beatsOf('w0', { sticky: true, present: true });
   await ticks(6);
-  clearInterval(beats);
+  stopBeats();
   expect([...reading]).toEqual([]);
   expect(record(0)).toMatchObject({ owner: 'w0', epoch: 4 });
 });
@@ -255,4 +255,77 @@ it('ownership claims again what the store attributes to a newer owner, when the 
   expect([...reading]).toEqual([]);
   await ticks(1);
   expect([...reading]).toEqual([[0, 2]]);
+});
+
+it('ownership releases to a worker that joins only what it needs for an even share, and takes only what one leaves', async () => {
+  const workers = ['w1', 'w2', 'w3'].map((id) => aWorker(id, 12));
+  const [first, second, third] = workers;
+  const counts = () => workers.map(({ reading }) => reading.size);
+  const epochs = () => Array.from({ length: 12 }, (_, partition) => record(partition).epoch);
+  await first?.start();
+  await second?.start();
+  await ticks(SETTLED_TICKS);
+  expect(counts()).toEqual([6, 6, 0]);
+  const before = epochs();
+  await third?.start();
+  await ticks(SETTLED_TICKS);
+  expect(counts()).toEqual([4, 4, 4]);
+  expect(epochs().filter((epoch, partition) => epoch !== before[partition])).toHaveLength(4);
+  const between = epochs();
+  await second?.ownership.stop();
+  await ticks(SETTLED_TICKS);
+  expect(counts()).toEqual([6, 0, 6]);
+  expect(epochs().filter((epoch, partition) => epoch !== between[partition])).toHaveLength(4);
+});
+
+it('ownership divides the partitions by sorted ids while a worker of an older version lives', async () => {
+  const { start, reading } = aWorker('w1', 4);
+  await start();
+  const stopBeats = beatsOf('w0', {});
+  await ticks(SETTLED_TICKS);
+  expect([...reading.keys()]).toEqual([1, 3]);
+  stopBeats();
+  await ticks(2 * SETTLED_TICKS);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1, 2, 3]);
+});
+
+it('ownership leaves an owner its share that it has not heard yet, until it is known to be dead', async () => {
+  log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const { start, reading } = aWorker('w1', 4);
+  await start();
+  expect([...reading.keys()]).toEqual([2, 3]);
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 1);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1, 2, 3]);
+});
+
+it('ownership releases nothing while a worker has no connection, because the shares may be about to change', async () => {
+  const { start, reading, released: given } = aWorker('w1', 2);
+  await start();
+  const stopBeats = beatsOf('w0', { sticky: true, present: true });
+  await ticks(SETTLED_TICKS);
+  expect([...reading.keys()]).toEqual([0, 1]);
+  showPresence(log.nc, 'w0');
+  await ticks(1);
+  stopBeats();
+  expect(given).toEqual([[1]]);
+});
+
+it('ownership brings up together what is released while it claims the first of it', async () => {
+  for (const partition of [0, 1, 2, 3]) log.put(`partition.${partition}`, { ...released, partition, owner: 'w0' });
+  const stopBeats = beatsOf('w0');
+  const { start, acquiring } = aWorker('w1', 4);
+  const acquired: number[][] = [];
+  acquiring.before = (records) => {
+    acquired.push(records.map(({ partition }) => partition));
+    return Promise.resolve();
+  };
+  await start();
+  log.fault = (method, key) => {
+    if (method === 'update' && key === 'partition.2') log.put('partition.3', { ...released, partition: 3 });
+    return null;
+  };
+  log.put('partition.2', { ...released, partition: 2 });
+  await ticks(1);
+  stopBeats();
+  expect(acquired).toEqual([[2, 3]]);
 });
