@@ -100,6 +100,11 @@ export const budgetAccountsUnread = gauge({
   help: 'Organizations with a hard limit whose use could not be read from the store; their limits apply to the use that was read before',
   role: 'api',
 });
+export const budgetLateAnswersTotal = counter({
+  name: 'millrace_budget_late_answers_total',
+  help: 'Requests near a hard limit whose deciding process did not answer in time; several such requests may exceed the limit together',
+  role: 'api',
+});
 export const rateLimitedTotal = counter({
   name: 'millrace_rate_limited_total',
   help: "Requests rejected by an organization's rate limit, its share of the backlog, or its maximum of gateway calls in progress",

@@ -58,7 +58,7 @@ export class ClickHouseOlderTextStore implements OlderTextStore, PlaceStore {
 
   async setNumbers(parts: readonly NumberedOlderPart[], epoch: number): Promise<void> {
     this.#statements += 1;
-    await numberTexts(this.#client, { parts, epoch, queryId: `number-${this.#workerId}-${this.#statements}` });
+    await numberTexts(this.#client, { parts, epoch, queryId: `number-${this.#workerId}-${epoch}-${this.#statements}` });
   }
 
   numbered(range: Numbers): Promise<number> {

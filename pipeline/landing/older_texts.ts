@@ -201,7 +201,7 @@ export class OlderTexts implements BackgroundWork {
     const part = batch.parts.find(({ name }) => contentOf(name) === slice.content);
     if (part !== undefined) {
       this.#statements += 1;
-      const queryId = `move-${workerId}-older-${this.#statements}`;
+      const queryId = `move-${workerId}-older-${this.#epoch}-${this.#statements}`;
       const written = await store.writePostings(part, slice, this.#epoch, queryId);
       // Nothing was written if the part was renamed before the statement began. A name that is there
       // afterwards was there all along: the slice has no words.

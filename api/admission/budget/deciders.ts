@@ -79,6 +79,8 @@ export interface BudgetDecidersDeps {
   mayGuess: (org_id: string) => boolean;
   /** Decides by what this process knows, and reserves what it admits. */
   admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
+  /** Called with the number of requests that a decider did not answer in time. */
+  onLate: (requests: number) => void;
   onProblem: ReportProblem;
 }
 
@@ -234,10 +236,11 @@ export class BudgetDeciders {
   }
 
   #send(decider: string, asks: Asking[]): void {
-    const { nc, sharing, isKnown } = this.#deps;
+    const { nc, sharing, isKnown, onLate } = this.#deps;
     const serial = ++this.#serial;
     const timer = setTimeout(() => {
       sharing.silent(decider);
+      onLate(asks.length);
       this.#end(serial, () => asks.map(() => 'unknown'));
     }, ANSWER_MS);
     this.#batches.set(serial, { decider, asks, timer });

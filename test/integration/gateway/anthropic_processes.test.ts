@@ -125,6 +125,30 @@ async function flood(apiKey: string): Promise<number> {
   return admitted;
 }
 
+/** Maximum number of floods, of which one has to meet deciders that all answer in time. */
+const FLOODS_MAX = 5;
+
+/** Returns the number of requests that were decided without the process that decides near the limit. */
+async function lateAnswers(): Promise<number> {
+  const texts = await Promise.all(apis().map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
+  return texts.reduce(
+    (sum, text) => sum + Number(/^millrace_budget_late_answers_total\S* (\d+)$/m.exec(text)?.[1] ?? NaN),
+    0,
+  );
+}
+
+/**
+ * Floods keys, each with a limit of its own, until every decider answered in time: on a machine that has no
+ * time for a process for 200 ms, two processes may decide near the limit.
+ */
+async function floodInTime<Key>(make: () => Promise<Key>, rawOf: (key: Key) => string): Promise<[Key, number]> {
+  for (let floods = 1; ; floods += 1) {
+    const [key, before] = [await make(), await lateAnswers()];
+    const admitted = await flood(rawOf(key));
+    if ((await lateAnswers()) === before || floods === FLOODS_MAX) return [key, admitted];
+  }
+}
+
 async function pricedOrg(): Promise<TestOrg> {
   const org = await TestOrg.make(apis());
   const [first] = apis();
@@ -150,10 +174,13 @@ function expectWithin(admitted: number, limitUsd: number): string {
 }
 
 test('128 streams exceed a hard limit of an organization in USD by at most one call', async ({ annotate }) => {
-  const org = await pricedOrg();
   const limit = CALLS * COST;
-  await org.limit(apis(), { cost_usd: { hard_limit: limit } });
-  const admitted = await flood(keyOf(org));
+  const limitedOrg = async (): Promise<TestOrg> => {
+    const made = await pricedOrg();
+    await made.limit(apis(), { cost_usd: { hard_limit: limit } });
+    return made;
+  };
+  const [org, admitted] = await floodInTime(limitedOrg, keyOf);
   await annotate(expectWithin(admitted, limit));
   for (const api of apis())
     await eventually(async () => Math.abs((await org.budget(api)).cost_usd.used - admitted * COST) < 1e-9, {
@@ -165,12 +192,14 @@ test('128 streams exceed a hard limit of an organization in USD by at most one c
 test('128 streams exceed the budget of a key in USD by at most one call', async ({ annotate }) => {
   const org = await pricedOrg();
   const limit = CALLS * COST;
-  const key = await LimitedKey.make(
-    apis(),
-    { models: ['claude-*'], budget: { resource: 'cost_usd', hard_limit: limit, period: 'day' } },
-    { org },
-  );
-  await annotate(expectWithin(await flood(key.raw), limit));
+  const limitedKey = () =>
+    LimitedKey.make(
+      apis(),
+      { models: ['claude-*'], budget: { resource: 'cost_usd', hard_limit: limit, period: 'day' } },
+      { org },
+    );
+  const [, admitted] = await floodInTime(limitedKey, ({ raw }) => raw);
+  await annotate(expectWithin(admitted, limit));
 });
 
 test('a process killed in mid-stream keeps nothing reserved, and what had landed stays counted', async () => {
