@@ -95,7 +95,7 @@ const schema = z.object({
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'must be the name of a cluster: letters, digits, _ . -' })
     .optional(),
-  /** The embedded engine logs every statement and every new part, for a day. */
+  /** True to make the embedded engine record every statement and every new part, for a day. */
   SERVICE_CLICKHOUSE_QUERY_LOG: boolean.default(false),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'must have at least 8 characters' }).optional(),
   /**

@@ -102,7 +102,7 @@ export const budgetAccountsUnread = gauge({
 });
 export const budgetLateAnswersTotal = counter({
   name: 'millrace_budget_late_answers_total',
-  help: 'Requests near a hard limit whose deciding process did not answer in time; several such requests may exceed the limit together',
+  help: 'Questions about requests near a hard limit that the deciding process did not answer in time; such requests may exceed the limit together',
   role: 'api',
 });
 export const rateLimitedTotal = counter({

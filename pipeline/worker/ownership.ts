@@ -59,7 +59,7 @@ interface OwnedPartition extends RecordRevision {
   acquired: boolean;
 }
 
-/** What this version can do, as heartbeats say it. */
+/** Fields by which heartbeats tell this version from older ones. */
 const ABILITIES = { present: true, sticky: true };
 /** Time between two looks at which workers live. */
 const LOOK_MS = 250;
@@ -249,8 +249,8 @@ export class Ownership {
   }
 
   /**
-   * Returns whether partitions may be released: a mark of why is unchanged for long enough. While a worker
-   * has lost its connection, the shares are about to change or not to, so none is released.
+   * Returns whether partitions may be released: the reasons, as `mark` names them, have been the same for long
+   * enough. None is released while it is not known whether an absent worker has died.
    */
   #isSettled(mark: string, now: number): boolean {
     if (mark !== this.#settling.mark) this.#settling = { mark, since: now };

@@ -102,7 +102,7 @@ function keepingOrder(partitions: readonly number[], streams: readonly number[])
 function dealOut(shares: readonly Share[], partitions: readonly number[], streams: readonly number[]): void {
   const left = Map.groupBy(partitions, (partition) => streams[partition] ?? 0);
   const isOne = new Set(streams).size === 1;
-  // With one stream every worker reads it, and the shares are filled in the order of ids.
+  // Every worker reads a single stream anyway, so its shares are filled in the order of ids.
   const readOf = ({ partitions: own }: Share, stream: number): number =>
     isOne ? 0 : own.filter((partition) => streams[partition] === stream).length;
   for (;;) {

@@ -37,7 +37,7 @@ const WARM_FRACTION = 0.25;
  */
 const GROWTH_MAX = 0.01;
 const SEARCHABLE_S_MAX = 10;
-/** Merges included, in steady state. */
+/** Of an event in a batch, merges included, in steady state. */
 const CPU_US_MAX = 95;
 const LOADED_BYTES_MAX = 2 * 1024 ** 3;
 
@@ -172,7 +172,7 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
 }
 
 /** @param promised events a second */
-function rowsOf(result: RunResult, promised: number, unit: string): Section['rows'] {
+function rowsOf(result: RunResult, promised: number, unit: string, cpuUsMax?: number): Section['rows'] {
   const bar = `≥ ${thousands(promised)}/s`;
   const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s && result.lag_at_end > result.sent_per_s;
   const cores = availableParallelism();
@@ -220,9 +220,9 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
     {
       what: 'CPU time an event',
       value: `${Math.round(microseconds)} µs`,
-      bar: `≤ ${CPU_US_MAX} µs`,
+      ...(cpuUsMax === undefined ? {} : { bar: `≤ ${cpuUsMax} µs` }),
       note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)} s; all of ${cores} cores would carry ${thousands((cores * 1e6) / microseconds)}/s`,
-      measures: single(microseconds, 'us', atMost(CPU_US_MAX)),
+      measures: single(microseconds, 'us', cpuUsMax === undefined ? undefined : atMost(cpuUsMax)),
     },
     {
       what: 'memory, most',
@@ -266,7 +266,7 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   });
   return {
     title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`,
-    rows: rowsOf(result, 20_000, 'events'),
+    rows: rowsOf(result, 20_000, 'events', CPU_US_MAX),
     data: withoutRaw(result),
   };
 }

@@ -32,10 +32,12 @@ interface Share {
   note: string;
 }
 
-/** Rows by size; what is too small to matter makes one. */
+/** Returns a row for each share, the largest first; several that are too small to matter make one. */
 function rowsOf(part: string, shares: readonly Share[]): ReportRow[] {
-  const large = shares.filter(({ us }) => us >= SHOWN_US_MIN).sort((a, b) => b.us - a.us);
-  const rest = shares.filter(({ us }) => us < SHOWN_US_MIN);
+  const sorted = shares.toSorted((a, b) => b.us - a.us);
+  const small = sorted.filter(({ us }) => us < SHOWN_US_MIN);
+  const rest = small.length > 1 ? small : [];
+  const large = sorted.slice(0, sorted.length - rest.length);
   const row = ({ name, us, note }: Share): ReportRow => ({
     what: `${part}: ${name}`,
     value: `${us.toFixed(1)} µs`,
@@ -66,13 +68,10 @@ export interface ProfileOptions {
 export async function benchProfile(options: ProfileOptions): Promise<Section> {
   const { target, clickhouseUrl, vocabulary, seconds, rate, progress } = options;
   const runSql = sqlRunner(clickhouseUrl);
-  if ((await runSql("SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'")) === '0') {
-    await runSql('SYSTEM FLUSH LOGS');
-    if ((await runSql("SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'")) === '0')
-      throw new Error(
-        'the engine keeps no log of statements: start the service with SERVICE_CLICKHOUSE_QUERY_LOG=true',
-      );
-  }
+  // The engine creates its log with the first statement that it writes there.
+  await runSql('SYSTEM FLUSH LOGS');
+  if ((await runSql("SELECT count() FROM system.tables WHERE database = 'system' AND name = 'query_log'")) === '0')
+    throw new Error('the engine keeps no log of statements: start the service with SERVICE_CLICKHOUSE_QUERY_LOG=true');
   const random = seededRandom(13);
   const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
   progress(`profile: batches of ${BATCH_EVENTS} events, ${seconds} s`);

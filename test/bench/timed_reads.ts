@@ -86,7 +86,7 @@ const FAILED_MAX = 3;
 
 const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
 
-/** Times a read that is made anew for each run. */
+/** Times one kind of read. @param ask returns the request of the next run */
 export async function timed(
   reader: Reader,
   what: string,

@@ -79,8 +79,8 @@ export interface BudgetDecidersDeps {
   mayGuess: (org_id: string) => boolean;
   /** Decides by what this process knows, and reserves what it admits. */
   admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
-  /** Called with the number of requests that a decider did not answer in time. */
-  onLate: (requests: number) => void;
+  /** Called with the number of questions that a decider did not answer within ANSWER_MS. */
+  onLate: (questions: number) => void;
   onProblem: ReportProblem;
 }
 

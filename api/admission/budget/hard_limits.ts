@@ -107,8 +107,8 @@ export async function openHardLimits(deps: HardLimitsDeps): Promise<HardLimits> 
     whenKnown: (account, withinMs) => startup.whenKnown(account, withinMs),
     mayGuess: (account) => isRateAccount(account) || startup.mayGuess(account),
     admit: (org_id, uses) => gate.admit(org_id, uses),
-    onLate: (requests) => {
-      metrics.budgetLateAnswersTotal.inc(requests);
+    onLate: (questions) => {
+      metrics.budgetLateAnswersTotal.inc(questions);
     },
     onProblem,
   });

@@ -37,8 +37,9 @@ const INDEXED = ['session_id', 'user_id', 'trace_ids', 'trace_keys'] as const;
 const FEW_TRACES = 5000;
 /** Rows of a list up to which one statement returns its page and its total; two would look for the same traces. */
 const SHORT_ROWS_MAX = 500;
-/** The same for attributes of a short time: looking for them takes longer than reading the rows of thousands of traces. */
+/** The same for attributes of a short time: finding them takes longer than reading the rows of thousands of traces. */
 const AT_ONCE_ROWS_MAX = 4000;
+/** A list with more rows finds its attributes twice, so it must not be of a longer time. */
 const AT_ONCE_MS_MAX = 7 * DAY_MS;
 
 /** Serves GET /v1/traces. */
@@ -50,7 +51,7 @@ export async function listTraces(
 ): Promise<TraceList> {
   const asked = filtersOf(orgId, query);
   const isFirst = query.cursor === undefined && query.offset === 0 && query.sort === 'started_at';
-  const atOnce = isFirst && hasFewSpans(asked, deps.now());
+  const atOnce = isFirst && asksForRecentAttributes(asked, deps.now());
   const [{ undescribed }, worded, attributed] = await Promise.all([
     withoutNeedlessReads(deps.clickhouse, asked, { signal }),
     tracesWithWords(deps, asked, signal),
@@ -76,8 +77,8 @@ export async function listTraces(
   return answer(rows, all.total, given?.before ?? 0, query);
 }
 
-/** Whether a list asks for attributes, but not for words, in so short a time that two looks at its spans are bearable. */
-const hasFewSpans = ({ attributed, words, since_ms }: ListFilters, now: number): boolean =>
+/** Returns true if a list asks for attributes of a short time, and for no words. */
+const asksForRecentAttributes = ({ attributed, words, since_ms }: ListFilters, now: number): boolean =>
   attributed !== undefined && words === undefined && since_ms !== undefined && now - since_ms <= AT_ONCE_MS_MAX;
 
 /**

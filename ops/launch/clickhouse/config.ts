@@ -62,7 +62,7 @@ export interface ServerConfig {
   diskKeepBytes: number;
   /** Nice value of merges and mutations, see statementNice; 0 for that of the process. */
   mergeNice: number;
-  /** Whether statements and new parts are logged in system.query_log and system.part_log. */
+  /** True to record statements and new parts in system.query_log and system.part_log. */
   queryLog: boolean;
 }
 
@@ -73,7 +73,7 @@ export interface UsersConfig {
   appPassword: string;
   analystPassword: string;
   memoryMaxBytes: number;
-  /** Whether statements are logged; see ServerConfig. Those of organizations' analysts never are. */
+  /** True to record statements, see ServerConfig. Those of organizations' analysts are never recorded. */
   queryLog: boolean;
 }
 

@@ -52,7 +52,7 @@ export interface ClickHouseOptions {
   memoryMaxBytes: number;
   /** Nice value, see lowerPriority; 0 if absent. Merges have that of statementNice. */
   nice?: number;
-  /** Whether statements and new parts are logged, see ServerConfig. */
+  /** True to record statements and new parts, see ServerConfig; false if absent. */
   queryLog?: boolean;
 }
 

@@ -39,8 +39,8 @@ const FLAGS_OF_NODE = '26.';
  * - With the default young generation (16 MB) most batches were copied to the old generation before
  *   they died.
  * - By default 64 MB of new buffers make V8 mark its whole heap, once a second under load, although
- *   collections of the young generation free them. Counted with the heap, they rarely do; the factor
- *   bounds how far they may grow from one such collection to the next.
+ *   collections of the young generation free them. Counted with the heap, they make it do so less
+ *   often; the factor bounds how far they may grow from one time to the next.
  * - Two threads that collect the young generation together spend more CPU time than one, and wait
  *   for each other where other processes need the cores.
  */

@@ -153,3 +153,12 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds, cost_usd }: BudgetAnswe
 
 /** Returns the status and the error code of an answer, separated by a space. */
 export const code = (answer: Answer): string => `${answer.status} ${(answer.json?.['code'] ?? '') as string}`.trim();
+
+/** Returns the number of questions near a limit that deciders did not answer in time, as these processes count it. */
+export async function lateAnswers(apis: readonly ApiAddress[]): Promise<number> {
+  const texts = await Promise.all(apis.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
+  return texts.reduce(
+    (sum, text) => sum + Number(/^millrace_budget_late_answers_total\S* (\d+)$/m.exec(text)?.[1] ?? NaN),
+    0,
+  );
+}

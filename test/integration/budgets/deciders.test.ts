@@ -10,7 +10,7 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import type { Answer } from '../api/an_api.ts';
-import { type ApiAddress, code, type SendOptions, TestOrg } from './a_budget.ts';
+import { type ApiAddress, code, lateAnswers, type SendOptions, TestOrg } from './a_budget.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -218,8 +218,10 @@ test('while the deciding process is paused the others admit up to the limit, and
   expect((await org.send(first, limit / 2)).status).toBe(200);
   const home = await homeOf(org);
   await org.limit(apis(), { tokens: { hard_limit: limit } });
+  const before = await lateAnswers(apis().filter((api) => api !== home.api));
   home.child.kill('SIGSTOP');
   const flow = await flood(org, () => apis().filter((api) => api !== home.api), noFlow());
+  expect(await lateAnswers(apis().filter((api) => api !== home.api))).toBeGreaterThan(before);
   // The paused decider, and the process that replaces it.
   expectAccepted(org, flow, limit / 2 / TOKENS, 2);
   // The paused process receives both when it wakes: the announcements of the others, and these

@@ -11,7 +11,7 @@ import { type ModelBehaviour, type ModelServer, startModelServer } from '../../s
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
-import { type ApiAddress, TestOrg } from '../budgets/a_budget.ts';
+import { type ApiAddress, lateAnswers, TestOrg } from '../budgets/a_budget.ts';
 import { LimitedKey } from '../keys/a_key.ts';
 import { event, question } from './anthropic_shapes.ts';
 
@@ -128,24 +128,15 @@ async function flood(apiKey: string): Promise<number> {
 /** Maximum number of floods, of which one has to meet deciders that all answer in time. */
 const FLOODS_MAX = 5;
 
-/** Returns the number of requests that were decided without the process that decides near the limit. */
-async function lateAnswers(): Promise<number> {
-  const texts = await Promise.all(apis().map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
-  return texts.reduce(
-    (sum, text) => sum + Number(/^millrace_budget_late_answers_total\S* (\d+)$/m.exec(text)?.[1] ?? NaN),
-    0,
-  );
-}
-
 /**
  * Floods keys, each with a limit of its own, until every decider answered in time: on a machine that has no
  * time for a process for 200 ms, two processes may decide near the limit.
  */
 async function floodInTime<Key>(make: () => Promise<Key>, rawOf: (key: Key) => string): Promise<[Key, number]> {
   for (let floods = 1; ; floods += 1) {
-    const [key, before] = [await make(), await lateAnswers()];
+    const [key, before] = [await make(), await lateAnswers(apis())];
     const admitted = await flood(rawOf(key));
-    if ((await lateAnswers()) === before || floods === FLOODS_MAX) return [key, admitted];
+    if ((await lateAnswers(apis())) === before || floods === FLOODS_MAX) return [key, admitted];
   }
 }
 

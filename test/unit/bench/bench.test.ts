@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { batchBody, singleBody } from '../../bench/bodies.ts';
+import { threadsBetween } from '../../bench/processes.ts';
 import { markdownTable, percentile, slope } from '../../bench/report.ts';
 import { seededRandom, Vocabulary, VOCABULARY_SIZE, wordOf } from '../../bench/vocabulary.ts';
 import { checkEvent, splitBody } from '../../../schemas/formats/formats.ts';
@@ -71,6 +72,15 @@ describe('bodies', () => {
     body.stamp(2 ** 39);
     expect(body.bytes.length).toBe(length);
     expect(checkEvent('chatcompletion', JSON.parse(body.bytes.toString('utf8')))).toMatchObject({ ok: true });
+  });
+});
+
+describe('processes', () => {
+  it('the time of threads is added up by part and name, without what they had used before', () => {
+    const use = (thread: string, cpu_s: number) => ({ part: 'worker', thread, cpu_s });
+    const before = [use('main', 2), use('pool', 1), use('idle', 3)];
+    const after = [use('main', 5), use('pool', 2), use('pool', 4), use('idle', 3), { ...use('main', 1), part: 'api' }];
+    expect(threadsBetween(before, after)).toEqual([use('main', 3), use('pool', 5), { ...use('main', 1), part: 'api' }]);
   });
 });
 

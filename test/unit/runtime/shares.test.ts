@@ -9,7 +9,7 @@ import { WorkersModel } from '../../support/workers_model.ts';
 const named = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`).toSorted();
 const ranges = (partitions: number, streams: number): number[] =>
   Array.from({ length: partitions }, (_, partition) => Math.floor((partition * streams) / partitions));
-/** Nobody owns a partition yet. */
+/** Facts in which no partition has an owner. */
 const fresh = (workers: number, partitions: number, streams: number): Facts => ({
   workers: named(workers),
   owners: Array.from({ length: partitions }, () => null),
