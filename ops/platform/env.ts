@@ -2,6 +2,7 @@
 // parts. No other module reads process.env.
 import { z } from 'zod';
 import { LOG_STREAMS_MAX } from '../../schemas/records/log_layout.ts';
+import { parseShards, ShardsError } from './clickhouse/shards.ts';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>
@@ -19,6 +20,16 @@ const natsUrls = z
   .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
     error: 'must be nats://host:port, comma-separated for a cluster',
   });
+
+const shards = z.string().transform((text, context) => {
+  try {
+    return parseShards(text);
+  } catch (error) {
+    if (!(error instanceof ShardsError)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+    return z.NEVER;
+  }
+});
 
 /** Returns the 32 bytes of a key written in hex or base64; null when the text is no key. */
 export function decodeKey(text: string): Buffer | null {
@@ -95,6 +106,8 @@ const schema = z.object({
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'must be the name of a cluster: letters, digits, _ . -' })
     .optional(),
+  /** Shards of ClickHouse, which replace SERVICE_CLICKHOUSE_URL; see parseShards. */
+  SERVICE_CLICKHOUSE_SHARDS: shards.optional(),
   /** True to make the embedded engine record every statement and every new part, for a day. */
   SERVICE_CLICKHOUSE_QUERY_LOG: boolean.default(false),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'must have at least 8 characters' }).optional(),
@@ -233,13 +246,17 @@ export type Env = Readonly<z.infer<typeof schema>>;
 export class EnvError extends Error {}
 
 /** Settings whose text must not be printed when it is wrong. */
-const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
+const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$|_SHARDS$/;
 
 /**
  * Placeholders that examples have where a secret belongs. Whether another secret is strong enough
  * is for its owner to judge.
  */
 const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
+
+/** Returns true if the settings name a ClickHouse server. */
+export const hasStore = (env: Pick<Env, 'SERVICE_CLICKHOUSE_URL' | 'SERVICE_CLICKHOUSE_SHARDS'>): boolean =>
+  env.SERVICE_CLICKHOUSE_URL !== undefined || env.SERVICE_CLICKHOUSE_SHARDS !== undefined;
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
 

@@ -1,5 +1,5 @@
 // Gauges of ClickHouse, set by the leader at intervals: how many parts await merging, and how full
-// the disk is.
+// the disk is. Of several shards they show the worst one.
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readEngineLoad } from '../../sql/stores/engine.ts';
@@ -15,18 +15,23 @@ export interface StoreFacts {
 
 const NOT_THE_LEADER: StoreFacts = { parts_max: 0, free_bytes: 0, total_bytes: 0 };
 
-/** @throws StoreUnavailable */
-export async function readStoreFacts(clickhouse: ClickHouse): Promise<StoreFacts> {
-  return (await readEngineLoad(clickhouse, {}))[0] ?? NOT_THE_LEADER;
+/** @throws StoreUnavailable if a shard does not answer */
+export async function readStoreFacts(shards: readonly ClickHouse[]): Promise<StoreFacts> {
+  const loads = await Promise.all(shards.map(async (clickhouse) => (await readEngineLoad(clickhouse, {}))[0]));
+  const known = loads.filter((load) => load !== undefined);
+  const [fullest = NOT_THE_LEADER] = known.toSorted((a, b) => shareFree(a) - shareFree(b));
+  return { ...fullest, parts_max: Math.max(0, ...known.map(({ parts_max }) => parts_max)) };
 }
+
+const shareFree = ({ free_bytes, total_bytes }: StoreFacts): number => free_bytes / Math.max(1, total_bytes);
 
 /**
  * Sets the gauges until the timer is cleared. They keep their values while the store is
  * unavailable.
  */
-export function startStoreGauges(clickhouse: ClickHouse, isLeader: () => boolean): NodeJS.Timeout {
+export function startStoreGauges(shards: readonly ClickHouse[], isLeader: () => boolean): NodeJS.Timeout {
   const look = async (): Promise<void> => {
-    const { parts_max, free_bytes, total_bytes } = isLeader() ? await readStoreFacts(clickhouse) : NOT_THE_LEADER;
+    const { parts_max, free_bytes, total_bytes } = isLeader() ? await readStoreFacts(shards) : NOT_THE_LEADER;
     metrics.clickhousePartsMax.set(parts_max);
     metrics.clickhouseDiskFreeBytes.set(free_bytes);
     metrics.clickhouseDiskBytes.set(total_bytes);
