@@ -106,16 +106,6 @@ export class ClickHouse {
         : new Coordinators(reads.urls, { ...this.#config, database: reads.database });
   }
 
-  /** Returns a client of another database of the same server. The caller closes it. */
-  of(database: string): ClickHouse {
-    const { url, username = '', password = '' } = this.#config;
-    const address = new URL(String(url));
-    address.username = encodeURIComponent(username);
-    address.password = encodeURIComponent(password);
-    address.pathname = encodeURIComponent(database);
-    return new ClickHouse({ url: address.href, observeQuery: this.#observe });
-  }
-
   /** Address without credentials: http(s)://host:port */
   get origin(): string {
     return String(this.#config.url);

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouse } from './client.ts';
-import { createDistributed } from './distributed.ts';
 import { CLUSTER_DDL } from './settings.ts';
 
 export interface MigrateOptions {
@@ -13,8 +12,6 @@ export interface MigrateOptions {
   cluster?: string | undefined;
   /** Scripts to apply instead of the project's own. */
   scripts?: Scripts;
-  /** What the views of a shard read: the Distributed tables of a cluster, with a client of their database. */
-  views?: { cluster: string; over: ClickHouse };
 }
 
 /** File of sql/migrations or sql/views. */
@@ -39,7 +36,7 @@ const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
  */
 export async function migrate(
   client: ClickHouse,
-  { cluster, scripts = readScripts(), views }: MigrateOptions,
+  { cluster, scripts = readScripts() }: MigrateOptions,
 ): Promise<string[]> {
   checkNames(scripts.migrations);
   const run = (name: string, sql: string) =>
@@ -67,24 +64,12 @@ export async function migrate(
     await apply(script);
     applied.push(script.name);
   }
-  if (views !== undefined) await createDistributed(client, views.cluster);
   for (const view of scripts.views) {
     const name = `views/${view.name}`;
-    const sql = views === undefined ? view.sql : viewIn(client.database, view.sql);
-    if (applied.length === 0 && known.get(name) === checksumOf(sql)) continue;
-    if (views === undefined) await apply({ name, sql });
-    else {
-      for (const statement of splitStatements(sql))
-        await views.over.execute({ name: 'migrate', sql: statement, timeoutMs: STATEMENT_TIMEOUT_MS });
-      await record(client, name, checksumOf(sql));
-    }
+    if (applied.length > 0 || known.get(name) !== checksumOf(view.sql)) await apply({ name, sql: view.sql });
   }
   return applied;
 }
-
-/** Returns the statement that creates a view in a database, whichever database its tables are in. */
-export const viewIn = (database: string, sql: string): string =>
-  sql.replace(/CREATE OR REPLACE VIEW (\w+)/, `CREATE OR REPLACE VIEW \`${database}\`.$1`);
 
 /**
  * Returns the migrations that a database has and this version does not.

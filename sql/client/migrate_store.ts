@@ -1,6 +1,6 @@
 // Migrates the shards of the store, each by itself, so that one which is away keeps none from its work.
 import type { ClickHouse } from './client.ts';
-import { allDatabaseOf } from './distributed.ts';
+import { createDistributed } from './distributed.ts';
 import { migrate, unknownMigrations } from './migrate.ts';
 import type { Shard, Store } from './shards.ts';
 
@@ -13,17 +13,9 @@ export class MixedSchema extends Error {}
  * @throws StoreUnavailable; MixedSchema if a newer version has migrated this shard and not every other one
  */
 export async function migrateShard(store: Store, shard: Shard, replicated: string | undefined): Promise<void> {
-  const { cluster } = store;
-  if (cluster === null) {
-    await migrate(shard.clickhouse, { cluster: replicated });
-    return;
-  }
-  const over = shard.clickhouse.of(allDatabaseOf(shard.clickhouse.database));
-  try {
-    await migrate(shard.clickhouse, { cluster: replicated, views: { cluster, over } });
-  } finally {
-    await over.close();
-  }
+  await migrate(shard.clickhouse, { cluster: replicated });
+  if (store.cluster === null) return;
+  await createDistributed(shard.clickhouse, store.cluster);
   await checkNewer(store, shard);
 }
 
