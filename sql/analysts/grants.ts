@@ -32,7 +32,6 @@ const ENGINES = [
   'Memory',
   'View',
   'MaterializedView',
-  'Distributed',
 ] as const;
 
 /** Right of the engine's own start script, which opens and closes ports. */
