@@ -1,0 +1,44 @@
+// Gives this process a terminal as its standard input. The reason: the engine (up to 26.8) ends its
+// whole process when a connection to it breaks in the wrong moment, unless its standard input is a
+// terminal and it runs with --interactive (ClickHouse/ClickHouse#115666). Shards of a cluster break
+// such connections whenever they cancel a query.
+import { DataType, load, open } from 'ffi-rs';
+
+const O_RDWR = 2;
+const O_NOCTTY = 0o400;
+
+/** Calls a function of libc whose arguments are numbers or texts. Returns -1 on failure. */
+function call(name: string, args: readonly (number | string)[]): number {
+  return load({
+    library: 'libc',
+    funcName: name,
+    retType: DataType.I32,
+    paramsType: args.map((arg) => (typeof arg === 'number' ? DataType.I32 : DataType.String)),
+    paramsValue: [...args],
+  });
+}
+
+/**
+ * Replaces the standard input by a new terminal that no one types into. The descriptors survive
+ * execve. Call it before anything reads process.stdin.
+ * @returns descriptor of the former standard input
+ * @throws Error if the system has no terminal to give
+ */
+export function replaceStdin(): number {
+  open({ library: 'libc', path: '' });
+  const controller = call('posix_openpt', [O_RDWR | O_NOCTTY]);
+  if (controller < 0 || call('grantpt', [controller]) !== 0 || call('unlockpt', [controller]) !== 0)
+    throw new Error('no pseudo-terminal is available');
+  const name = load({
+    library: 'libc',
+    funcName: 'ptsname',
+    retType: DataType.String,
+    paramsType: [DataType.I32],
+    paramsValue: [controller],
+  });
+  const terminal = call('open', [name, O_RDWR | O_NOCTTY]);
+  const former = call('dup', [0]);
+  if (terminal < 0 || former < 0 || call('dup2', [terminal, 0]) !== 0)
+    throw new Error('the pseudo-terminal cannot become the standard input');
+  return former;
+}
