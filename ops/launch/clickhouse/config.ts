@@ -1,5 +1,6 @@
 // Configuration of the embedded ClickHouse: the text of config.xml (server settings) and users.xml.
-// Takes paths, passwords and bounds; the text contains no password in the clear.
+// Takes paths, passwords and bounds; the text contains no password in the clear, but the secret of a
+// cluster.
 import { createHash, randomBytes } from 'node:crypto';
 import { REPLACED_PARTS_KEPT_S } from '../../platform/clickhouse/replaced_parts.ts';
 import {
@@ -146,7 +147,7 @@ export function serverXml({
 
 /**
  * Returns the text of users.xml. `default` runs the engine's own start script, may only open ports,
- * and cannot log in over HTTP. `app` is the service. `analyst` reads the views. `org_analyst` reads
+ * and cannot log in over a port. `app` is the service. `analyst` reads the views. `org_analyst` reads
  * the views of one organization at a time, by way of `org_reader` (sql/analysts/org_views.ts).
  * Users with a password may connect from any address that reaches the port.
  */

@@ -30,8 +30,8 @@ const launchShape = z.object({
   args: paths,
   /** True to open the port for the other shards of a cluster too. */
   sharded: z.boolean(),
-  /** Descriptor that closes when the parent dies; null for the standard input. */
-  lifeline: z.int().nullable(),
+  /** See replaceStdin; null while the standard input is that of the parent. */
+  stdin: z.object({ former: z.int(), controller: z.int() }).nullable(),
   /** Null when the process is already confined. */
   confinement: z.object({ readable: paths, executable: paths, writable: paths }).nullable(),
 });
@@ -58,13 +58,15 @@ async function openPorts(fifo: string, sharded: boolean): Promise<void> {
  * Gives this process a working folder again once the engine has closed its ports: the engine aborts
  * if it returns without one.
  */
-async function restoreFolder(fifo: string): Promise<void> {
+async function restoreFolder(fifo: string, controller: number | undefined): Promise<void> {
   const script = await openFile(fifo, 'w');
   process.chdir(path.dirname(fifo));
+  // After its scripts an engine with a terminal would wait for somebody to type a query.
+  if (controller !== undefined) closeSync(controller);
   await script.close();
 }
 
-async function serve({ fifos, args, sharded, lifeline }: Launch): Promise<number> {
+async function serve({ fifos, args, sharded, stdin }: Launch): Promise<number> {
   open({ library: 'chdb', path: libchdbPath() });
   const argv = ['clickhouse', ...args];
   // The call runs in a thread of libuv's pool for the life of the process. Its result must not be
@@ -84,19 +86,20 @@ async function serve({ fifos, args, sharded, lifeline }: Launch): Promise<number
     asked.abort();
     writeSync(script, 'SYSTEM STOP LISTEN QUERIES ALL;\n');
     closeSync(script);
-    void restoreFolder(fifos.end);
+    void restoreFolder(fifos.end, stdin?.controller);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  const parent = lifeline === null ? process.stdin : new Socket({ fd: lifeline, readable: true, writable: false });
+  const parent = stdin === null ? process.stdin : new Socket({ fd: stdin.former, readable: true, writable: false });
   parent.on('close', () => setTimeout(stop, ORPHAN_GRACE_MS)).resume();
   await Promise.race([engine, openPorts(fifos.start, sharded)]);
   await engine;
   return asked.signal.aborted ? 0 : 1;
 }
 
+// The terminal is opened first, because a confined process cannot open one.
 const given = launchShape.parse(JSON.parse(process.argv[2] ?? ''));
-const launch = given.sharded && given.lifeline === null ? { ...given, lifeline: replaceStdin() } : given;
+const launch = given.sharded && given.stdin === null ? { ...given, stdin: replaceStdin() } : given;
 if (launch.confinement !== null && confine(launch.confinement)) {
   const again = [
     process.execPath,

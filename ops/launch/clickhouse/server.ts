@@ -103,7 +103,8 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   lowerPriority(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
-  // The engine reads these files only at its start. They contain hashes of passwords.
+  // The engine reads these files only at its start. They contain hashes of passwords, and the secret
+  // of a cluster.
   for (const name of ['users.xml', 'config.xml']) rmSync(path.join(options.dataDir, name), { force: true });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
@@ -177,6 +178,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
     `--listen_host=${host}`,
     `--config-file=${configFile}`,
     '--log-level=warning',
+    // For the terminal of a shard, see terminal.ts.
     ...(options.cluster === undefined ? [] : ['--interactive', '--history_file=/dev/null']),
     '--queries-file',
     ...Object.values(fifos),
@@ -185,7 +187,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
     fifos,
     args,
     sharded: options.cluster !== undefined,
-    lifeline: null,
+    stdin: null,
     confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))),
   };
 }

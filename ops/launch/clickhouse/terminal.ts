@@ -1,7 +1,8 @@
 // Gives this process a terminal as its standard input. The reason: the engine (up to 26.8) ends its
-// whole process when a connection to it breaks in the wrong moment, unless its standard input is a
-// terminal and it runs with --interactive (ClickHouse/ClickHouse#115666). Shards of a cluster break
-// such connections whenever they cancel a query.
+// process when a handler of its native port throws, for example because a client resets the
+// connection, unless the engine runs with --interactive and a terminal as its standard input
+// (ClickHouse/ClickHouse#115666). Shards reset connections whenever they cancel a query. Remove this
+// module once the engine has the fix.
 import { DataType, load, open } from 'ffi-rs';
 
 const O_RDWR = 2;
@@ -19,12 +20,13 @@ function call(name: string, args: readonly (number | string)[]): number {
 }
 
 /**
- * Replaces the standard input by a new terminal that no one types into. The descriptors survive
+ * Replaces the standard input with a new terminal that nobody types into. The descriptors survive
  * execve. Call it before anything reads process.stdin.
- * @returns descriptor of the former standard input
+ * @returns descriptors: the former standard input, and the other end of the terminal, which ends
+ * the input when it closes
  * @throws Error if the system has no terminal to give
  */
-export function replaceStdin(): number {
+export function replaceStdin(): { former: number; controller: number } {
   open({ library: 'libc', path: '' });
   const controller = call('posix_openpt', [O_RDWR | O_NOCTTY]);
   if (controller < 0 || call('grantpt', [controller]) !== 0 || call('unlockpt', [controller]) !== 0)
@@ -40,5 +42,5 @@ export function replaceStdin(): number {
   const former = call('dup', [0]);
   if (terminal < 0 || former < 0 || call('dup2', [terminal, 0]) !== 0)
     throw new Error('the pseudo-terminal cannot become the standard input');
-  return former;
+  return { former, controller };
 }
