@@ -34,14 +34,18 @@ const ENGINES = [
   'MaterializedView',
 ] as const;
 
+/** Table engine of the tables that read every shard of a cluster. Reading them needs no further right. */
+const SHARDED_ENGINE = 'Distributed';
+
 /** Right of the engine's own start script, which opens and closes ports. */
 export const START_SCRIPT_GRANT = 'SYSTEM LISTEN ON *.*';
 
 /**
  * Returns the rights of the service's own user.
  * @param databases quoted names, or patterns that end with *
+ * @param sharded true for a server that is a shard of a cluster
  */
-export function serviceGrants(databases: readonly string[]): string[] {
+export function serviceGrants(databases: readonly string[], sharded = false): string[] {
   return [
     ...databases.map((database) => `ALL ON ${database}.*`),
     'CREATE DATABASE ON *.*',
@@ -54,7 +58,7 @@ export function serviceGrants(databases: readonly string[]): string[] {
     'BACKUP ON *.*',
     'SET DEFINER ON app',
     `SET DEFINER ON ${ORG_READER}`,
-    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
+    ...[...ENGINES, ...(sharded ? [SHARDED_ENGINE] : [])].map((engine) => `TABLE ENGINE ON ${engine}`),
   ];
 }
 

@@ -1,5 +1,6 @@
 // Configuration of the embedded ClickHouse: the text of config.xml (server settings) and users.xml.
-// Takes paths, passwords and bounds; the text contains no password in the clear.
+// Takes paths, passwords and bounds; the text contains no password in the clear, but the secret of a
+// cluster.
 import { createHash, randomBytes } from 'node:crypto';
 import { REPLACED_PARTS_KEPT_S } from '../../platform/clickhouse/replaced_parts.ts';
 import {
@@ -13,6 +14,7 @@ import {
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
 import { serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
+import { allDatabaseOf, type ClusterConfig, clusterXml } from './cluster.ts';
 import { httpHandlersXml } from './http_rules.ts';
 
 /** Users with a password, which log in over HTTP. */
@@ -64,6 +66,8 @@ export interface ServerConfig {
   mergeNice: number;
   /** True to record statements and new parts in system.query_log and system.part_log. */
   queryLog: boolean;
+  /** Absent for an engine that is no shard. */
+  cluster?: ClusterConfig | undefined;
 }
 
 export interface UsersConfig {
@@ -75,6 +79,8 @@ export interface UsersConfig {
   memoryMaxBytes: number;
   /** True to record statements, see ServerConfig. Those of organizations' analysts are never recorded. */
   queryLog: boolean;
+  /** True for a shard of a cluster. */
+  sharded?: boolean;
 }
 
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -95,6 +101,7 @@ export function serverXml({
   diskKeepBytes,
   mergeNice,
   queryLog,
+  cluster,
 }: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
@@ -130,7 +137,7 @@ export function serverXml({
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
   </merge_tree>
-  ${queryLog ? QUERY_LOG_XML : ''}
+  ${queryLog ? QUERY_LOG_XML : ''}${cluster === undefined ? '' : `\n  ${clusterXml(cluster, escape)}`}
   <storage_configuration><disks><default><keep_free_space_bytes>${diskKeepBytes}</keep_free_space_bytes></default></disks></storage_configuration>
   <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
   <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
@@ -140,7 +147,7 @@ export function serverXml({
 
 /**
  * Returns the text of users.xml. `default` runs the engine's own start script, may only open ports,
- * and cannot log in over HTTP. `app` is the service. `analyst` reads the views. `org_analyst` reads
+ * and cannot log in over a port. `app` is the service. `analyst` reads the views. `org_analyst` reads
  * the views of one organization at a time, by way of `org_reader` (sql/analysts/org_views.ts).
  * Users with a password may connect from any address that reaches the port.
  */
@@ -151,17 +158,22 @@ export function usersXml({
   analystPassword,
   memoryMaxBytes,
   queryLog,
+  sharded = false,
 }: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
     `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
   const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>
     `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${filters}${grants(granted)}</${name}>`;
   const orgDatabase = orgDatabaseOf(database);
-  const app = serviceGrants([
-    `\`${database}\``,
-    `\`${orgDatabase}\``,
-    ...(moreDatabases === undefined ? [] : [moreDatabases]),
-  ]);
+  const app = serviceGrants(
+    [
+      `\`${database}\``,
+      `\`${orgDatabase}\``,
+      ...(moreDatabases === undefined ? [] : [moreDatabases]),
+      ...(sharded ? [`\`${allDatabaseOf(database)}\``] : []),
+    ],
+    sharded,
+  );
   const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
   ${profilesXml(memoryMaxBytes, queryLog)}
