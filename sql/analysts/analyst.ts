@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
 import type { ClickHouse } from '../client/client.ts';
-import { allDatabaseOf, allViewNames } from '../client/distributed.ts';
 import { CLUSTER_DDL } from '../client/settings.ts';
 import { readScripts } from '../client/migrate.ts';
+import { allViewGrants } from './grants.ts';
 
 const TIMEOUT_MS = 10_000;
 /**
@@ -57,5 +57,5 @@ export function analystStatements(database: string, password: string, cluster?: 
 /** Returns the statements that let the user read the views over all shards. */
 function shardStatements(database: string, cluster: string | undefined): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
-  return allViewNames().map((view) => `GRANT${on} SELECT ON \`${allDatabaseOf(database)}\`.\`${view}\` TO analyst`);
+  return allViewGrants(database).map((right) => `GRANT${on} ${right} TO analyst`);
 }

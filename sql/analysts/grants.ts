@@ -1,5 +1,6 @@
 // Rights of the users of the embedded engine, each as the part of a GRANT statement between GRANT
 // and TO. Pure: takes names of databases.
+import { allDatabaseOf, allViewNames } from '../client/distributed.ts';
 import { ORG_READER, ORG_TABLES } from './org_views.ts';
 
 /**
@@ -65,6 +66,10 @@ export function serviceGrants(databases: readonly string[], sharded = false): st
 /** Returns the right to read the views of a database. */
 export const viewGrants = (database: string): string[] =>
   ANALYST_VIEWS.map((view) => `SELECT ON \`${database}\`.\`${view}\``);
+
+/** Returns the right to read the views over all shards. */
+export const allViewGrants = (database: string): string[] =>
+  allViewNames().map((view) => `SELECT ON \`${allDatabaseOf(database)}\`.\`${view}\``);
 
 /** Returns the right to read the tables beneath the views. */
 export const tableGrants = (database: string): string[] =>

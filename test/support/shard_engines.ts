@@ -2,9 +2,10 @@
 // shards. Each engine is a TestEngine of its own: a test can kill, stop and start it, and it comes
 // back on the same ports.
 import { randomBytes } from 'node:crypto';
-import { allDatabaseOf, type ClusterConfig } from '../../ops/launch/clickhouse/cluster.ts';
+import type { ClusterConfig } from '../../ops/launch/clickhouse/cluster.ts';
 import { freePort } from '../../ops/launch/process/ports.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
+import { allDatabaseOf, createDistributed } from '../../sql/client/distributed.ts';
 import { migrate } from '../../sql/client/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine, type TestEngineOptions } from './clickhouse.ts';
 
@@ -62,19 +63,8 @@ export async function createShardDatabase({ engines }: ShardEngines): Promise<Sh
   for (const { url } of engines) {
     const client = createClickHouse({ url: new URL(`/${database}`, url).href });
     await migrate(client, {});
+    await createDistributed(client, TEST_CLUSTER);
     await client.close();
-    await runStatement(url, `CREATE DATABASE ${all}`, '');
-    const tables = await runStatement(
-      url,
-      `SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree' FORMAT TSV`,
-      '',
-    );
-    for (const table of tables.trim().split('\n'))
-      await runStatement(
-        url,
-        `CREATE TABLE ${table} AS ${database}.${table} ENGINE = Distributed(${TEST_CLUSTER}, ${database}, ${table})`,
-        all,
-      );
   }
   const urlsOf = (name: string): string[] => engines.map(({ url }) => new URL(`/${name}`, url).href);
   return {

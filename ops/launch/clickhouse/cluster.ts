@@ -15,9 +15,6 @@ export interface ClusterConfig {
   shards: readonly { host: string; tcpPort: number }[];
 }
 
-/** Returns the name of the database whose tables read every shard. */
-export const allDatabaseOf = (database: string): string => `${database}_all`;
-
 /**
  * Returns the elements of config.xml that make the engine a shard.
  * @param escape escapes text for XML

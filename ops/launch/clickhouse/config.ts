@@ -13,8 +13,9 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
-import { serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
-import { allDatabaseOf, type ClusterConfig, clusterXml } from './cluster.ts';
+import { allViewGrants, serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
+import { allDatabaseOf } from '../../../sql/client/distributed.ts';
+import { type ClusterConfig, clusterXml } from './cluster.ts';
 import { httpHandlersXml } from './http_rules.ts';
 
 /** Users with a password, which log in over HTTP. */
@@ -180,7 +181,7 @@ export function usersXml({
   <users>
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
     ${user('app', appPassword, 'default', app)}
-    ${user('analyst', analystPassword, 'analyst', viewGrants(database))}
+    ${user('analyst', analystPassword, 'analyst', [...viewGrants(database), ...(sharded ? allViewGrants(database) : [])])}
     ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', viewGrants(orgDatabase))}
     ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tableGrants(database), `<databases><${database}>${rows}</${database}></databases>`)}
   </users>
