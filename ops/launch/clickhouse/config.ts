@@ -177,7 +177,7 @@ export function usersXml({
   );
   const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
-  ${profilesXml(memoryMaxBytes, queryLog)}
+  ${profilesXml(memoryMaxBytes, queryLog, sharded)}
   <users>
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
     ${user('app', appPassword, 'default', app)}
@@ -191,7 +191,7 @@ export function usersXml({
 }
 
 /** Returns the `<profiles>` section: the settings of each kind of user. */
-function profilesXml(memoryMaxBytes: number, queryLog: boolean): string {
+function profilesXml(memoryMaxBytes: number, queryLog: boolean, sharded: boolean): string {
   return `<profiles>
     <default>
       <implicit_select>0</implicit_select>
@@ -206,7 +206,7 @@ function profilesXml(memoryMaxBytes: number, queryLog: boolean): string {
       <http_send_timeout>60</http_send_timeout>
       <http_wait_end_of_query>0</http_wait_end_of_query>
       <log_queries>${queryLog ? 1 : 0}</log_queries>
-      <log_query_threads>0</log_query_threads>
+      <log_query_threads>0</log_query_threads>${sharded ? '\n      <distributed_product_mode>global</distributed_product_mode>' : ''}
     </default>
     <background>
       <profile>default</profile>
