@@ -1,7 +1,8 @@
 // Deletes parts that merges have replaced from the disk, when ClickHouse itself falls behind: it
 // does so only when a table has nothing to merge, which under load may take twenty minutes and
 // several times the disk space. The leader sweeps, and only the embedded server needs it;
-// replicated tables have a thread for this.
+// replicated tables have a thread for this. A table of which a merge runs is left for the next look:
+// the statement would cancel the merge, and one that takes longer than LOOK_MS would never end.
 //
 // A deleted part is older than the time for which ClickHouse keeps replaced parts against power
 // loss, and the part that replaced it is durable.

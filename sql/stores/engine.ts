@@ -41,7 +41,7 @@ export async function countRunningQueries(client: ClickHouse, user: string, mark
   return (await analystQueriesQuery(client, { user, mark }))[0]?.n ?? 0;
 }
 
-/** Removes the replaced parts of a table from the disk. */
+/** Removes the replaced parts of a table from the disk. Cancels merges of the table, which begin again. */
 export async function sweepReplacedParts(client: ClickHouse, table: string): Promise<void> {
   // No partition has this id. The statement drops no row, and the engine clears replaced parts
   // after every drop.

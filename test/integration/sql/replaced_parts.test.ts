@@ -34,8 +34,8 @@ let after = { active: 0, replaced: 0 };
 /** Creates a table and merges its five parts into one. */
 const merged = async (settings: string): Promise<void> => {
   await run('DROP TABLE IF EXISTS t SYNC');
-  await run(`CREATE TABLE t (k UInt64) ENGINE = MergeTree PARTITION BY k % 1 ORDER BY k ${settings}`);
-  for (let part = 0; part < 5; part += 1) await run(`INSERT INTO t SELECT number FROM numbers(10)`);
+  await run(`CREATE TABLE t (k UInt64, v UInt8) ENGINE = MergeTree PARTITION BY k % 1 ORDER BY k ${settings}`);
+  for (let part = 0; part < 5; part += 1) await run(`INSERT INTO t SELECT number, 0 FROM numbers(10)`);
   await run('OPTIMIZE TABLE t FINAL');
   after = await parts();
   expect([after.active, after.replaced]).toEqual([
@@ -58,6 +58,8 @@ it('a replaced part stays for two minutes, as its successor is not synced', asyn
  * checks are at least 50 ms apart.
  */
 const LOOKS = 60;
+/** An expression of some 12 seconds: one sleep has 3 at most, and equal ones would be one. */
+const SLOW = Array.from({ length: 4 }, (_, n) => `sleep(${3 - n / 50})`).join(' + ');
 
 describe('with an engine that does not get to it', () => {
   const stops: (() => Promise<void>)[] = [];
@@ -98,6 +100,24 @@ describe('with an engine that does not get to it', () => {
       timeoutMs: 9000,
     });
     expect([row?.rows, await parts()]).toEqual([50, { active: 1, replaced: 0 }]);
+  });
+
+  it('a replaced part stays while a merge of its table runs, which goes on', async () => {
+    await run(`ALTER TABLE t UPDATE v = ${SLOW} WHERE 1 SETTINGS mutations_sync = 0`);
+    const running = async (): Promise<number> => {
+      const [row] = await clickhouse.rows<{ n: number }>({
+        name: 'test',
+        sql: "SELECT toUInt32(count()) AS n FROM system.merges WHERE database = currentDatabase() AND table = 't'",
+        timeoutMs: 9000,
+      });
+      return row?.n ?? 0;
+    };
+    await eventually(async () => (await running()) > 0, { what: 'a mutation that runs' });
+    start(-14);
+    await looked();
+    expect([await running(), synced]).toEqual([1, 0]);
+    await run("KILL MUTATION WHERE database = currentDatabase() AND table = 't' SYNC");
+    await eventually(async () => (await parts()).replaced === 0, { withinMs: 20_000, what: 'no replaced parts' });
   });
 
   it('a young replaced part stays', async () => {
