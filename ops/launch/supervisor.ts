@@ -167,8 +167,7 @@ export class Supervisor {
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
     if (SERVICE_OTLP_GRPC_PORT !== undefined)
       await checkPort('SERVICE_OTLP_GRPC_PORT', SERVICE_HOST, SERVICE_OTLP_GRPC_PORT);
-    if (!hasStore(this.#env))
-      await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
+    if (!hasStore(this.#env)) await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
     if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);
     await checkStore(this.#env);
   }
@@ -306,8 +305,7 @@ export class Supervisor {
       SERVICE_PORT: String(this.#apiPort),
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
-      SERVICE_CLICKHOUSE_DATA_DIR:
-        hasStore(this.#env) ? undefined : this.#file('clickhouse'),
+      SERVICE_CLICKHOUSE_DATA_DIR: hasStore(this.#env) ? undefined : this.#file('clickhouse'),
       SERVICE_DISK_GUARD_DIR: this.#env.SERVICE_DISK_GUARD_DIR ?? this.#options.dataDir,
       SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
       SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,

@@ -344,7 +344,8 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
         return `${name}: got ${got}; ${describe(issue)}`;
       });
-  if (result.success) problems.push(...problemsOfStore(result.data), ...problemsOfLog(result.data), ...problemsOfLogin(result.data));
+  if (result.success)
+    problems.push(...problemsOfStore(result.data), ...problemsOfLog(result.data), ...problemsOfLogin(result.data));
   if (result.success && result.data.SERVICE_ENV === 'production') {
     const missing = problemsInProduction(result.data);
     if (isAssumed && missing.length > 0)

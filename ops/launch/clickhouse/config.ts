@@ -13,7 +13,13 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
-import { allViewGrants, serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
+import {
+  allViewGrants,
+  serviceGrants,
+  START_SCRIPT_GRANT,
+  tableGrants,
+  viewGrants,
+} from '../../../sql/analysts/grants.ts';
 import { allDatabaseOf } from '../../../sql/client/distributed.ts';
 import { type ClusterConfig, clusterXml } from './cluster.ts';
 import { httpHandlersXml } from './http_rules.ts';

@@ -29,7 +29,8 @@ const FORM = 'name:first-last=http://user:password@host:port/database';
  */
 export function parseShards(text: string): ShardSetting[] {
   const shards = text.trim().split(/\s+/).map(shardOf);
-  if (shards.length > SHARDS_MAX) throw new ShardsError(`has ${shards.length} shards; at most ${SHARDS_MAX} are possible`);
+  if (shards.length > SHARDS_MAX)
+    throw new ShardsError(`has ${shards.length} shards; at most ${SHARDS_MAX} are possible`);
   for (const [index, { name, from, to }] of shards.entries()) {
     if (shards.findIndex((other) => other.name === name) !== index)
       throw new ShardsError(`names the shard ${name} twice`);
