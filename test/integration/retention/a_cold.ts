@@ -135,8 +135,7 @@ export async function openCold(url?: string): Promise<TestCold> {
       }),
     restore: (org_id, args = {}, now = on(DAY)) =>
       createRestore({
-        cold,
-        tables,
+        shards: [{ cold, tables }],
         retentionOf: (org) => policies.find((one) => one.org_id === org)?.policy ?? DEFAULT_RETENTION,
         openJobs: () => new Set(),
         now: () => now,
