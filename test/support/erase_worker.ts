@@ -18,7 +18,7 @@ import { ColdTables } from '../../sql/stores/cold.ts';
 
 const {
   TEST_NATS_URL = '',
-  /** One URL, or one for each shard with spaces between them. */
+  /** One URL, or those of the shards a, b and so on, with spaces between them. */
   TEST_CLICKHOUSE_URL = '',
   TEST_OBJECTS = '',
   TEST_TEMP = '',
@@ -46,7 +46,7 @@ const urls = TEST_CLICKHOUSE_URL.split(' ');
 const cold = urls.map((url, index) => {
   const clickhouse = createClickHouse({ url });
   const tables = new ColdTables(clickhouse);
-  const shard = urls.length === 1 ? '' : `s${index}`;
+  const shard = urls.length === 1 ? '' : String.fromCharCode('a'.charCodeAt(0) + index);
   return {
     clickhouse,
     cold: new ColdStorage({ store: objects, tables, shard, tempDir: TEST_TEMP, now: () => Date.now(), step }),
