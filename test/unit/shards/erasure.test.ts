@@ -35,7 +35,7 @@ function aShard(held: Held, statements: Statements) {
       statements.make(name);
       return Promise.resolve(what());
     } catch (error) {
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
   };
   const own = () => [...new Set([...held.matches, ...Object.keys(held.replays)])].filter((name) => recorded.has(name));
