@@ -30,14 +30,11 @@ function aShard(held: Held, statements: Statements) {
   const record = (names: Iterable<string>): void => {
     for (const name of names) recorded.add(name);
   };
-  const does = <T>(name: string, what: () => T): Promise<T> => {
-    try {
+  const does = <T>(name: string, what: () => T): Promise<T> =>
+    new Promise((resolve) => {
       statements.make(name);
-      return Promise.resolve(what());
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  };
+      resolve(what());
+    });
   const own = () => [...new Set([...held.matches, ...Object.keys(held.replays)])].filter((name) => recorded.has(name));
   const store: Partial<ErasureStore> = {
     collectMatches: () =>
