@@ -28,6 +28,8 @@ export const readsOfOne = (client: ClickHouseClient): Reads => ({
 const AWAY_MS = 2000;
 /** Time after which a server that accepts no connection, or does not greet, counts as away. */
 const CONNECT_MS_MAX = 1000;
+/** Silence of a shard in the middle of an answer after which it counts as away. One at work reports its progress. */
+const SILENCE_S_MAX = 10;
 /** A shard that hangs costs a read CONNECT_MS_MAX for each try. */
 const CONNECT_TRIES = 2;
 
@@ -43,6 +45,7 @@ const SPREAD: ClickHouseSettings = {
   distributed_product_mode: 'global',
   connect_timeout_with_failover_ms: CONNECT_MS_MAX,
   handshake_timeout_ms: CONNECT_MS_MAX,
+  receive_timeout: SILENCE_S_MAX,
   connections_with_failover_max_tries: String(CONNECT_TRIES),
 };
 

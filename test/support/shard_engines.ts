@@ -9,8 +9,8 @@ import { allDatabaseOf, createDistributed } from '../../sql/client/distributed.t
 import { migrate } from '../../sql/client/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine, type TestEngineOptions } from './clickhouse.ts';
 
-/** Name of the cluster on every engine. */
-export const TEST_CLUSTER = 'test_shards';
+/** Name of the cluster on every engine: the one that workers use by default. */
+export const TEST_CLUSTER = 'millrace';
 
 export interface ShardEngines {
   /** In the order of the shards. app may use every test_* database on them. */
