@@ -92,10 +92,7 @@ export function telemetryRoutes(
 }
 
 /** Opens the slice that serves the SQL queries of analysts; the caller closes it. */
-export function openAnalystSlice(
-  { env, store, now, onProblem }: WiringParts,
-  { analysts, orgs }: Stores,
-): Analysts {
+export function openAnalystSlice({ env, store, now, onProblem }: WiringParts, { analysts, orgs }: Stores): Analysts {
   return openAnalysts({
     analysts,
     store,

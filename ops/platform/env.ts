@@ -2,7 +2,7 @@
 // parts. No other module reads process.env.
 import { z } from 'zod';
 import { LOG_STREAMS_MAX } from '../../schemas/records/log_layout.ts';
-import { shardsSetting } from './clickhouse/shards.ts';
+import { shardsSetting } from '../../schemas/shards.ts';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>

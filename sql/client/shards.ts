@@ -1,6 +1,6 @@
 // The store as the service sees it: its shards, each with a range of partitions of the ingest log, and a
 // client that reads all of them. A store of one server is one shard with every partition.
-import { checkRanges, type ShardSetting } from '../../ops/platform/clickhouse/shards.ts';
+import { checkRanges, type ShardSetting } from '../../schemas/shards.ts';
 import { ClickHouse, type ClickHouseOptions } from './client.ts';
 import { allDatabaseOf } from './distributed.ts';
 

@@ -1,6 +1,6 @@
 // The shards of the store, as the first process that started with this log has named them. Every process
 // must land in the same shard: rows of a partition in two shards would be doubled or missed.
-import { type ShardSetting, ShardsError } from '../clickhouse/shards.ts';
+import { type ShardSetting, ShardsError } from '../../../schemas/shards.ts';
 import { LOG_PLACE_KEY, type Log, settle } from './open_log.ts';
 
 const KEY = 'shards';

@@ -1,6 +1,6 @@
 // The shards of the store as the log knows them, and schemas that are not the same in all.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseShards } from '../../../ops/platform/clickhouse/shards.ts';
+import { parseShards } from '../../../schemas/shards.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { fixShards } from '../../../ops/platform/nats/fixed_shards.ts';
 import { LOG_PLACE_KEY, type Log, openLog, settle } from '../../../ops/platform/nats/open_log.ts';

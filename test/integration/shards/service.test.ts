@@ -46,7 +46,7 @@ beforeAll(async () => {
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.allUrls[0] ?? '' });
   account = await anAccount({ api });
   const run = (sql: string): Promise<string> => runStatement(database.allUrls[0] ?? '', sql);
-  tenant = new PricedTenant({ database: { run } } as TestService, api, account);
+  tenant = new PricedTenant({ database: { run } } as unknown as TestService, api, account);
 });
 afterAll(async () => {
   worker.kill('SIGKILL');

@@ -1,6 +1,6 @@
 // SERVICE_CLICKHOUSE_SHARDS: which texts name shards, and what is said about others.
 import { describe, expect, it } from 'vitest';
-import { checkRanges, parseShards } from '../../../ops/platform/clickhouse/shards.ts';
+import { checkRanges, parseShards } from '../../../schemas/shards.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 
 const A = 'a:0-3=http://app:secret@ch-a:8123/millrace';
