@@ -4,6 +4,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { usersXml } from '../../../ops/launch/clickhouse/config.ts';
+import { checkRanges } from '../../../ops/platform/clickhouse/shards.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 import { NODE_FLAGS } from '../../../ops/launch/process/node_main.ts';
@@ -51,7 +52,13 @@ const service = z.looseObject({
 const compose = z
   .object({ services: z.record(z.string(), service) })
   .parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
-const manifests = filesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
+const yamlFilesIn = (folder: string): string[] => filesIn(folder).filter((file) => file.endsWith('.yaml'));
+const manifests = yamlFilesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
+const SHARDS = `${FOLDER}/kubernetes/shards`;
+const shardManifests = yamlDocuments(`${SHARDS}/clickhouse.yaml`);
+const override = z
+  .object({ services: z.record(z.string(), service.partial({ image: true })) })
+  .parse(yamlFile(`${FOLDER}/compose.shards.yaml`)).services;
 const named = (kind: string, name: string): unknown =>
   manifests.find((one) => {
     const { kind: itsKind, metadata } = object.parse(one);
@@ -64,8 +71,8 @@ const containerOf = (kind: string, name: string): Container => {
   return only;
 };
 const images = [
-  ...Object.values(compose).map(({ image }) => image),
-  ...manifests.flatMap((one) => {
+  ...[compose, override].flatMap((services) => Object.values(services).flatMap(({ image }) => image ?? [])),
+  ...[...manifests, ...shardManifests].flatMap((one) => {
     const parsed = workload.safeParse(one);
     return parsed.success ? parsed.data.spec.template.spec.containers.map(({ image }) => image) : [];
   }),
@@ -80,13 +87,20 @@ const secondsOf = (text: string | undefined): number => Number(/^([0-9]+)s$/.exe
 const jsonSchema = (name: string) =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(projectFile(`${FOLDER}/schemas/${name}`)));
 
+/** Settings that the component of shards adds to both Deployments. */
+const patchedEnv = z
+  .array(z.object({ op: z.literal('add'), path: z.string(), value: z.object({ name: z.string(), value: z.string() }) }))
+  .parse(yamlFile(`${SHARDS}/shards_setting.yaml`))
+  .map(({ value }) => value);
+
 describe('schemas', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 
-  it('compose.yaml follows the Compose Specification, and a misspelt field does not', () => {
+  it('the Compose files follow the Compose Specification, and a misspelt field does not', () => {
     const validate = ajv.compile(jsonSchema('compose.json'));
     const check = (file: unknown) => (validate(file), validate.errors ?? []);
-    expect(check(yamlFile(`${FOLDER}/compose.yaml`))).toEqual([]);
+    for (const file of ['compose.yaml', 'compose.shards.yaml'])
+      expect([file, check(yamlFile(`${FOLDER}/${file}`))]).toEqual([file, []]);
     expect(check({ services: { api: { image: 'x', prots: [] } } })).not.toEqual([]);
   });
 
@@ -105,7 +119,7 @@ describe('schemas', () => {
             ({ instancePath, message }) => `${metadata.name}${instancePath} ${message ?? ''}`,
           );
     };
-    expect(manifests.flatMap(check)).toEqual([]);
+    expect([...manifests, ...shardManifests].flatMap(check)).toEqual([]);
     const deployment = structuredClone(
       z.looseObject({ spec: z.record(z.string(), z.unknown()) }).parse(named('Deployment', 'api')),
     );
@@ -120,10 +134,28 @@ describe('schemas', () => {
         configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })),
       })
       .parse(yamlFile(`${FOLDER}/kustomization.yaml`));
-    const all = filesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
+    const all = yamlFilesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
     expect(resources.toSorted()).toEqual(all.map((file) => `kubernetes/${file}`));
     for (const file of configMapGenerator.flatMap(({ files }) => files))
       expect(projectFile(`${FOLDER}/${file}`)).not.toBe('');
+  });
+
+  it('the component of shards names every file beside it, and patches what the kustomization has', () => {
+    const { resources, configMapGenerator, patches } = z
+      .looseObject({
+        resources: z.array(z.string()),
+        configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })),
+        patches: z.array(z.looseObject({ path: z.string().optional(), target: object.partial().loose().optional() })),
+      })
+      .parse(yamlFile(`${SHARDS}/kustomization.yaml`));
+    const files = [
+      ...resources,
+      ...configMapGenerator.flatMap(({ files }) => files),
+      ...patches.flatMap(({ path }) => path ?? []),
+    ];
+    expect([...files, 'kustomization.yaml'].toSorted()).toEqual(filesIn(SHARDS));
+    const replaced = object.parse(yamlFile(`${SHARDS}/no_single_server.yaml`));
+    expect(named(replaced.kind, replaced.metadata.name)).toBeDefined();
   });
 });
 
@@ -143,12 +175,35 @@ describe('settings', () => {
     if (name === 'SERVICE_SMTP_URL') return '';
     return 'a'.repeat(40);
   };
+  const withShards = (env: Record<string, string>): Record<string, string> => {
+    const { SERVICE_CLICKHOUSE_URL: _, ...rest } = env;
+    return { ...rest, ...Object.fromEntries(patchedEnv.map(({ name, value }) => [name, value])) };
+  };
+  const composed = (name: string): Record<string, string> => ({
+    ...compose[name]?.environment,
+    ...override[name]?.environment,
+  });
   const processes: [string, Record<string, string>][] = [
     ['compose api', compose['api']?.environment ?? {}],
     ['compose pipeline', compose['pipeline']?.environment ?? {}],
     ['kubernetes api', envOf(containerOf('Deployment', 'api'))],
     ['kubernetes pipeline', envOf(containerOf('Deployment', 'pipeline'))],
+    ['compose api with shards', composed('api')],
+    ['compose pipeline with shards', composed('pipeline')],
+    ['kubernetes api with shards', withShards(envOf(containerOf('Deployment', 'api')))],
+    ['kubernetes pipeline with shards', withShards(envOf(containerOf('Deployment', 'pipeline')))],
   ];
+  const parsed = (env: Record<string, string>) =>
+    parseEnv(
+      Object.fromEntries(
+        Object.entries(env).map(([name, value]) => [
+          name,
+          value
+            .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
+            .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
+        ]),
+      ),
+    );
 
   it.each(processes)(
     '%s: every setting is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
@@ -156,15 +211,34 @@ describe('settings', () => {
       const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
       expect(own.length).toBeGreaterThan(10);
       expect(own.filter((name) => !known.has(name))).toEqual([]);
-      const given = Object.fromEntries(
-        Object.entries(env).map(([name, value]) => [
-          name,
-          value
-            .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
-            .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
-        ]),
-      );
-      expect(parseEnv(given).SERVICE_ENV).toBe('production');
+      expect(parsed(env).SERVICE_ENV).toBe('production');
+    },
+  );
+
+  it.each([
+    ['compose', 'compose api with shards', 'compose pipeline with shards', `${FOLDER}/clickhouse/shards.xml`],
+    ['kubernetes', 'kubernetes api with shards', 'kubernetes pipeline with shards', `${SHARDS}/cluster.xml`],
+  ])(
+    '%s: every process names the same shards, which take all partitions and are listed in the cluster',
+    (_, ...names) => {
+      const envs = processes.filter(([name]) => names.includes(name)).map(([, env]) => parsed(env));
+      const [api, pipeline] = envs;
+      expect(pipeline?.SERVICE_CLICKHOUSE_SHARDS).toEqual(api?.SERVICE_CLICKHOUSE_SHARDS);
+      const shards = api?.SERVICE_CLICKHOUSE_SHARDS ?? [];
+      expect(shards).toHaveLength(2);
+      for (const env of envs) {
+        expect(env.SERVICE_CLICKHOUSE_URL).toBeUndefined();
+        checkRanges(shards, env.SERVICE_PARTITIONS);
+      }
+      const cluster = projectFile(names.at(-1) ?? '');
+      const first = [
+        ...cluster.matchAll(
+          /<shard>\s*(?:<internal_replication>true<\/internal_replication>\s*)?<replica><host>([^<]+)</g,
+        ),
+      ];
+      expect(shards.map(({ urls }) => URL.parse(urls[0] ?? '')?.hostname)).toEqual(first.map(([, host]) => host));
+      expect(cluster).toContain(`<${api?.SERVICE_CLICKHOUSE_CLUSTER ?? 'millrace'}>`);
+      expect(cluster).toContain('<secret from_env="CLICKHOUSE_CLUSTER_SECRET"/>');
     },
   );
 
@@ -177,7 +251,7 @@ describe('settings', () => {
     );
     expect(asked.length).toBeGreaterThan(10);
     expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
-    const text = projectFile(`${FOLDER}/compose.yaml`);
+    const text = projectFile(`${FOLDER}/compose.yaml`) + projectFile(`${FOLDER}/compose.shards.yaml`);
     for (const [, name, kind] of text.matchAll(/\$\{(\w*(?:TOKEN|PASSWORD|SECRET|_KEY)\w*):(.)/g))
       expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM|SERVICE_OIDC)/.test(name ?? '') ? '-' : '?']);
   });
@@ -301,6 +375,7 @@ describe('what the code says', () => {
       analystPassword: 'b',
       memoryMaxBytes: 1,
       queryLog: false,
+      sharded: true,
     });
     const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
     const grantsOf = (xml: string) =>
@@ -337,6 +412,9 @@ describe('what the code says', () => {
       'keeper-2.keeper',
       'keeper-3.keeper',
     ]);
+    const profile = /<distributed_product_mode>global<\/distributed_product_mode>/;
+    for (const file of [`${FOLDER}/clickhouse/shards_profile.xml`, `${SHARDS}/cluster_profile.xml`])
+      expect(projectFile(file)).toMatch(profile);
     const replicas = (name: string) =>
       z.looseObject({ spec: z.looseObject({ replicas: z.int() }) }).parse(named('StatefulSet', name)).spec.replicas;
     expect([replicas('clickhouse'), replicas('keeper'), replicas('nats')]).toEqual([2, 3, 3]);
