@@ -1,75 +1,27 @@
-// The files of ops/deploy against their schemas (offline) and against the code: settings, ports,
-// probes, versions, drain times, grants.
+// The files of ops/deploy against their schemas (offline) and against the code: ports, probes,
+// versions, drain times, grants. settings.test.ts checks the settings.
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { usersXml } from '../../../ops/launch/clickhouse/config.ts';
-import { checkRanges } from '../../../ops/platform/clickhouse/shards.ts';
-import { parseEnv } from '../../../ops/platform/env.ts';
 import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 import { NODE_FLAGS } from '../../../ops/launch/process/node_main.ts';
-import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
+import { filesIn, projectFile, yamlFile } from '../../support/deploy_files.ts';
+import {
+  compose,
+  containerOf,
+  FOLDER,
+  manifests,
+  named,
+  object,
+  override,
+  podOf,
+  shardManifests,
+  SHARDS,
+  workload,
+  yamlFilesIn,
+} from '../../support/deployments.ts';
 
-const FOLDER = 'ops/deploy';
-const probe = z.looseObject({
-  httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.int()]) }).optional(),
-});
-const container = z.looseObject({
-  image: z.string(),
-  command: z.array(z.string()).optional(),
-  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })).default([]),
-  ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
-  startupProbe: probe.optional(),
-  readinessProbe: probe.optional(),
-  livenessProbe: probe.optional(),
-});
-type Container = z.infer<typeof container>;
-const workload = z.looseObject({
-  kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
-  spec: z.looseObject({
-    template: z.looseObject({
-      spec: z.looseObject({ terminationGracePeriodSeconds: z.int(), containers: z.array(container).length(1) }),
-    }),
-  }),
-});
-const object = z.looseObject({
-  apiVersion: z.string(),
-  kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
-});
-const service = z.looseObject({
-  image: z.string(),
-  command: z.array(z.string()).optional(),
-  environment: z.record(z.string(), z.string()).default({}),
-  stop_grace_period: z.string().optional(),
-  healthcheck: z
-    .object({ test: z.array(z.string()) })
-    .loose()
-    .optional(),
-});
-
-const compose = z
-  .object({ services: z.record(z.string(), service) })
-  .parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
-const yamlFilesIn = (folder: string): string[] => filesIn(folder).filter((file) => file.endsWith('.yaml'));
-const manifests = yamlFilesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
-const SHARDS = `${FOLDER}/kubernetes/shards`;
-const shardManifests = yamlDocuments(`${SHARDS}/clickhouse.yaml`);
-const override = z
-  .object({ services: z.record(z.string(), service.partial({ image: true })) })
-  .parse(yamlFile(`${FOLDER}/compose.shards.yaml`)).services;
-const named = (kind: string, name: string): unknown =>
-  manifests.find((one) => {
-    const { kind: itsKind, metadata } = object.parse(one);
-    return itsKind === kind && metadata.name === name;
-  });
-const podOf = (kind: string, name: string) => workload.parse(named(kind, name)).spec.template.spec;
-const containerOf = (kind: string, name: string): Container => {
-  const [only] = podOf(kind, name).containers;
-  if (only === undefined) throw new Error(`${name} has no container`);
-  return only;
-};
 const images = [
   ...[compose, override].flatMap((services) => Object.values(services).flatMap(({ image }) => image ?? [])),
   ...[...manifests, ...shardManifests].flatMap((one) => {
@@ -86,12 +38,6 @@ const boundIn = (file: string, name: string): number => {
 const secondsOf = (text: string | undefined): number => Number(/^([0-9]+)s$/.exec(text ?? '')?.[1] ?? Number.NaN);
 const jsonSchema = (name: string) =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(projectFile(`${FOLDER}/schemas/${name}`)));
-
-/** Settings that the component of shards adds to both Deployments. */
-const patchedEnv = z
-  .array(z.object({ op: z.literal('add'), path: z.string(), value: z.object({ name: z.string(), value: z.string() }) }))
-  .parse(yamlFile(`${SHARDS}/shards_setting.yaml`))
-  .map(({ value }) => value);
 
 describe('schemas', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
@@ -156,104 +102,6 @@ describe('schemas', () => {
     expect([...files, 'kustomization.yaml'].toSorted()).toEqual(filesIn(SHARDS));
     const replaced = object.parse(yamlFile(`${SHARDS}/no_single_server.yaml`));
     expect(named(replaced.kind, replaced.metadata.name)).toBeDefined();
-  });
-});
-
-describe('settings', () => {
-  const known = new Set([...projectFile('ops/deploy/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
-  const configMap = z
-    .looseObject({ data: z.record(z.string(), z.string()) })
-    .parse(named('ConfigMap', 'millrace')).data;
-  const envOf = ({ env }: Container): Record<string, string> => ({
-    ...configMap,
-    ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
-  });
-  /** Returns what an operator would fill in for a secret. */
-  const filled = (name: string): string => {
-    if (name === 'SERVICE_BOOTSTRAP_API_KEY') return 'sk_svc_0123456789abcdef';
-    if (name === 'SERVICE_ENCRYPTION_KEY') return 'ab'.repeat(32);
-    if (name === 'SERVICE_SMTP_URL') return '';
-    return 'a'.repeat(40);
-  };
-  const withShards = (env: Record<string, string>): Record<string, string> => {
-    const { SERVICE_CLICKHOUSE_URL: _, ...rest } = env;
-    return { ...rest, ...Object.fromEntries(patchedEnv.map(({ name, value }) => [name, value])) };
-  };
-  const composed = (name: string): Record<string, string> => ({
-    ...compose[name]?.environment,
-    ...override[name]?.environment,
-  });
-  const processes: [string, Record<string, string>][] = [
-    ['compose api', compose['api']?.environment ?? {}],
-    ['compose pipeline', compose['pipeline']?.environment ?? {}],
-    ['kubernetes api', envOf(containerOf('Deployment', 'api'))],
-    ['kubernetes pipeline', envOf(containerOf('Deployment', 'pipeline'))],
-    ['compose api with shards', composed('api')],
-    ['compose pipeline with shards', composed('pipeline')],
-    ['kubernetes api with shards', withShards(envOf(containerOf('Deployment', 'api')))],
-    ['kubernetes pipeline with shards', withShards(envOf(containerOf('Deployment', 'pipeline')))],
-  ];
-  const parsed = (env: Record<string, string>) =>
-    parseEnv(
-      Object.fromEntries(
-        Object.entries(env).map(([name, value]) => [
-          name,
-          value
-            .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
-            .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
-        ]),
-      ),
-    );
-
-  it.each(processes)(
-    '%s: every setting is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
-    (_, env) => {
-      const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
-      expect(own.length).toBeGreaterThan(10);
-      expect(own.filter((name) => !known.has(name))).toEqual([]);
-      expect(parsed(env).SERVICE_ENV).toBe('production');
-    },
-  );
-
-  it.each([
-    ['compose', 'compose api with shards', 'compose pipeline with shards', `${FOLDER}/clickhouse/shards.xml`],
-    ['kubernetes', 'kubernetes api with shards', 'kubernetes pipeline with shards', `${SHARDS}/cluster.xml`],
-  ])(
-    '%s: every process names the same shards, which take all partitions and are listed in the cluster',
-    (_, ...names) => {
-      const envs = processes.filter(([name]) => names.includes(name)).map(([, env]) => parsed(env));
-      const [api, pipeline] = envs;
-      expect(pipeline?.SERVICE_CLICKHOUSE_SHARDS).toEqual(api?.SERVICE_CLICKHOUSE_SHARDS);
-      const shards = api?.SERVICE_CLICKHOUSE_SHARDS ?? [];
-      expect(shards).toHaveLength(2);
-      for (const env of envs) {
-        expect(env.SERVICE_CLICKHOUSE_URL).toBeUndefined();
-        checkRanges(shards, env.SERVICE_PARTITIONS);
-      }
-      const cluster = projectFile(names.at(-1) ?? '');
-      const first = [
-        ...cluster.matchAll(
-          /<shard>\s*(?:<internal_replication>true<\/internal_replication>\s*)?<replica><host>([^<]+)</g,
-        ),
-      ];
-      expect(shards.map(({ urls }) => URL.parse(urls[0] ?? '')?.hostname)).toEqual(first.map(([, host]) => host));
-      expect(cluster).toContain(`<${api?.SERVICE_CLICKHOUSE_CLUSTER ?? 'millrace'}>`);
-      expect(cluster).toContain('<secret from_env="CLICKHOUSE_CLUSTER_SECRET"/>');
-    },
-  );
-
-  it('secrets have no defaults: they are empty in the examples, and compose refuses to continue without them', () => {
-    const secret = z
-      .looseObject({ stringData: z.record(z.string(), z.literal('')) })
-      .parse(named('Secret', 'millrace'));
-    const asked = [...projectFile(`${FOLDER}/kubernetes/service.yaml`).matchAll(/key: ([A-Z_]+) /g)].map(
-      ([, key]) => key ?? '',
-    );
-    expect(asked.length).toBeGreaterThan(10);
-    expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
-    const text = projectFile(`${FOLDER}/compose.yaml`) + projectFile(`${FOLDER}/compose.shards.yaml`);
-    for (const [, name, kind] of text.matchAll(/\$\{(\w*(?:TOKEN|PASSWORD|SECRET|_KEY)\w*):(.)/g))
-      expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM|SERVICE_OIDC)/.test(name ?? '') ? '-' : '?']);
   });
 });
 
