@@ -36,7 +36,10 @@ export function migrateInBackground(
         return;
       } catch (cause) {
         if (tries === 0)
-          logger.warn({ err: cause, shard: shard.name }, 'ClickHouse is not ready: reads answer 502 until it is; ingest is accepted');
+          logger.warn(
+            { err: cause, shard: shard.name },
+            'ClickHouse is not ready: reads answer 502 until it is; ingest is accepted',
+          );
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
       }
     }

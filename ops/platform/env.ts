@@ -2,7 +2,7 @@
 // parts. No other module reads process.env.
 import { z } from 'zod';
 import { LOG_STREAMS_MAX } from '../../schemas/records/log_layout.ts';
-import { parseShards, ShardsError } from './clickhouse/shards.ts';
+import { shardsSetting } from './clickhouse/shards.ts';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>
@@ -20,16 +20,6 @@ const natsUrls = z
   .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
     error: 'must be nats://host:port, comma-separated for a cluster',
   });
-
-const shards = z.string().transform((text, context) => {
-  try {
-    return parseShards(text);
-  } catch (error) {
-    if (!(error instanceof ShardsError)) throw error;
-    context.addIssue({ code: 'custom', message: error.message });
-    return z.NEVER;
-  }
-});
 
 /** Returns the 32 bytes of a key written in hex or base64; null when the text is no key. */
 export function decodeKey(text: string): Buffer | null {
@@ -107,7 +97,7 @@ const schema = z.object({
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'must be the name of a cluster: letters, digits, _ . -' })
     .optional(),
   /** Shards of ClickHouse, which replace SERVICE_CLICKHOUSE_URL; see parseShards. */
-  SERVICE_CLICKHOUSE_SHARDS: shards.optional(),
+  SERVICE_CLICKHOUSE_SHARDS: shardsSetting.optional(),
   /** True to make the embedded engine record every statement and every new part, for a day. */
   SERVICE_CLICKHOUSE_QUERY_LOG: boolean.default(false),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'must have at least 8 characters' }).optional(),
@@ -302,6 +292,12 @@ export function oidcClientOf(
     : { issuer, client_id, client_secret, public_url };
 }
 
+/** Returns the problem that the settings name the store twice; none if they do not. */
+const problemsOfStore = (settings: z.infer<typeof schema>): string[] =>
+  settings.SERVICE_CLICKHOUSE_SHARDS !== undefined && settings.SERVICE_CLICKHOUSE_URL !== undefined
+    ? ['SERVICE_CLICKHOUSE_URL: got a value beside SERVICE_CLICKHOUSE_SHARDS, which names all servers']
+    : [];
+
 /** Returns the problem that the bytes of the ingest log do not suffice for its streams; none if they do. */
 function problemsOfLog(settings: z.infer<typeof schema>): string[] {
   const [bytes, streams] = [settings.SERVICE_LOG_MAX_BYTES, settings.SERVICE_LOG_STREAMS];
@@ -348,7 +344,8 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
         return `${name}: got ${got}; ${describe(issue)}`;
       });
-  if (result.success) problems.push(...problemsOfLog(result.data), ...problemsOfLogin(result.data));
+  if (result.success)
+    problems.push(...problemsOfStore(result.data), ...problemsOfLog(result.data), ...problemsOfLogin(result.data));
   if (result.success && result.data.SERVICE_ENV === 'production') {
     const missing = problemsInProduction(result.data);
     if (isAssumed && missing.length > 0)

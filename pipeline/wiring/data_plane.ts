@@ -148,8 +148,9 @@ function createHolder(planes: readonly ShardPlane[], planeOf: (partition: number
   const releasing = new ShardWaits<ShardPlane>(alone);
   return {
     acquire: (records) =>
-      acquiring.all(Map.groupBy(records, ({ partition }) => planeOf(partition)), (plane, of: PartitionRecord[]) =>
-        plane.acquire(of),
+      acquiring.all(
+        Map.groupBy(records, ({ partition }) => planeOf(partition)),
+        (plane, of: PartitionRecord[]) => plane.acquire(of),
       ),
     release: (partitions) =>
       releasing.all(Map.groupBy(partitions, planeOf), (plane, of: number[]) => plane.worker.release(of)),

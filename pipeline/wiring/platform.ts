@@ -7,6 +7,7 @@ import { type Env, EnvError, hasStore, parseEnv } from '../../ops/platform/env.t
 import { createLogger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { fixShards } from '../../ops/platform/nats/fixed_shards.ts';
 import { TooManyStreams } from '../../ops/platform/nats/log_streams.ts';
 import { fixedPartitions, logLimits, openLog } from '../../ops/platform/nats/open_log.ts';
 import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
@@ -64,6 +65,7 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const log = await openLog(nc, logLimits(env));
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   if (env.SERVICE_LOG_STREAMS > partitions) throw new TooManyStreams(env.SERVICE_LOG_STREAMS, partitions);
+  await fixShards(log, env.SERVICE_CLICKHOUSE_SHARDS);
   const store = openStore(env, partitions, {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);

@@ -20,7 +20,10 @@ export class ShardWaits<Shard extends object> {
    * Starts work in each shard that does not work for an earlier call, and waits for all of them.
    * @throws what the work throws; ShardSlow if a shard takes longer than PATIENCE_MS
    */
-  async all<Item>(items: ReadonlyMap<Shard, Item[]>, work: (shard: Shard, items: Item[]) => Promise<void>): Promise<void> {
+  async all<Item>(
+    items: ReadonlyMap<Shard, Item[]>,
+    work: (shard: Shard, items: Item[]) => Promise<void>,
+  ): Promise<void> {
     // An earlier call had fewer items perhaps, so the caller has to come again.
     let isEarlier = false;
     const running = [...items].map(([shard, of]) => {

@@ -77,6 +77,9 @@ async function newestSchema({ env, store, logger }: StoreParts, shard: Shard): P
     logger.fatal({ err: error }, 'the shards of the store have different schemas');
     die();
   }
-  const refusal = password === undefined ? null : await ensureAnalyst(shard.clickhouse, password, { cluster, isShard: store.cluster !== null });
+  const refusal =
+    password === undefined
+      ? null
+      : await ensureAnalyst(shard.clickhouse, password, { cluster, isShard: store.cluster !== null });
   if (refusal !== null) logger.debug({ reason: refusal }, 'the store manages the user analyst by itself');
 }

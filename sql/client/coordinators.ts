@@ -71,7 +71,9 @@ export class Coordinators implements Reads {
       if (client === undefined) throw new Error('the store has no server');
       const isPartial = isPartialAllowed() && performance.now() < this.#partialUntil;
       try {
-        const answer = await onceMoreIfStale(() => ask(client, isPartial ? { ...SPREAD, skip_unavailable_shards: 1 } : SPREAD));
+        const answer = await onceMoreIfStale(() =>
+          ask(client, isPartial ? { ...SPREAD, skip_unavailable_shards: 1 } : SPREAD),
+        );
         if (isPartial) notePartial();
         return answer;
       } catch (error) {

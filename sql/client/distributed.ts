@@ -40,14 +40,18 @@ interface Local {
  * Creates the Distributed tables of a shard, and replaces those whose columns have changed.
  * @param shard client of the shard's own database, whose schema is the newest
  * @param cluster name of the cluster of all shards in the configuration of the servers
+ * @param database the tables and views to read; the shard's own database if absent
  */
-export async function createDistributed(shard: ClickHouse, cluster: string): Promise<void> {
-  const { database } = shard;
+export async function createDistributed(
+  shard: ClickHouse,
+  cluster: string,
+  database: string = shard.database,
+): Promise<void> {
   const all = allDatabaseOf(database);
   const run = (sql: string): Promise<unknown> =>
     shard.execute({ name: 'distributed_tables', sql, timeoutMs: TIMEOUT_MS });
   await run(`CREATE DATABASE IF NOT EXISTS \`${all}\``);
-  for (const { name, same, columns } of await locals(shard, all)) {
+  for (const { name, same, columns } of await locals(shard, database)) {
     if (same === 1) continue;
     const over = tableOver(name);
     await run(
@@ -57,16 +61,16 @@ export async function createDistributed(shard: ClickHouse, cluster: string): Pro
   }
 }
 
-/** Returns the tables with rows and the documented views of a shard. */
-function locals(shard: ClickHouse, all: string): Promise<Local[]> {
+/** Returns the tables with rows and the documented views of a database. */
+function locals(shard: ClickHouse, database: string): Promise<Local[]> {
   const views = viewNames();
   return shard.rows<Local>({
     name: 'distributed_outdated',
     sql: `SELECT own.table AS name, own.columns = everywhere.columns AS same, arrayMap(column -> column.1, own.columns) AS columns
       FROM (
         SELECT table, groupArray((name, type)) AS columns
-        FROM (SELECT * FROM system.columns WHERE database = currentDatabase() ORDER BY table, position)
-        WHERE table IN {views:Array(String)} OR table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND endsWith(engine, 'MergeTree'))
+        FROM (SELECT * FROM system.columns WHERE database = {database:String} ORDER BY table, position)
+        WHERE table IN {views:Array(String)} OR table IN (SELECT name FROM system.tables WHERE database = {database:String} AND endsWith(engine, 'MergeTree'))
         GROUP BY table
       ) AS own
       LEFT JOIN (
@@ -76,7 +80,7 @@ function locals(shard: ClickHouse, all: string): Promise<Local[]> {
       ) AS everywhere ON everywhere.table = transform(own.table, {views:Array(String)}, {over:Array(String)}, own.table)
       WHERE own.table NOT IN {own:Array(String)}
       ORDER BY own.table IN {views:Array(String)}`,
-    params: { all, views, over: views.map(tableOver), own: OWN },
+    params: { database, all: allDatabaseOf(database), views, over: views.map(tableOver), own: OWN },
     timeoutMs: TIMEOUT_MS,
   });
 }

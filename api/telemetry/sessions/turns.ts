@@ -126,4 +126,5 @@ function scoreOf({ name, source, data_type, number, text, verdict }: TurnScoreRo
 }
 
 /** User and application scores first: a union has no order of its own. */
-const judgesLast = (a: TurnScoreRow, b: TurnScoreRow): number => Number(a.source === 'judge') - Number(b.source === 'judge');
+const judgesLast = (a: TurnScoreRow, b: TurnScoreRow): number =>
+  Number(a.source === 'judge') - Number(b.source === 'judge');

@@ -13,7 +13,13 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
-import { allViewGrants, serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
+import {
+  allViewGrants,
+  serviceGrants,
+  START_SCRIPT_GRANT,
+  tableGrants,
+  viewGrants,
+} from '../../../sql/analysts/grants.ts';
 import { allDatabaseOf } from '../../../sql/client/distributed.ts';
 import { type ClusterConfig, clusterXml } from './cluster.ts';
 import { httpHandlersXml } from './http_rules.ts';
@@ -171,7 +177,7 @@ export function usersXml({
       `\`${database}\``,
       `\`${orgDatabase}\``,
       ...(moreDatabases === undefined ? [] : [moreDatabases]),
-      ...(sharded ? [`\`${allDatabaseOf(database)}\``] : []),
+      ...(sharded ? [database, orgDatabase].map((name) => `\`${allDatabaseOf(name)}\``) : []),
     ],
     sharded,
   );
@@ -182,7 +188,7 @@ export function usersXml({
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
     ${user('app', appPassword, 'default', app)}
     ${user('analyst', analystPassword, 'analyst', [...viewGrants(database), ...(sharded ? allViewGrants(database) : [])])}
-    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', viewGrants(orgDatabase))}
+    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', [...viewGrants(orgDatabase), ...(sharded ? allViewGrants(orgDatabase) : [])])}
     ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tableGrants(database), `<databases><${database}>${rows}</${database}></databases>`)}
   </users>
   <quotas><default/></quotas>

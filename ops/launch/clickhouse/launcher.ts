@@ -1,9 +1,9 @@
 // Process of the embedded ClickHouse: one call into libchdb runs the engine's own `clickhouse
-// local` main, which opens its HTTP port and serves until a FIFO that it reads as a script is
-// closed. Takes argv[2], JSON {fifos, args, confinement}. The process first confines itself to its
-// files, where the system supports it, and executes itself again, so that every thread is confined.
-// It exits with code 0 after a request to stop (SIGTERM, or the end of stdin when the parent has
-// died), else with 1: the engine returned by itself, and its log contains the reason.
+// local` main, which opens its HTTP port, and that for other shards, and serves until a FIFO that it
+// reads as a script is closed. Takes argv[2], JSON in the shape of Launch. The process first confines
+// itself to its files, where the system supports it, and executes itself again, so that every thread
+// is confined. It exits with code 0 after a request to stop (SIGTERM, or the end of stdin when the
+// parent has died), else with 1: the engine returned by itself, and its log contains the reason.
 import { closeSync, constants, openSync, rmdirSync, writeSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { Socket } from 'node:net';

@@ -3,10 +3,11 @@
 // connection, unless the engine runs with --interactive and a terminal as its standard input
 // (ClickHouse/ClickHouse#115666). Shards reset connections whenever they cancel a query. Remove this
 // module once the engine has the fix.
+import { constants } from 'node:fs';
 import { DataType, load, open } from 'ffi-rs';
 
-const O_RDWR = 2;
-const O_NOCTTY = 0o400;
+/** Reads and writes; the terminal does not become that of this process. */
+const OPEN_FLAGS = constants.O_RDWR | constants.O_NOCTTY;
 
 /** Calls a function of libc whose arguments are numbers or texts. Returns -1 on failure. */
 function call(name: string, args: readonly (number | string)[]): number {
@@ -28,7 +29,7 @@ function call(name: string, args: readonly (number | string)[]): number {
  */
 export function replaceStdin(): { former: number; controller: number } {
   open({ library: 'libc', path: '' });
-  const controller = call('posix_openpt', [O_RDWR | O_NOCTTY]);
+  const controller = call('posix_openpt', [OPEN_FLAGS]);
   if (controller < 0 || call('grantpt', [controller]) !== 0 || call('unlockpt', [controller]) !== 0)
     throw new Error('no pseudo-terminal is available');
   const name = load({
@@ -38,7 +39,7 @@ export function replaceStdin(): { former: number; controller: number } {
     paramsType: [DataType.I32],
     paramsValue: [controller],
   });
-  const terminal = call('open', [name, O_RDWR | O_NOCTTY]);
+  const terminal = call('open', [name, OPEN_FLAGS]);
   const former = call('dup', [0]);
   if (terminal < 0 || former < 0 || call('dup2', [terminal, 0]) !== 0)
     throw new Error('the pseudo-terminal cannot become the standard input');

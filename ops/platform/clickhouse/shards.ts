@@ -1,5 +1,6 @@
 // The setting SERVICE_CLICKHOUSE_SHARDS: which ClickHouse servers form the store, and which partitions
 // of the ingest log land in each. Pure.
+import { z } from 'zod';
 
 /** Shards that a store may have: the numbers of their documents leave room for no more (document_numbers.ts). */
 export const SHARDS_MAX = 64;
@@ -28,7 +29,8 @@ const FORM = 'name:first-last=http://user:password@host:port/database';
  */
 export function parseShards(text: string): ShardSetting[] {
   const shards = text.trim().split(/\s+/).map(shardOf);
-  if (shards.length > SHARDS_MAX) throw new ShardsError(`has ${shards.length} shards; at most ${SHARDS_MAX} are possible`);
+  if (shards.length > SHARDS_MAX)
+    throw new ShardsError(`has ${shards.length} shards; at most ${SHARDS_MAX} are possible`);
   for (const [index, { name, from, to }] of shards.entries()) {
     if (shards.findIndex((other) => other.name === name) !== index)
       throw new ShardsError(`names the shard ${name} twice`);
@@ -40,6 +42,17 @@ export function parseShards(text: string): ShardSetting[] {
   }
   return shards;
 }
+
+/** The setting as settings are parsed. */
+export const shardsSetting = z.string().transform((text, context) => {
+  try {
+    return parseShards(text);
+  } catch (error) {
+    if (!(error instanceof ShardsError)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+    return z.NEVER;
+  }
+});
 
 function shardOf(entry: string): ShardSetting {
   const [, name, from, to, urls] = ENTRY.exec(entry) ?? [];
