@@ -124,6 +124,10 @@ async function measure(stack: Stack, { vocabulary, seconds, rate, progress }: Sc
   });
   await Promise.all(shards.map((runSql) => merged(runSql, SETTLE_MS_MAX)));
   const settled = tree();
+  const spans = (await Promise.all(shards.map((runSql) => runSql('SELECT count() FROM spans')))).map(Number);
+  const landed = spans.reduce((sum, count) => sum + count, 0);
+  if (landed < load.acknowledged)
+    throw new Error(`${thousands(landed)} of ${thousands(load.acknowledged)} acknowledged events landed`);
   const reads = await measureReads(target);
   const idleFrom = [tree(), performance.now()] as const;
   await pause(IDLE_MS);
@@ -135,7 +139,7 @@ async function measure(stack: Stack, { vocabulary, seconds, rate, progress }: Sc
     cpu_us: perEvent(cpuBetween(before, settled), load.acknowledged),
     idle: Object.fromEntries([...idle].map(([kind, used]) => [kind, used / idleS])),
     memory_bytes: settled.reduce((sum, { share_bytes }) => sum + share_bytes, 0),
-    spans: (await Promise.all(shards.map((runSql) => runSql('SELECT count() FROM spans')))).map(Number),
+    spans,
     reads,
   };
 }
@@ -287,7 +291,7 @@ function comparison(title: string, sides: readonly [SideTrials, SideTrials]): Se
 
 /**
  * Compares one shard with two, and one stream with four.
- * @throws Error when a process of the service ends by itself
+ * @throws Error when a process of the service ends by itself, or an acknowledged event does not land
  */
 export async function benchScale(options: ScaleBenchOptions): Promise<Section[]> {
   const trials = { base: [] as Trial[], shards: [] as Trial[], streams: [] as Trial[] } satisfies Trials;
