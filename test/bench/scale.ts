@@ -185,6 +185,8 @@ const COMPARED: readonly Compared[] = [
     of: ({ load }) => load.to_queryable_per_s,
     text: (value) => `${thousands(value)}/s`,
   },
+  // A lag makes inserts larger, which makes them and their merges cheaper.
+  { what: 'most events waiting to land', unit: 'count', of: ({ load }) => load.lag_max, text: thousands },
   {
     what: 'time to the acknowledgement, p50',
     unit: 'ms',
