@@ -145,6 +145,11 @@ export class Stack {
     await this.bootAll();
   }
 
+  /** Addresses of each shard's own database, without the proxies, once the engines have started. */
+  get shardUrls(): string[] {
+    return this.named('clickhouse').flatMap((name) => this.#clickhouseUrls.get(name) ?? []);
+  }
+
   /** Starts every process that does not run. */
   async bootAll(): Promise<void> {
     for (const kinds of [
