@@ -15,10 +15,16 @@ export interface StoreFacts {
 
 const NOT_THE_LEADER: StoreFacts = { parts_max: 0, free_bytes: 0, total_bytes: 0 };
 
-/** @throws StoreUnavailable if a shard does not answer */
+/**
+ * Returns the facts of the shards that answer.
+ * @throws StoreUnavailable if none does
+ */
 export async function readStoreFacts(shards: readonly ClickHouse[]): Promise<StoreFacts> {
-  const loads = await Promise.all(shards.map(async (clickhouse) => (await readEngineLoad(clickhouse, {}))[0]));
-  const known = loads.filter((load) => load !== undefined);
+  const loads = await Promise.allSettled(shards.map((clickhouse) => readEngineLoad(clickhouse, {})));
+  const failed = loads.filter((load) => load.status === 'rejected');
+  metrics.clickhouseShardsAway.set(failed.length);
+  if (failed.length === shards.length) throw failed[0]?.reason;
+  const known = loads.flatMap((load) => (load.status === 'fulfilled' ? load.value : []));
   const [fullest = NOT_THE_LEADER] = known.toSorted((a, b) => shareFree(a) - shareFree(b));
   return { ...fullest, parts_max: Math.max(0, ...known.map(({ parts_max }) => parts_max)) };
 }
@@ -31,6 +37,7 @@ const shareFree = ({ free_bytes, total_bytes }: StoreFacts): number => free_byte
  */
 export function startStoreGauges(shards: readonly ClickHouse[], isLeader: () => boolean): NodeJS.Timeout {
   const look = async (): Promise<void> => {
+    if (!isLeader()) metrics.clickhouseShardsAway.set(0);
     const { parts_max, free_bytes, total_bytes } = isLeader() ? await readStoreFacts(shards) : NOT_THE_LEADER;
     metrics.clickhousePartsMax.set(parts_max);
     metrics.clickhouseDiskFreeBytes.set(free_bytes);

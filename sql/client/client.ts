@@ -319,13 +319,12 @@ export class ClickHouse {
 
   /**
    * Creates the database when it is missing. On a cluster the database is Replicated, so that its
-   * DDL spreads to every replica.
+   * DDL spreads to every replica: of the shard alone where there are several.
    */
-  async createDatabase(cluster?: string): Promise<void> {
+  async createDatabase(cluster?: string, isShard = false): Promise<void> {
+    const place = `/clickhouse/databases/${this.database}${isShard ? '/{shard}' : ''}`;
     const engine =
-      cluster === undefined
-        ? ''
-        : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
+      cluster === undefined ? '' : ` ON CLUSTER '${cluster}' ENGINE = Replicated('${place}', '{shard}', '{replica}')`;
     const maker = createClient({ ...this.#config, database: 'system' });
     try {
       await maker.command({

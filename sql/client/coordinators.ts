@@ -10,6 +10,9 @@ type Config = NonNullable<Parameters<typeof createClient>[0]>;
 /** Asks a server, with settings in addition to those of every read. It may be called again while no answer has begun. */
 type Ask<T> = (client: ClickHouseClient, settings: ClickHouseSettings) => Promise<T>;
 
+/** A server that could not be asked. */
+class Unreachable extends Error {}
+
 /** Sends reads to the store. */
 export interface Reads {
   send<T>(ask: Ask<T>): Promise<T>;
@@ -39,6 +42,11 @@ const CONNECT_TRIES = 2;
  */
 const AWAY_CODES = new Set(['32', '198', '209', '210', '279']);
 
+/** 81 UNKNOWN_DATABASE: a server that no process has migrated yet. */
+const NOT_READY_CODE = '81';
+/** A server that has not begun to answer after this time is asked whether it is there. */
+const ASKED_AFTER_MS = 3000;
+
 const SPREAD: ClickHouseSettings = {
   // A set or a table to join is made of all shards, and sent to each. The engine (26.7) does not do so for a union in
   // an IN: such a statement says GLOBAL IN itself.
@@ -52,7 +60,13 @@ const SPREAD: ClickHouseSettings = {
 /** Returns true if the server could not ask another shard. */
 export const isShardAway = (error: unknown): boolean => error instanceof ClickHouseError && AWAY_CODES.has(error.code);
 
-/** Coordinators of reads, the preferred one first. */
+/** True if another server should be asked. The shard of one that is unreachable is away, too. */
+const isElsewhere = (error: unknown): boolean =>
+  isClosed(error) ||
+  error instanceof Unreachable ||
+  (error instanceof ClickHouseError && error.code === NOT_READY_CODE);
+
+/** Coordinators of reads. Each process begins with another one, so that they share the work. */
 export class Coordinators implements Reads {
   readonly #clients: readonly ClickHouseClient[];
   /** Until when each server counts as away, by performance.now(). */
@@ -60,9 +74,13 @@ export class Coordinators implements Reads {
   /** Until when some shard counts as away. */
   #partialUntil = 0;
 
-  /** @param config of the clients, with the database of the Distributed tables */
-  constructor(urls: readonly string[], config: Config) {
-    this.#clients = urls.map((url) => createClient({ ...config, ...serverOf(url) }));
+  /**
+   * @param config of the clients, with the database of the Distributed tables
+   * @param first the server with which reads begin; any if absent
+   */
+  constructor(urls: readonly string[], config: Config, first = Math.floor(Math.random() * urls.length)) {
+    const ordered = urls.map((_, index) => urls[(first + index) % urls.length] ?? '');
+    this.#clients = ordered.map((url) => createClient({ ...config, ...serverOf(url) }));
     this.#awayUntil = urls.map(() => 0);
   }
 
@@ -73,15 +91,13 @@ export class Coordinators implements Reads {
       const client = this.#clients[at];
       if (client === undefined) throw new Error('the store has no server');
       const isPartial = isPartialAllowed() && performance.now() < this.#partialUntil;
+      const settings = isPartial ? { ...SPREAD, skip_unavailable_shards: 1 as const } : SPREAD;
       try {
-        const answer = await onceMoreIfStale(() =>
-          ask(client, isPartial ? { ...SPREAD, skip_unavailable_shards: 1 } : SPREAD),
-        );
+        const answer = await onceMoreIfStale(() => whileThere(client, ask(client, settings)));
         if (isPartial) notePartial();
         return answer;
       } catch (error) {
-        if (isClosed(error)) {
-          // The shard of that server is away, too.
+        if (isElsewhere(error)) {
           this.#awayUntil[at] = performance.now() + AWAY_MS;
           tried.add(at);
           if (tried.size === this.#clients.length) throw error;
@@ -108,6 +124,30 @@ export class Coordinators implements Reads {
   #next(tried: ReadonlySet<number>): number {
     const left = this.#clients.map((_, index) => index).filter((index) => !tried.has(index));
     return left.find((index) => (this.#awayUntil[index] ?? 0) <= performance.now()) ?? left[0] ?? -1;
+  }
+}
+
+/**
+ * Returns the answer of a server that works for long, and gives up on one that is not there any more.
+ * @throws Unreachable; what the answer throws
+ */
+async function whileThere<T>(client: ClickHouseClient, answer: Promise<T>): Promise<T> {
+  const gone = Promise.withResolvers<never>();
+  gone.promise.catch(() => undefined);
+  const look = async (): Promise<void> => {
+    const { success } = await client.ping({ select: false, abort_signal: AbortSignal.timeout(CONNECT_MS_MAX) });
+    if (success) timer = setTimeout(() => void look(), ASKED_AFTER_MS);
+    else gone.reject(new Unreachable('the server does not answer'));
+  };
+  let timer = setTimeout(() => void look(), ASKED_AFTER_MS);
+  try {
+    return await Promise.race([answer, gone.promise]);
+  } catch (error) {
+    // Its statement ends with the signal of its caller.
+    if (error instanceof Unreachable) answer.catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -13,9 +13,12 @@ export class MixedSchema extends Error {}
  * @throws StoreUnavailable; MixedSchema if a newer version has migrated this shard and not every other one
  */
 export async function migrateShard(store: Store, shard: Shard, replicated: string | undefined): Promise<void> {
-  await migrate(shard.clickhouse, { cluster: replicated });
-  if (store.cluster === null) return;
-  await createDistributed(shard.clickhouse, store.cluster);
+  const { cluster } = store;
+  await migrate(shard.clickhouse, { cluster: replicated, isShard: cluster !== null });
+  if (cluster === null) return;
+  await createDistributed(shard.clickhouse, cluster);
+  // A replica that is away gets its tables with the next start; until then reads begin elsewhere.
+  await Promise.allSettled(shard.replicas.map((replica) => createDistributed(replica, cluster)));
   await checkNewer(store, shard);
 }
 

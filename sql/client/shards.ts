@@ -15,6 +15,8 @@ export interface Shard {
   index: number;
   /** Client of the shard alone. */
   clickhouse: ClickHouse;
+  /** Clients of the shard's other servers, which only coordinate reads. */
+  replicas: readonly ClickHouse[];
   has: (partition: number) => boolean;
 }
 
@@ -39,7 +41,7 @@ export interface StoreSettings {
 /** Returns a server as the only shard of a store. */
 export const storeOfOne = (clickhouse: ClickHouse): Store => ({
   clickhouse,
-  shards: [{ name: '', index: 0, clickhouse, has: () => true }],
+  shards: [{ name: '', index: 0, clickhouse, replicas: [], has: () => true }],
   cluster: null,
   close: () => clickhouse.close(),
 });
@@ -60,8 +62,10 @@ export function openStore(
   if (shards === undefined) return storeOfOne(new ClickHouse({ ...options, url: first }));
   checkRanges(shards, partitions);
   const opened = shards.map(({ name, from, to, urls }, index): Shard => {
-    const clickhouse = new ClickHouse({ ...options, url: urls[0] ?? first });
-    return { name, index, clickhouse, has: (partition) => partition >= from && partition <= to };
+    const [clickhouse = new ClickHouse({ ...options, url: first }), ...replicas] = urls.map(
+      (one) => new ClickHouse({ ...options, url: one }),
+    );
+    return { name, index, clickhouse, replicas, has: (partition) => partition >= from && partition <= to };
   });
   const database = opened[0]?.clickhouse.database ?? '';
   const clickhouse = new ClickHouse({
@@ -74,7 +78,8 @@ export function openStore(
     shards: opened,
     cluster: env.SERVICE_CLICKHOUSE_CLUSTER ?? DEFAULT_CLUSTER,
     close: async () => {
-      await Promise.all([clickhouse, ...opened.map((shard) => shard.clickhouse)].map((client) => client.close()));
+      const own = opened.flatMap((shard) => [shard.clickhouse, ...shard.replicas]);
+      await Promise.all([clickhouse, ...own].map((client) => client.close()));
     },
   };
 }

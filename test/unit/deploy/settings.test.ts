@@ -2,7 +2,7 @@
 // shards in every process.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { checkRanges } from '../../../ops/platform/clickhouse/shards.ts';
+import { checkRanges } from '../../../schemas/shards.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 import { projectFile } from '../../support/deploy_files.ts';
 import {
