@@ -62,6 +62,7 @@ describe('the schema of the shards', () => {
       name: `s${index}`,
       index,
       clickhouse,
+      replicas: [],
       has: () => true,
     }));
     const [first] = clients;
