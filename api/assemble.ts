@@ -167,6 +167,7 @@ function refusalDeps(parts: WiringParts, { orgs }: Stores, refusals: Refusals): 
 function partsOf(given: ApiParts): WiringParts {
   return {
     ...given,
+    clickhouse: given.store.clickhouse,
     tracked: trackConnected(given.log.nc),
     onProblem: (problem, cause) => {
       given.logger.warn({ err: cause }, problem);

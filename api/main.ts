@@ -3,14 +3,15 @@
 // requests in flight end, what they published is confirmed, and then the clients close. Ingest
 // starts without ClickHouse; without NATS the process ends after a bounded wait.
 import { flushCompileCache } from 'node:module';
-import { EnvError, parseEnv } from '../ops/platform/env.ts';
+import { EnvError, hasStore, parseEnv } from '../ops/platform/env.ts';
 import { openRoutes } from '../ops/platform/llm/routes.ts';
 import { createLogger } from '../ops/platform/logger.ts';
 import * as metrics from '../ops/platform/metrics.ts';
 import { connectNats } from '../ops/platform/nats/connect.ts';
-import { logLimits, openLog } from '../ops/platform/nats/open_log.ts';
+import { fixShards } from '../ops/platform/nats/fixed_shards.ts';
+import { fixedPartitions, logLimits, openLog } from '../ops/platform/nats/open_log.ts';
 import { die, leave } from '../ops/platform/leave.ts';
-import { createClickHouse } from '../sql/client/client.ts';
+import { openStore } from '../sql/client/shards.ts';
 import { assembleApi } from './assemble.ts';
 import { closeGracefully, httpServer, listen } from './http/server.ts';
 
@@ -30,7 +31,7 @@ const ANSWERS_MS = 5500;
 
 async function main(): Promise<void> {
   const env = parseEnv(process.env);
-  if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
+  if (env.SERVICE_NATS_URL === undefined || !hasStore(env)) {
     throw new EnvError(
       'an API process needs SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
     );
@@ -40,14 +41,14 @@ async function main(): Promise<void> {
   metrics.startMetrics('api', 'api');
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${process.pid}`, waitMs: NATS_WAIT_MS });
   const log = await openLog(nc, logLimits(env));
-  const clickhouse = createClickHouse({
-    url: env.SERVICE_CLICKHOUSE_URL,
+  await fixShards(log, env.SERVICE_CLICKHOUSE_SHARDS);
+  const store = openStore(env, await fixedPartitions(log, env.SERVICE_PARTITIONS), {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
   });
   const show = (line: string) => void process.stdout.write(`${line}\n`);
-  const api = await assembleApi({ env, logger, log, clickhouse, gatewayRoutes, now: Date.now, show });
+  const api = await assembleApi({ env, logger, log, store, gatewayRoutes, now: Date.now, show });
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
   const grpcPort =
@@ -78,7 +79,7 @@ async function main(): Promise<void> {
     await api.flush();
     api.close();
     await nc.close();
-    await clickhouse.close();
+    await store.close();
     logger.info('API has drained');
     leave(0);
   };

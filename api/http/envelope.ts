@@ -14,6 +14,10 @@ export const baseMeta = z.object({
   api_version: z.literal(API_VERSION),
   request_id: z.string().describe('The same as the X-Request-Id header'),
   timestamp: z.iso.datetime().describe('Time of the response'),
+  partial: z
+    .boolean()
+    .optional()
+    .describe('true while a shard of the store is away: the answer to a read has what the other shards have'),
 });
 
 /** Returns the body of a successful response. */

@@ -1,6 +1,7 @@
 // Applies the migrations of an API process in the background until they succeed, so that ingest
 // does not wait for ClickHouse.
-import { migrate } from '../../sql/client/migrate.ts';
+import { migrateShard } from '../../sql/client/migrate_store.ts';
+import type { Shard } from '../../sql/client/shards.ts';
 import type { ApiParts } from './parts.ts';
 
 const RETRY_MS = 1000;
@@ -11,11 +12,11 @@ export interface Migrating {
 }
 
 /**
- * Starts the migrations; reads answer 502 until they are done. @param onDone called once, when the
- * schema exists
+ * Starts the migrations; reads answer 502 until those of a shard are done. @param onDone called once, when a shard has the
+ * schema
  */
 export function migrateInBackground(
-  { clickhouse, env, logger }: Pick<ApiParts, 'clickhouse' | 'env' | 'logger'>,
+  { store, env, logger }: Pick<ApiParts, 'store' | 'env' | 'logger'>,
   onDone: () => void,
 ): Migrating {
   const stopped = new AbortController();
@@ -25,20 +26,24 @@ export function migrateInBackground(
       stopped.abort();
     },
   };
-  const run = async () => {
+  const run = async (shard: Shard) => {
     for (let tries = 0; !stopped.signal.aborted; tries++) {
       try {
-        await migrate(clickhouse, { cluster: env.SERVICE_CLICKHOUSE_CLUSTER });
+        await migrateShard(store, shard, env.SERVICE_CLICKHOUSE_CLUSTER);
+        if (state.done) return;
         state.done = true;
         onDone();
         return;
       } catch (cause) {
         if (tries === 0)
-          logger.warn({ err: cause }, 'ClickHouse is not ready: reads answer 502 until it is; ingest is accepted');
+          logger.warn(
+            { err: cause, shard: shard.name },
+            'ClickHouse is not ready: reads answer 502 until it is; ingest is accepted',
+          );
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
       }
     }
   };
-  void run();
+  for (const shard of store.shards) void run(shard);
   return state;
 }

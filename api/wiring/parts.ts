@@ -5,6 +5,7 @@ import type { GatewayRoutes } from '../../ops/platform/llm/routes.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
+import type { Store } from '../../sql/client/shards.ts';
 
 /** The settings that an API process reads. */
 export type ApiSettings = Pick<
@@ -47,7 +48,7 @@ export interface ApiParts {
   env: ApiSettings;
   logger: Logger;
   log: Log;
-  clickhouse: ClickHouse;
+  store: Store;
   /** Upstreams of the gateway by model. */
   gatewayRoutes: GatewayRoutes;
   /** Milliseconds since the epoch. */
@@ -68,6 +69,8 @@ export interface NatsWaits {
 
 /** The parts with the state of the NATS connection and the function that reports problems. */
 export interface WiringParts extends ApiParts {
+  /** Reads all shards of the store. */
+  clickhouse: ClickHouse;
   /** True while NATS is connected. */
   tracked: { readonly connected: boolean };
   onProblem: ReportProblem;

@@ -92,13 +92,10 @@ export function telemetryRoutes(
 }
 
 /** Opens the slice that serves the SQL queries of analysts; the caller closes it. */
-export function openAnalystSlice(
-  { env, clickhouse, now, onProblem }: WiringParts,
-  { analysts, orgs }: Stores,
-): Analysts {
+export function openAnalystSlice({ env, store, now, onProblem }: WiringParts, { analysts, orgs }: Stores): Analysts {
   return openAnalysts({
     analysts,
-    clickhouse,
+    store,
     cluster: env.SERVICE_CLICKHOUSE_CLUSTER,
     hasOrg: (org_id) => orgs.get(org_id) !== null,
     now,

@@ -3,6 +3,7 @@
 import { request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
+import type { Env } from '../platform/env.ts';
 import { connectNats } from '../platform/nats/connect.ts';
 
 const WAIT_MS = 3000;
@@ -30,10 +31,27 @@ export async function checkNats(url: string): Promise<void> {
 }
 
 /**
+ * Checks that the external ClickHouse answers, if there is one; of several shards at least one, because the others may
+ * come back later.
+ * @throws Error with one line that names the setting
+ */
+export async function checkStore(
+  env: Pick<Env, 'SERVICE_CLICKHOUSE_URL' | 'SERVICE_CLICKHOUSE_SHARDS'>,
+): Promise<void> {
+  const { SERVICE_CLICKHOUSE_URL: url, SERVICE_CLICKHOUSE_SHARDS: shards } = env;
+  if (url !== undefined) await checkClickHouse('SERVICE_CLICKHOUSE_URL', url);
+  if (shards === undefined) return;
+  const checks = shards.flatMap(({ urls }) => urls).map((one) => checkClickHouse('SERVICE_CLICKHOUSE_SHARDS', one));
+  await Promise.any(checks).catch((error: unknown) => {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  });
+}
+
+/**
  * Checks that ClickHouse answers a query of the URL's user.
  * @throws Error with one line that names the setting
  */
-export async function checkClickHouse(url: string): Promise<void> {
+async function checkClickHouse(setting: string, url: string): Promise<void> {
   const { username, password, origin, protocol } = new URL(url);
   const options = {
     auth: `${decodeURIComponent(username) || 'default'}:${decodeURIComponent(password)}`,
@@ -41,7 +59,7 @@ export async function checkClickHouse(url: string): Promise<void> {
     timeout: WAIT_MS,
     headers: { connection: 'close' },
   };
-  const refuse = (why: string): Error => new Error(`SERVICE_CLICKHOUSE_URL: ClickHouse at ${origin}: ${why}`);
+  const refuse = (why: string): Error => new Error(`${setting}: ClickHouse at ${origin}: ${why}`);
   await new Promise<void>((resolve, reject) => {
     const req = (protocol === 'https:' ? requestTls : request)(`${origin}/?query=SELECT%201`, options, (res) => {
       readText(res).then(

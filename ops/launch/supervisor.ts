@@ -5,7 +5,7 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { startClickHouse } from './clickhouse/server.ts';
-import type { Env } from '../platform/env.ts';
+import { type Env, hasStore } from '../platform/env.ts';
 import { PortalBuilds } from './portal/builds.ts';
 import { findNatsServer } from './nats/install.ts';
 import { startNats } from './nats/server.ts';
@@ -20,7 +20,7 @@ import {
 import { startNodeMain } from './process/node_main.ts';
 import { stopLeftovers } from './process/pid_files.ts';
 import { freePort, whyNotFree } from './process/ports.ts';
-import { checkClickHouse, checkNats } from './reachable.ts';
+import { checkNats, checkStore } from './reachable.ts';
 import { type Secrets, writeAddresses } from './secrets.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -167,10 +167,9 @@ export class Supervisor {
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
     if (SERVICE_OTLP_GRPC_PORT !== undefined)
       await checkPort('SERVICE_OTLP_GRPC_PORT', SERVICE_HOST, SERVICE_OTLP_GRPC_PORT);
-    if (this.#clickhouseUrl === undefined)
-      await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
+    if (!hasStore(this.#env)) await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
     if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);
-    if (this.#clickhouseUrl !== undefined) await checkClickHouse(this.#clickhouseUrl);
+    await checkStore(this.#env);
   }
 
   async #startNats(): Promise<void> {
@@ -218,7 +217,7 @@ export class Supervisor {
   }
 
   async #startClickHouse(): Promise<void> {
-    if (this.#clickhouseUrl !== undefined) return;
+    if (hasStore(this.#env)) return;
     const httpPort = this.#env.SERVICE_CLICKHOUSE_PORT === 0 ? await freePort() : this.#env.SERVICE_CLICKHOUSE_PORT;
     const logFile = this.#log('clickhouse/server', errorsOfClickHouse, false);
     await this.#keep('clickhouse', async () => {
@@ -306,8 +305,7 @@ export class Supervisor {
       SERVICE_PORT: String(this.#apiPort),
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
-      SERVICE_CLICKHOUSE_DATA_DIR:
-        this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
+      SERVICE_CLICKHOUSE_DATA_DIR: hasStore(this.#env) ? undefined : this.#file('clickhouse'),
       SERVICE_DISK_GUARD_DIR: this.#env.SERVICE_DISK_GUARD_DIR ?? this.#options.dataDir,
       SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
       SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,

@@ -2,6 +2,7 @@
 // parts. No other module reads process.env.
 import { z } from 'zod';
 import { LOG_STREAMS_MAX } from '../../schemas/records/log_layout.ts';
+import { shardsSetting } from '../../schemas/shards.ts';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
 const integer = (min: number, max: number) =>
@@ -95,6 +96,8 @@ const schema = z.object({
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'must be the name of a cluster: letters, digits, _ . -' })
     .optional(),
+  /** Shards of ClickHouse, which replace SERVICE_CLICKHOUSE_URL; see parseShards. */
+  SERVICE_CLICKHOUSE_SHARDS: shardsSetting.optional(),
   /** True to make the embedded engine record every statement and every new part, for a day. */
   SERVICE_CLICKHOUSE_QUERY_LOG: boolean.default(false),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'must have at least 8 characters' }).optional(),
@@ -233,13 +236,17 @@ export type Env = Readonly<z.infer<typeof schema>>;
 export class EnvError extends Error {}
 
 /** Settings whose text must not be printed when it is wrong. */
-const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
+const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$|_SHARDS$/;
 
 /**
  * Placeholders that examples have where a secret belongs. Whether another secret is strong enough
  * is for its owner to judge.
  */
 const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
+
+/** Returns true if the settings name a ClickHouse server. */
+export const hasStore = (env: Pick<Env, 'SERVICE_CLICKHOUSE_URL' | 'SERVICE_CLICKHOUSE_SHARDS'>): boolean =>
+  env.SERVICE_CLICKHOUSE_URL !== undefined || env.SERVICE_CLICKHOUSE_SHARDS !== undefined;
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
 
@@ -284,6 +291,12 @@ export function oidcClientOf(
     ? null
     : { issuer, client_id, client_secret, public_url };
 }
+
+/** Returns the problem that the settings name the store twice; none if they do not. */
+const problemsOfStore = (settings: z.infer<typeof schema>): string[] =>
+  settings.SERVICE_CLICKHOUSE_SHARDS !== undefined && settings.SERVICE_CLICKHOUSE_URL !== undefined
+    ? ['SERVICE_CLICKHOUSE_URL: got a value beside SERVICE_CLICKHOUSE_SHARDS, which names all servers']
+    : [];
 
 /** Returns the problem that the bytes of the ingest log do not suffice for its streams; none if they do. */
 function problemsOfLog(settings: z.infer<typeof schema>): string[] {
@@ -331,7 +344,8 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
         return `${name}: got ${got}; ${describe(issue)}`;
       });
-  if (result.success) problems.push(...problemsOfLog(result.data), ...problemsOfLogin(result.data));
+  if (result.success)
+    problems.push(...problemsOfStore(result.data), ...problemsOfLog(result.data), ...problemsOfLogin(result.data));
   if (result.success && result.data.SERVICE_ENV === 'production') {
     const missing = problemsInProduction(result.data);
     if (isAssumed && missing.length > 0)

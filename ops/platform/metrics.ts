@@ -267,6 +267,11 @@ export const clickhousePartsMax = gauge({
   help: 'Parts of the ClickHouse partition with the most parts; reported by the leader',
   role: 'pipeline',
 });
+export const clickhouseShardsAway = gauge({
+  name: 'millrace_clickhouse_shards_away',
+  help: 'Shards of ClickHouse that do not answer the leader',
+  role: 'pipeline',
+});
 export const clickhouseDiskFreeBytes = gauge({
   name: 'millrace_clickhouse_disk_free_bytes',
   help: "Free bytes of ClickHouse's fullest disk, as ClickHouse reports them; reported by the leader",

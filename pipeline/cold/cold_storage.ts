@@ -9,7 +9,7 @@
 //
 // Guarantees: verification compares the length, the SHA-256 of the bytes read back, and the number
 // of rows. A row group bounds memory, whatever the size of a day. One run writes at a time (the
-// lease of its job); anyone may read meanwhile.
+// lease of its job); anyone may read meanwhile. Each shard of the store has its own tables and objects.
 import { createHash } from 'node:crypto';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
 import type { ColdObject, ColdTables, DueDay, OrgDay } from '../../sql/stores/cold.ts';
@@ -20,6 +20,8 @@ import { checkObject, ColdDataError, LocalFile } from './local_file.ts';
 export interface ColdStorageDeps {
   store: ObjectStore;
   tables: ColdTables;
+  /** Name of the shard, which its objects have in their keys; empty for the only shard. */
+  shard?: string;
   /** Folder for objects while they are read. */
   tempDir: string;
   /** Milliseconds since the epoch. */
@@ -230,10 +232,10 @@ export class ColdStorage {
     content: () => AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { store, tables, now, step } = this.#deps;
+    const { store, tables, shard = '', now, step } = this.#deps;
     const { org_id } = day;
     const old = before?.object_key ?? '';
-    const next_key = keyOf(day, old === '' ? null : (before?.version ?? 0));
+    const next_key = keyOf(shard, day, old === '' ? null : (before?.version ?? 0));
     const nothing = { object_key: '', rows: 0, bytes: 0, sha256: '', exported_ms: 0, dropped_as_of: 0 };
     const writing = await tables.write(
       { ...nothing, ...before, org_id, day: day.day, state: 'writing', next_key, run },
@@ -304,7 +306,8 @@ const MERGE = 'merge-';
 const mergeTask = (run: string, { org_id, day }: OrgDay): string => `${MERGE}${run}-${org_id}-${dateOf(day)}`;
 
 /** Returns the key of a day's object. An object that replaces another gets a name of its own. */
-function keyOf({ org_id, day }: OrgDay, revision: number | null): string {
+function keyOf(shard: string, { org_id, day }: OrgDay, revision: number | null): string {
   const name = revision === null ? '' : `.${revision.toString(36)}`;
-  return `org=${encodeURIComponent(org_id)}/day=${dateOf(day)}${name}.parquet`;
+  const ofShard = shard === '' ? '' : `shard=${shard}/`;
+  return `org=${encodeURIComponent(org_id)}/${ofShard}day=${dateOf(day)}${name}.parquet`;
 }

@@ -1,6 +1,6 @@
 // Long job `restore`: brings the texts of an organization's days, or of some traces, back from cold
-// storage to the tables that are read and searched. Takes days and traces; returns the numbers of
-// found and restored texts. Guarantees: an object is restored only when it equals the verified one;
+// storage to the tables that are read and searched, in one shard after the other. Takes days and
+// traces; returns the numbers of found and restored texts. Guarantees: an object is restored only when it equals the verified one;
 // a text that is present already is skipped, so the job may run again; restored texts are retained
 // as long as new ones.
 import { type RestoreArgs, restoreArgs } from '../../schemas/records/job_record.ts';
@@ -14,9 +14,14 @@ import type { ColdStorage } from './cold_storage.ts';
 const DATE_MAX_DAYS = 65_535;
 const TASK = 'restore-';
 
-export interface RestoreDeps {
+/** Cold storage of a shard. */
+export interface ColdShard {
   cold: ColdStorage;
   tables: ColdTables;
+}
+
+export interface RestoreDeps {
+  shards: readonly ColdShard[];
   retentionOf: (org_id: string) => RetentionPolicy;
   /** Returns the ids of jobs that have not ended. */
   openJobs: () => ReadonlySet<string>;
@@ -30,11 +35,11 @@ export interface RestoreDeps {
  */
 export function createRestore(deps: RestoreDeps): LongJobHandler {
   return async (context) => {
-    const { cold, retentionOf, now } = deps;
+    const { retentionOf, now } = deps;
     const { job_id, org_id, progress, signal } = context;
     const args = restoreArgs.parse(context.args);
     await dropEndedTasks(deps, context);
-    const { objects, unknown } = await objectsOf(deps, org_id, args);
+    const { found, total, unknown } = await objectsOf(deps, org_id, args);
     const fullDays = retentionOf(org_id).telemetry_events.full_prompt_response_days;
     // A day that retention exported early, at an operator's request, counts from that instant, so
     // that the next such run leaves it.
@@ -48,41 +53,62 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
       texts_restored: 0,
       ...(args.trace_ids === null ? {} : { unknown_trace_ids: unknown }),
     };
-    progress(0, objects.length);
+    progress(0, total);
     const how = { traceIds: args.trace_ids, task: `${TASK}${job_id}`, stampsOf };
     const done = (back: { days: number; found: number; restored: number }): void => {
       result.days += back.days;
       result.texts_found += back.found;
       result.texts_restored += back.restored;
-      progress(result.days, objects.length);
+      progress(result.days, total);
     };
-    await cold.restoreDays(objects, how, done, signal);
+    for (const { cold, objects } of found) await cold.restoreDays(objects, how, done, signal);
     // An object that was deleted meanwhile counts as done.
-    progress(objects.length, objects.length);
+    progress(total, total);
     return result;
   };
 }
 
 /** Drops the staged texts of jobs that have ended. */
-async function dropEndedTasks({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
+async function dropEndedTasks({ shards, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
   const open = openJobs();
-  for (const task of await tables.tasks()) {
-    const id = task.startsWith(TASK) ? task.slice(TASK.length) : undefined;
-    if (id !== undefined && (id === job_id || !open.has(id))) await tables.dropTask(task);
-  }
+  for (const { tables } of shards)
+    for (const task of await tables.tasks()) {
+      const id = task.startsWith(TASK) ? task.slice(TASK.length) : undefined;
+      if (id !== undefined && (id === job_id || !open.has(id))) await tables.dropTask(task);
+    }
 }
 
-/** Returns the objects that may contain the requested texts, by day. */
+/** Objects of a shard that may contain requested texts, by day. */
+interface ShardObjects {
+  cold: ColdStorage;
+  objects: ColdObject[];
+}
+
+/**
+ * Returns the objects that may contain the requested texts, by shard, their total number, and the
+ * number of requested traces that no shard has.
+ */
 async function objectsOf(
-  { cold, tables }: RestoreDeps,
+  { shards }: RestoreDeps,
   org_id: string,
   args: RestoreArgs,
-): Promise<{ objects: ColdObject[]; unknown: number }> {
-  const objects = await cold.objectsOf(org_id, { since: args.since_day, until: args.until_day });
-  if (args.trace_ids === null) return { objects, unknown: 0 };
-  const { traces, ranges } = await tables.daysOfTraces(org_id, args.trace_ids);
-  return {
-    objects: objects.filter(({ day }) => ranges.some(({ from, to }) => from <= day && day <= to)),
-    unknown: args.trace_ids.length - traces,
-  };
+): Promise<{ found: ShardObjects[]; total: number; unknown: number }> {
+  const found: ShardObjects[] = [];
+  let known = 0;
+  for (const { cold, tables } of shards) {
+    const objects = await cold.objectsOf(org_id, { since: args.since_day, until: args.until_day });
+    if (args.trace_ids === null) {
+      found.push({ cold, objects });
+      continue;
+    }
+    // A trace is in one shard.
+    const { traces, ranges } = await tables.daysOfTraces(org_id, args.trace_ids);
+    known += traces;
+    found.push({
+      cold,
+      objects: objects.filter(({ day }) => ranges.some(({ from, to }) => from <= day && day <= to)),
+    });
+  }
+  const total = found.reduce((sum, { objects }) => sum + objects.length, 0);
+  return { found, total, unknown: args.trace_ids === null ? 0 : args.trace_ids.length - known };
 }

@@ -13,6 +13,7 @@ import type { ErasureRequestState } from '../../ops/exchange/erase_requests.ts';
 import type { DeadLetter, UserScore } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
 import { ERASED_TABLES, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
+import type { ErasureOfShards } from '../../sql/stores/erasure_of_shards.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
 import { TEXT_PLACES } from '../domain/text/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
@@ -31,9 +32,18 @@ const STEPS = 6;
 
 export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'purged' | 'proven';
 
-export interface EraseDeps {
-  store: ErasureStore;
+/** What an erasure uses of one shard for its part of cold storage. */
+export interface EraseShard {
+  store: Pick<ErasureStore, 'days' | 'texts'>;
   cold: Pick<ColdStorage, 'removeLeftovers' | 'objectsOf' | 'rewrite'>;
+}
+
+type EraseStore = Pick<ErasureOfShards, keyof ErasureOfShards>;
+
+export interface EraseDeps {
+  /** The rows of all shards. */
+  store: EraseStore;
+  shards: readonly EraseShard[];
   asks: {
     read: (org_id: string, ask_id: string) => Promise<ErasureRequestState | null>;
     settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
@@ -200,15 +210,28 @@ export async function takeLease(
   }
 }
 
+/** Objects that were searched and rewritten, and deleted texts. */
+interface ColdCounts {
+  searched: number;
+  rewritten: number;
+  texts: number;
+}
+
 /** Deletes the texts from the objects of the days on which spans of the traces started. */
-async function eraseCold(
-  { cold, store }: EraseDeps,
-  scope: Scope,
-  signal: AbortSignal,
-): Promise<{ searched: number; rewritten: number; texts: number }> {
-  const days = new Set(await store.days(scope));
+async function eraseCold({ shards }: EraseDeps, scope: Scope, signal: AbortSignal): Promise<ColdCounts> {
   const counts = { searched: 0, rewritten: 0, texts: 0 };
-  if (days.size === 0) return counts;
+  for (const shard of shards) await eraseColdOf(shard, scope, counts, signal);
+  return counts;
+}
+
+async function eraseColdOf(
+  { cold, store }: EraseShard,
+  scope: Scope,
+  counts: ColdCounts,
+  signal: AbortSignal,
+): Promise<void> {
+  const days = new Set(await store.days(scope));
+  if (days.size === 0) return;
   // A crashed run may have left an obsolete object beside its replacement.
   await cold.removeLeftovers(signal);
   for (const object of await cold.objectsOf(scope.org_id, { since: Math.min(...days), until: Math.max(...days) })) {
@@ -219,7 +242,6 @@ async function eraseCold(
     counts.texts += texts;
     if (texts > 0) counts.rewritten += 1;
   }
-  return counts;
 }
 
 async function eraseAnnotations({ store, deleteAnnotationItems }: EraseDeps, scope: Scope): Promise<void> {
@@ -263,7 +285,7 @@ async function eraseAgain(
 
 /** Returns, for each dead letter, whether it belongs to one of the traces or contains the value. */
 async function meantOf(
-  store: ErasureStore,
+  store: EraseStore,
   scope: Scope,
   values: readonly string[],
   letters: readonly DeadLetter[],
@@ -277,7 +299,7 @@ async function meantOf(
 
 /** Returns, for each waiting score, whether it is of one of the traces or has the value as its comment or category. */
 async function scoresMeant(
-  store: ErasureStore,
+  store: EraseStore,
   scope: Scope,
   values: readonly string[],
   scores: readonly UserScore[],

@@ -5,7 +5,7 @@ import { recordSystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { readRecord, watch } from '../../ops/platform/nats/watch.ts';
 import { lastSeenOf } from '../../sql/stores/agent_activity.ts';
-import type { ClickHouse } from '../../sql/client/client.ts';
+import type { Store } from '../../sql/client/shards.ts';
 import { JOB_SCHEDULES } from '../../schemas/job_schedules.ts';
 import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG } from '../../schemas/records/cost_config.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -20,7 +20,8 @@ import { incidentJobs, type Incidents } from './incidents.ts';
 import { monitorJob } from './monitors.ts';
 import { createForecast, FORECAST } from './forecast.ts';
 import type { OrgPrice } from '../domain/pricing/pricing.ts';
-import { createRetention, RETENTION, type RetentionDeps } from '../retention/retention.ts';
+import { RETENTION } from '../retention/retention.ts';
+import { createRetentionOfShards, type ShardRetention } from '../retention/retention_of_shards.ts';
 import { CorrectionLog } from './correction_log.ts';
 import type { Job } from './job.ts';
 import { createReprice } from './reprice.ts';
@@ -30,11 +31,11 @@ const MINUTE_MS = 60_000;
 
 export interface JobsDeps {
   log: Log;
-  clickhouse: ClickHouse;
+  store: Store;
   audit: AuditLog;
   budgets: Budgets;
   incidents: Incidents;
-  retention: RetentionDeps;
+  retention: readonly ShardRetention[];
   /** Partitions of the ingest log. */
   partitions: number;
   /** Resolves when everything written before the call would survive power loss. */
@@ -46,7 +47,8 @@ export interface JobsDeps {
 
 /** Returns every scheduled job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
-  const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onPublished, onProblem } = deps;
+  const { log, store, audit, budgets, incidents, retention, partitions, sync, onPublished, onProblem } = deps;
+  const { clickhouse } = store;
   const publish = async (event: JobEvent): Promise<void> => {
     await publishJobEvent(log, event);
     onPublished(event.event);
@@ -71,8 +73,10 @@ export function createJobs(deps: JobsDeps): Job[] {
       cron: JOB_SCHEDULES.reprice,
       timeout_ms: 6 * 60 * MINUTE_MS,
       run: createReprice({
-        clickhouse,
-        store: new RepricingStore(clickhouse),
+        shards: store.shards.map((shard) => ({
+          clickhouse: shard.clickhouse,
+          store: new RepricingStore(shard.clickhouse),
+        })),
         log: new CorrectionLog(log, partitions),
         kv: () => log.bucket('repricings'),
         pricesOf: (org_id) => pricesOf(log, org_id),
@@ -83,7 +87,7 @@ export function createJobs(deps: JobsDeps): Job[] {
       name: RETENTION,
       cron: JOB_SCHEDULES.retention,
       timeout_ms: 12 * 60 * MINUTE_MS,
-      run: createRetention(retention),
+      run: createRetentionOfShards(retention),
     },
     {
       name: ANOMALIES,

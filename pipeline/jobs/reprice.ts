@@ -10,6 +10,10 @@
 // lost the job cannot open a plan, because the record has moved on; messages that it repeats for an
 // old plan are deduplicated.
 //
+// A plan is in one shard of the store, with the spans that it corrects, and the job works in one
+// shard after the other. The record does not name the shard: after a crash the next run looks for
+// the open plan in each of them.
+//
 // Cost: the job reads all spans of the range. The engine rewrites, in the background, the cost
 // columns and the projection of every part that holds a corrected span. It is meant for occasional
 // use by operators.
@@ -53,9 +57,14 @@ const CORRECTIONS_MAX = 50_000;
 const PAGE_ROWS = 10_000;
 const RECORD_KEY = 'open';
 
-export interface RepriceDeps {
+/** A shard of the store, whose calls and plans the job reads and corrects. */
+export interface RepriceShard {
   clickhouse: ClickHouse;
   store: RepricingStore;
+}
+
+export interface RepriceDeps {
+  shards: readonly RepriceShard[];
   log: CorrectionLog;
   /** Opens the bucket `repricings`. */
   kv: () => Promise<KV>;
@@ -138,15 +147,35 @@ class RepricingTurn {
  * @returns the number of spans of the finished plan
  */
 async function finishOpen(deps: RepriceDeps, turn: RepricingTurn, log: Logger, signal: AbortSignal): Promise<number> {
-  const { plan_id } = turn;
-  const finished = plan_id === null ? 0 : await carryOut(deps, turn, plan_id, signal);
+  const finished = turn.plan_id === null ? 0 : await carryOutOpen(deps, turn, turn.plan_id, signal);
   if (finished > 0)
     log.warn(
       { spans: finished },
       'an interrupted repricing was finished; the rest of its range may have to be requested again',
     );
-  for (const other of await deps.store.plans()) await deps.store.dropPlan(other);
+  for (const { store } of deps.shards) for (const other of await store.plans()) await store.dropPlan(other);
   return finished;
+}
+
+/**
+ * Carries out the open plan in the shard that has it, and closes the plan.
+ * @returns the number of its spans
+ */
+async function carryOutOpen(
+  deps: RepriceDeps,
+  turn: RepricingTurn,
+  plan_id: string,
+  signal: AbortSignal,
+): Promise<number> {
+  for (const shard of deps.shards) {
+    const [plan] = await readPlan(shard.clickhouse, { plan_id }, { signal });
+    if (plan !== undefined) return carryOut(deps, shard, turn, { ...plan, plan_id }, signal);
+  }
+  // No shard has the plan, so nothing of it is left to carry out.
+  signal.throwIfAborted();
+  await turn.move(null);
+  for (const { store } of deps.shards) await store.dropPlan(plan_id);
+  return 0;
 }
 
 async function repriceRange(
@@ -156,12 +185,28 @@ async function repriceRange(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clickhouse, store, log } = deps;
-  await store.check();
+  for (const { store } of deps.shards) await store.check();
   // Afterwards everything that was accepted before the call has its rows.
-  await log.untilLanded(signal);
+  await deps.log.untilLanded(signal);
   const prices = await deps.pricesOf(asked.org_id);
   const book = createPriceBook(() => prices);
+  for (const shard of deps.shards) await repriceShard(deps, shard, turn, { asked, book, counts }, signal);
+}
+
+interface Range {
+  asked: RepriceArgs;
+  book: PriceBook;
+  counts: Counts;
+}
+
+async function repriceShard(
+  deps: RepriceDeps,
+  shard: RepriceShard,
+  turn: RepricingTurn,
+  { asked, book, counts }: Range,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clickhouse, store } = shard;
   let planned: PlannedCorrection[] = [];
   const carryOutPlanned = async (): Promise<void> => {
     if (planned.length === 0) return;
@@ -173,7 +218,9 @@ async function repriceRange(
     await deps.sync();
     signal.throwIfAborted();
     await turn.move(plan_id);
-    await carryOut(deps, turn, plan_id, signal);
+    const [plan] = await readPlan(clickhouse, { plan_id }, { signal });
+    if (plan === undefined) throw new Error(`the plan ${plan_id} has disappeared`);
+    await carryOut(deps, shard, turn, { ...plan, plan_id }, signal);
   };
   let after: CallPlace = { started_ms: asked.since, partition: -1, log_seq: '0', log_index: 0, log_sub: 0 };
   for (;;) {
@@ -244,30 +291,30 @@ function storedCall(org_id: string, call: CallRow): StoredCall {
   };
 }
 
+type OpenPlan = Awaited<ReturnType<typeof readPlan>>[number] & { plan_id: string };
+
 /**
- * Carries out and closes the open plan, whatever part of it is done already.
+ * Carries out and closes the open plan of a shard, whatever part of it is done already.
  * @returns the number of its spans
  */
 async function carryOut(
-  { clickhouse, store, log, sync }: RepriceDeps,
+  { log, sync }: RepriceDeps,
+  { clickhouse, store }: RepriceShard,
   turn: RepricingTurn,
-  plan_id: string,
+  { plan_id, ...plan }: OpenPlan,
   signal: AbortSignal,
 ): Promise<number> {
-  const [plan] = await readPlan(clickhouse, { plan_id }, { signal });
-  if (plan !== undefined) {
-    const changes = await readChanges(clickhouse, { plan_id }, { signal });
-    await store.openLookup(plan_id);
-    await log.send(
-      { plan_id, org_id: plan.org },
-      changes.map(({ delta_usd, ...change }) => ({ ...change, cost_usd: delta_usd })),
-      signal,
-    );
-    await store.correct(plan_id, plan, signal);
-    await sync();
-  }
+  const changes = await readChanges(clickhouse, { plan_id }, { signal });
+  await store.openLookup(plan_id);
+  await log.send(
+    { plan_id, org_id: plan.org },
+    changes.map(({ delta_usd, ...change }) => ({ ...change, cost_usd: delta_usd })),
+    signal,
+  );
+  await store.correct(plan_id, plan, signal);
+  await sync();
   signal.throwIfAborted();
   await turn.move(null);
   await store.dropPlan(plan_id);
-  return plan?.spans ?? 0;
+  return plan.spans;
 }

@@ -3,9 +3,9 @@ import { AuditLog } from '../../ops/exchange/audit_log.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { trackConnected } from '../../ops/platform/nats/connect.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import type { ClickHouse } from '../../sql/client/client.ts';
+import type { Store } from '../../sql/client/shards.ts';
 import type { Budgets } from './budgets.ts';
-import type { RetentionDeps } from '../retention/retention.ts';
+import type { ShardRetention } from '../retention/retention_of_shards.ts';
 import type { Incidents } from './incidents.ts';
 import { createJobs } from './jobs.ts';
 import { JobLeases } from './lease.ts';
@@ -13,10 +13,10 @@ import { JobRunner, type RunnerOptions } from './runner.ts';
 
 export interface JobsParts {
   log: Log;
-  clickhouse: ClickHouse;
+  store: Store;
   budgets: Budgets;
   incidents: Incidents;
-  retention: RetentionDeps;
+  retention: readonly ShardRetention[];
   workerId: string;
   /** Partitions of the ingest log. */
   partitions: number;
@@ -40,7 +40,7 @@ export interface StartedJobs {
  */
 export async function startJobs({
   log,
-  clickhouse,
+  store,
   budgets,
   incidents,
   retention,
@@ -59,7 +59,7 @@ export async function startJobs({
   const leases = await JobLeases.open({ log, workerId, onProblem });
   const jobs = createJobs({
     log,
-    clickhouse,
+    store,
     audit,
     budgets,
     incidents,

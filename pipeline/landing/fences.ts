@@ -26,12 +26,15 @@ export type PartitionEpoch = OwnedPartition;
 export class Fences {
   readonly #client: ClickHouse;
   readonly #workerId: string;
+  readonly #shard: number;
   /** Partitions whose fence this process has raised: a landing of its own may hold rows of theirs. */
   readonly #raised = new Set<number>();
 
-  constructor(client: ClickHouse, workerId: string) {
+  /** @param shard place of the shard among all */
+  constructor(client: ClickHouse, workerId: string, shard = 0) {
     this.#client = client;
     this.#workerId = workerId;
+    this.#shard = shard;
   }
 
   /**
@@ -51,7 +54,7 @@ export class Fences {
    * @throws Error when another worker raised it at the same time; both may step back and try again later
    */
   async raiseForMover(workerId: string): Promise<number> {
-    const { epoch, rivals } = await raiseMoverFence(this.#client, workerId);
+    const { epoch, rivals } = await raiseMoverFence(this.#client, workerId, this.#shard);
     if (rivals.length > 0)
       throw new Error(`worker ${rivals.join(', ')} raised the fence of the mover at the same time`);
     await this.#outlast('move-');

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { deleteOrgArgs, type OrgDeletion } from '../../schemas/records/org_deletion.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
-import type { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
+import type { OrgErasureOfShards } from '../../sql/stores/org_erasure.ts';
 import type { LogEnd } from '../erasure/logs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
@@ -33,7 +33,8 @@ export interface DeleteOrgDeps {
     get: (org_id: string) => OrgDeletion | null;
     complete: (org_id: string, job_id: string, completed_at: string) => Promise<boolean>;
   };
-  store: Pick<OrgErasureStore, 'remaining' | 'erase'>;
+  /** The rows of all shards. */
+  store: Pick<OrgErasureOfShards, 'remaining' | 'erase'>;
   /**
    * Deletes the records that erasures and restores keep for jobs of the organization. Call it while
    * the jobs are known.

@@ -9,7 +9,8 @@
 // Guarantees: the job drops exactly the texts that are in a verified object. A day whose object is
 // missing or corrupt stays as it is, and fails the job after everything else is done. An
 // unavailable object store ends the job before anything is dropped. After a crash at any point the
-// next run completes the work; repeating a run changes nothing.
+// next run completes the work; repeating a run changes nothing. It runs in one shard
+// (retention_of_shards.ts).
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ColdTables, DueDay } from '../../sql/stores/cold.ts';

@@ -6,26 +6,33 @@ import * as metrics from '../../ops/platform/metrics.ts';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
 import { openObjectStore } from '../../ops/platform/object_store/open.ts';
 import { RESTORE } from '../../schemas/records/job_record.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 import { ColdTables } from '../../sql/stores/cold.ts';
 import { RetentionStore } from '../../sql/stores/retention.ts';
 import { ColdStorage } from '../cold/cold_storage.ts';
-import { createRestore } from '../cold/restore.ts';
+import { type ColdShard, createRestore } from '../cold/restore.ts';
 import { type LongJobHandler, LongJobRunner } from '../jobs/long_jobs.ts';
 import { announceDeletedTraces } from '../retention/deleted_traces.ts';
 import { type RetentionPolicies, readRetentionPolicies } from '../settings/retention_policies.ts';
-import type { RetentionDeps } from '../retention/retention.ts';
+import type { ShardRetention } from '../retention/retention_of_shards.ts';
 import type { WorkerParts } from './parts.ts';
+import type { StoreParts } from './store.ts';
+
+/** Cold storage of a shard, with the shard's client. */
+export interface ShardCold extends ColdShard {
+  clickhouse: ClickHouse;
+}
 
 export interface ColdParts {
   objects: ObjectStore;
-  tables: ColdTables;
-  cold: ColdStorage;
-  /** Dependencies of the retention job. */
-  retention: RetentionDeps;
+  /** Cold storage of each shard of the store, in their order. */
+  shards: readonly ShardCold[];
+  /** Dependencies of the retention job, of each shard. */
+  retention: readonly ShardRetention[];
 }
 
 /** Opens cold storage. It sends no request to the object store yet. */
-export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<ColdParts> {
+export async function openCold({ env, log, store }: Pick<StoreParts, 'env' | 'log' | 'store'>): Promise<ColdParts> {
   const dataDir = path.resolve(env.SERVICE_DATA_DIR);
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
   const objects = await openObjectStore({
@@ -33,16 +40,20 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
     credentials:
       accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey },
   });
-  const tables = new ColdTables(clickhouse);
-  const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(dataDir, 'tmp'), now: () => Date.now() });
-  const retention = {
-    store: new RetentionStore(clickhouse),
-    tables,
-    cold,
-    policies: () => readRetentionPolicies(log),
-    tracesDeleted: () => announceDeletedTraces(log.nc),
-  };
-  return { objects, tables, cold, retention };
+  const tempDir = path.join(dataDir, 'tmp');
+  const parts = store.shards.map(({ name, clickhouse }) => {
+    const tables = new ColdTables(clickhouse);
+    const cold = new ColdStorage({ store: objects, tables, shard: name, tempDir, now: () => Date.now() });
+    const deps = {
+      store: new RetentionStore(clickhouse),
+      tables,
+      cold,
+      policies: () => readRetentionPolicies(log),
+      tracesDeleted: () => announceDeletedTraces(log.nc),
+    };
+    return { shard: { clickhouse, cold, tables }, retention: { name, deps } };
+  });
+  return { objects, shards: parts.map(({ shard }) => shard), retention: parts.map(({ retention }) => retention) };
 }
 
 /**
@@ -52,7 +63,7 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
  */
 export async function startLongJobs(
   { log, logger, workerId, onProblem }: WorkerParts,
-  { cold, tables }: ColdParts,
+  { shards }: ColdParts,
   policies: RetentionPolicies,
   more: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>,
 ): Promise<{ stop: () => Promise<void> }> {
@@ -60,8 +71,7 @@ export async function startLongJobs(
   const now = (): number => Date.now();
   const isOpen = ({ status }: { status: string }): boolean => status === 'queued' || status === 'running';
   const restore = createRestore({
-    cold,
-    tables,
+    shards,
     retentionOf: (org_id) => policies.of(org_id),
     openJobs: () =>
       new Set(

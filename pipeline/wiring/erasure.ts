@@ -10,6 +10,7 @@ import { ERASE } from '../../schemas/records/erasure.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { hashKeyContext, PII_KINDS } from '../../schemas/records/pii_policy.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
+import { ErasureOfShards } from '../../sql/stores/erasure_of_shards.ts';
 import { storedForms } from '../domain/pii/erasure_values.ts';
 import { deleteAnnotationItems } from '../erasure/annotations.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
@@ -23,13 +24,14 @@ import type { LongJobHandler } from '../jobs/long_jobs.ts';
 import { RETENTION } from '../retention/retention.ts';
 import type { PiiRules } from '../domain/pii/pii.ts';
 import type { Worker } from '../worker/worker.ts';
-import type { ColdParts } from './cold.ts';
+import type { ShardCold } from './cold.ts';
 import type { WorkerParts } from './parts.ts';
 import type { StoreUp } from './store.ts';
 
-export interface ErasureParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'logBase' | 'sync'> {
+export interface ErasureParts extends Omit<WorkerParts, 'env' | 'clickhouse'>, Pick<StoreUp, 'logBase' | 'sync'> {
   sealer: Sealer;
-  cold: ColdParts['cold'];
+  /** Clients and cold storage of all shards, the first one first. */
+  cold: readonly Pick<ShardCold, 'clickhouse' | 'cold'>[];
   partitions: number;
   worker: Pick<Worker, 'forgetTraces' | 'forgetEvents' | 'forgetOrg'>;
   deletions: Pick<OrgDeletions, 'isRunning'>;
@@ -49,7 +51,6 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
   const {
     log,
     logger,
-    clickhouse,
     workerId,
     onProblem,
     sealer,
@@ -65,6 +66,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
   const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
   const asks = await ErasureRequests.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
+  const shards = cold.map((shard) => ({ store: new ErasureStore(shard.clickhouse), cold: shard.cold }));
   const stopAnswers = answerForgets(
     log.nc,
     (partition, org_id, traceIds, what) => {
@@ -79,8 +81,8 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
   return {
     handlers: (records) => ({
       [ERASE]: createErase({
-        store: new ErasureStore(clickhouse),
-        cold,
+        store: new ErasureOfShards(shards.map((shard) => shard.store)),
+        shards,
         asks,
         formsOf: async (org_id, attribute, value) => storedForms(attribute, value, await rulesOf(log, sealer, org_id)),
         lease: () => leases.take(RETENTION),

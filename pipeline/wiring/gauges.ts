@@ -7,13 +7,13 @@ const GAUGES_MS = 1000;
 
 /** Sets the gauges until the timer is cleared. */
 export function startGauges(
-  { states: owned, reader, budgets }: Pick<DataPlane, 'states' | 'reader' | 'budgets'>,
+  { states: owned, readers, budgets }: Pick<DataPlane, 'states' | 'readers' | 'budgets'>,
   jobs: { overdue: () => Map<string, number> },
 ): NodeJS.Timeout {
-  const lags = new StreamLags();
+  const lags = readers.map(() => new StreamLags());
   return setInterval(() => {
-    const states = [...owned.values()];
-    const streams = reader.streams;
+    const states = owned();
+    const streams = readers.flatMap(({ streams: read }) => read);
     const behind = new Set(streams.flatMap(({ partitions, isBehind }) => (isBehind ? partitions : [])));
     budgets.reportProgress(
       states.map((state) => ({
@@ -27,8 +27,10 @@ export function startGauges(
     metrics.samplingHeldBytes.set(states.reduce((sum, { tail }) => sum + tail.bytes, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
     metrics.pipelineDedupeBytes.set(states.reduce((sum, { window }) => sum + window.bytes, 0));
-    metrics.pipelineLagMessages.set(reader.lag);
+    metrics.pipelineLagMessages.set(readers.reduce((sum, { lag }) => sum + lag, 0));
     for (const [job, seconds] of jobs.overdue()) metrics.jobOverdueSeconds.set({ job }, seconds);
-    metrics.pipelineLagSeconds.set(lags.seconds(streams, owned, Date.now()));
+    const byPartition = new Map(states.map((state) => [state.partition, state]));
+    const seconds = readers.map(({ streams: read }, index) => lags[index]?.seconds(read, byPartition, Date.now()) ?? 0);
+    metrics.pipelineLagSeconds.set(Math.max(0, ...seconds));
   }, GAUGES_MS);
 }

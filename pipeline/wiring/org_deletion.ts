@@ -8,7 +8,8 @@ import { RevisionConflict } from '../../ops/platform/nats/watched_bucket.ts';
 import { newLongJob } from '../../schemas/records/job_record.ts';
 import { DELETE_ORG, type DeleteOrgArgs, OPERATOR_JOBS } from '../../schemas/records/org_deletion.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
-import { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
+import { ErasureOfShards } from '../../sql/stores/erasure_of_shards.ts';
+import { OrgErasureOfShards, OrgErasureStore } from '../../sql/stores/org_erasure.ts';
 import { takeLease } from '../erasure/erase.ts';
 import { forgetOrg } from '../erasure/forget.ts';
 import { eraseDeadLettersWhere, ingestEnd, purgeIngest } from '../erasure/logs.ts';
@@ -19,8 +20,7 @@ import { OrgBuckets } from '../org_deletion/buckets.ts';
 import { createDeleteOrg, type DeleteOrgDeps } from '../org_deletion/delete_org.ts';
 import { eraseQueued, isDeadLetterOf, purgeEvents } from '../org_deletion/queues.ts';
 import { RETENTION } from '../retention/retention.ts';
-import type { WorkerParts } from './parts.ts';
-import type { StoreUp } from './store.ts';
+import type { StoreParts, StoreUp } from './store.ts';
 
 /**
  * Interval of the check. If the job of a deletion is missing in two checks in a row, the process
@@ -28,7 +28,7 @@ import type { StoreUp } from './store.ts';
  */
 const LOOK_MS = 5000;
 
-export interface OrgDeletionParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'sync'> {
+export interface OrgDeletionParts extends Omit<StoreParts, 'env' | 'clickhouse'>, Pick<StoreUp, 'sync'> {
   deletions: OrgDeletions;
   objects: ObjectStore;
   partitions: number;
@@ -45,9 +45,9 @@ export interface OrgDeletionPart {
 }
 
 export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDeletionPart> {
-  const { log, clickhouse, workerId, onProblem, deletions, objects, partitions, sync, step, hurry = 1 } = parts;
+  const { log, store, workerId, onProblem, deletions, objects, partitions, sync, step, hurry = 1 } = parts;
   const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
-  const erasures = new ErasureStore(clickhouse);
+  const erasures = new ErasureOfShards(store.shards.map(({ clickhouse }) => new ErasureStore(clickhouse)));
   const landing = new CorrectionLog(log, partitions);
   let looking: NodeJS.Timeout | null = null;
   return {
@@ -56,7 +56,7 @@ export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDelet
       return {
         [DELETE_ORG]: createDeleteOrg({
           deletions,
-          store: new OrgErasureStore(clickhouse),
+          store: new OrgErasureOfShards(store.shards.map(({ clickhouse }) => new OrgErasureStore(clickhouse))),
           forgetJobs: async (org_id) => {
             for (const { job_id } of records.all(org_id)) await erasures.forget(job_id);
           },

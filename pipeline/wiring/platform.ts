@@ -3,15 +3,16 @@
 import { randomBytes } from 'node:crypto';
 import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { statementNice } from '../../ops/platform/clickhouse/statement_nice.ts';
-import { type Env, EnvError, parseEnv } from '../../ops/platform/env.ts';
+import { type Env, EnvError, hasStore, parseEnv } from '../../ops/platform/env.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { fixShards } from '../../ops/platform/nats/fixed_shards.ts';
 import { TooManyStreams } from '../../ops/platform/nats/log_streams.ts';
 import { fixedPartitions, logLimits, openLog } from '../../ops/platform/nats/open_log.ts';
 import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
 import { openSealer, type Sealer } from '../../ops/platform/sealing.ts';
-import { createClickHouse } from '../../sql/client/client.ts';
+import { openStore, type Store } from '../../sql/client/shards.ts';
 import type { WorkerParts } from './parts.ts';
 
 const NATS_WAIT_MS = 10_000;
@@ -19,6 +20,8 @@ const NATS_WAIT_MS = 10_000;
 export interface Platform extends WorkerParts {
   /** Partitions of the ingest log. */
   partitions: number;
+  /** The shards of ClickHouse; `clickhouse` reads all of them. */
+  store: Store;
   sealer: Sealer;
   /**
    * Runs organizations' patterns and rules on another thread if they would take long on this one.
@@ -31,7 +34,6 @@ export interface Platform extends WorkerParts {
 
 export interface WorkerEnv extends Env {
   SERVICE_NATS_URL: string;
-  SERVICE_CLICKHOUSE_URL: string;
 }
 
 /**
@@ -41,12 +43,12 @@ export interface WorkerEnv extends Env {
  */
 export function readWorkerEnv(): WorkerEnv {
   const env = parseEnv(process.env);
-  const { SERVICE_NATS_URL, SERVICE_CLICKHOUSE_URL } = env;
-  if (SERVICE_NATS_URL === undefined || SERVICE_CLICKHOUSE_URL === undefined)
+  const { SERVICE_NATS_URL } = env;
+  if (SERVICE_NATS_URL === undefined || !hasStore(env))
     throw new EnvError(
       'a pipeline worker needs SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
     );
-  return { ...env, SERVICE_NATS_URL, SERVICE_CLICKHOUSE_URL };
+  return { ...env, SERVICE_NATS_URL };
 }
 
 /**
@@ -63,8 +65,8 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const log = await openLog(nc, logLimits(env));
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   if (env.SERVICE_LOG_STREAMS > partitions) throw new TooManyStreams(env.SERVICE_LOG_STREAMS, partitions);
-  const clickhouse = createClickHouse({
-    url: env.SERVICE_CLICKHOUSE_URL,
+  await fixShards(log, env.SERVICE_CLICKHOUSE_SHARDS);
+  const store = openStore(env, partitions, {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
@@ -81,7 +83,8 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const close = async (): Promise<void> => {
     deletions.close();
     await nc.close();
-    await clickhouse.close();
+    await store.close();
   };
-  return { env, logger, log, clickhouse, workerId, onProblem, partitions, sealer, patterns, deletions, close };
+  const { clickhouse } = store;
+  return { env, logger, log, store, clickhouse, workerId, onProblem, partitions, sealer, patterns, deletions, close };
 }

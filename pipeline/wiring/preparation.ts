@@ -1,5 +1,6 @@
 // Wiring of the preparation of batches (worker/prepare.ts): the stages, tail sampling, judging by
 // rules, and the look-ups that they make in the store.
+import type { ClickHouse } from '../../sql/client/client.ts';
 import { OrgTime } from '../../ops/platform/org_time.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
@@ -22,16 +23,20 @@ import type { Platform } from './platform.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Returns the dependencies of worker/prepare.ts. */
+/**
+ * Returns the dependencies of worker/prepare.ts.
+ * @param clickhouse client of the shard of the partitions
+ */
 export function openPreparation(
   parts: DataPlaneParts,
+  clickhouse: ClickHouse,
   states: ReadonlyMap<number, PartitionState>,
   reader: LogReaders,
 ): PrepareDeps {
   const { platform, storeUp, retention } = parts;
   const { logger } = platform;
-  const known = new KnownRows(platform.clickhouse);
-  const scoring = openScoring(parts);
+  const known = new KnownRows(clickhouse);
+  const scoring = openScoring(parts, clickhouse);
   return {
     topology: openTopology(parts, states, known),
     runner: createStageRunner(stageMetrics, logger),
@@ -108,8 +113,8 @@ function createTailSampler({ platform }: DataPlaneParts): TailSampler | null {
   });
 }
 
-function openScoring({ platform, settings }: DataPlaneParts): ScoringDeps {
-  const { logger, clickhouse, patterns } = platform;
+function openScoring({ platform, settings }: DataPlaneParts, clickhouse: ClickHouse): ScoringDeps {
+  const { logger, patterns } = platform;
   const judged = new ClickHouseJudgedStore(clickhouse);
   const patiently = <T>(read: () => Promise<T>): Promise<T> => untilDone(logger, 'reading traces to be judged', read);
   return {

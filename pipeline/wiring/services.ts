@@ -91,13 +91,13 @@ function startScheduledJobs(
   { platform, dataPlane, cold, storeUp }: ServiceParts,
   incidents: IncidentsPart,
 ): Promise<StartedJobs> {
-  const { log, logger, clickhouse, workerId, partitions } = platform;
+  const { log, logger, store, workerId, partitions } = platform;
   return startJobs({
     budgets: dataPlane.budgets.keeper,
     incidents,
     retention: cold.retention,
     log,
-    clickhouse,
+    store,
     workerId,
     partitions,
     sync: storeUp.sync,
@@ -118,7 +118,7 @@ async function startAskedJobs({
   retention,
 }: ServiceParts): Promise<{ stop: () => Promise<void>; close: () => void }> {
   const { worker } = dataPlane;
-  const erasure = await openErasure({ ...platform, ...storeUp, cold: cold.cold, worker });
+  const erasure = await openErasure({ ...platform, ...storeUp, cold: cold.shards, worker });
   const orgDeletion = await openOrgDeletion({ ...platform, ...storeUp, objects: cold.objects });
   const longJobs = await startLongJobs(platform, cold, retention, (records) => ({
     ...erasure.handlers(records),

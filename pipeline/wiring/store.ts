@@ -1,17 +1,27 @@
-// Wiring of the store: brings the schema up to date, finds the positions and epochs that the store
-// already knows, and chooses how rows are made durable.
+// Wiring of the store: brings the schema of each shard up to date, finds the positions and epochs that
+// the store already knows, and chooses how rows are made durable.
 import { createSyncer } from '../../ops/platform/clickhouse/durability.ts';
 import { spreadParts } from '../../ops/platform/clickhouse/spread.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { LOG_PLACE_KEY, settle } from '../../ops/platform/nats/open_log.ts';
 import { ensureAnalyst } from '../../sql/analysts/analyst.ts';
-import { migrate } from '../../sql/client/migrate.ts';
+import { migrateShard, MixedSchema } from '../../sql/client/migrate_store.ts';
+import type { Shard, Store } from '../../sql/client/shards.ts';
 import { Fences } from '../landing/fences.ts';
 import { ClickHouseLandingStore } from '../landing/landing_store.ts';
 import { untilDone, type WorkerParts } from './parts.ts';
 
-export interface StoreUp {
+/** A shard as a worker lands in it. */
+export interface ShardUp {
+  shard: Shard;
   fences: Fences;
   store: ClickHouseLandingStore;
+  /** Resolves once the schema of the shard is the newest and its rows become durable. */
+  ready: Promise<void>;
+}
+
+export interface StoreUp {
+  shards: readonly ShardUp[];
   /**
    * Offset that turns positions in the log into log positions of the store. It is above 0 if the
    * store has rows of a former log.
@@ -23,40 +33,53 @@ export interface StoreUp {
   sync: () => Promise<void>;
 }
 
-/** Resolves once the store is ready, however long it is unavailable. */
-export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
-  const { logger, log, clickhouse, workerId } = parts;
-  const fences = new Fences(clickhouse, workerId);
-  const store = new ClickHouseLandingStore(clickhouse, fences);
-  await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
+export interface StoreParts extends WorkerParts {
+  store: Store;
+}
+
+/** Resolves once a shard of the store is ready, however long all are unavailable. The others follow. */
+export async function bringUpStore(parts: StoreParts): Promise<StoreUp> {
+  const { logger, log, store, workerId, env } = parts;
+  const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = env;
+  const syncer = dir === undefined ? null : await createSyncer(dir);
+  const shards = store.shards.map((shard): ShardUp => {
+    const fences = new Fences(shard.clickhouse, workerId, shard.index);
+    const rows = new ClickHouseLandingStore(shard.clickhouse, fences);
+    const ready = untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts, shard)).then(() =>
+      untilDone(logger, 'choosing durability', () => rows.syncInserts(syncer === null)),
+    );
+    return { shard, fences, store: rows, ready };
+  });
+  await Promise.race(shards.map(({ ready }) => ready));
   const { base, epochs } = await untilDone(logger, 'positioning the log', () =>
     settle<{ base: number; epochs?: number }>(log, LOG_PLACE_KEY, async () => ({
-      base: await store.newestPosition(),
-      epochs: await fences.newestEpoch(),
+      base: Math.max(...(await Promise.all(shards.map(({ store: rows }) => rows.newestPosition())))),
+      epochs: Math.max(...(await Promise.all(shards.map(({ fences }) => fences.newestEpoch())))),
     })),
   );
-  const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
-  const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = parts.env;
   if (dir !== undefined && (await spreadParts(dir)))
     logger.debug({ dir }, 'the file system has no journal; parts are spread over it');
-  return { fences, store, logBase: base, epochBase: epochs ?? 0, sync };
+  return {
+    shards,
+    logBase: base,
+    epochBase: epochs ?? 0,
+    sync: () => (syncer === null ? Promise.resolve() : syncer.sync()),
+  };
 }
 
 /** Applies migrations, and creates the user of analysts if the server manages its users by SQL. */
-async function newestSchema({ env, clickhouse, logger }: WorkerParts): Promise<void> {
+async function newestSchema({ env, store, logger }: StoreParts, shard: Shard): Promise<void> {
   const { SERVICE_CLICKHOUSE_CLUSTER: cluster, SERVICE_CLICKHOUSE_ANALYST_PASSWORD: password } = env;
-  await migrate(clickhouse, { cluster });
-  const refusal = password === undefined ? null : await ensureAnalyst(clickhouse, password, cluster);
+  try {
+    await migrateShard(store, shard, cluster);
+  } catch (error) {
+    if (!(error instanceof MixedSchema)) throw error;
+    logger.fatal({ err: error }, 'the shards of the store have different schemas');
+    die();
+  }
+  const refusal =
+    password === undefined
+      ? null
+      : await ensureAnalyst(shard.clickhouse, password, { cluster, isShard: store.cluster !== null });
   if (refusal !== null) logger.debug({ reason: refusal }, 'the store manages the user analyst by itself');
-}
-
-/**
- * Returns how rows are made durable: by one sync of the data directory before each checkpoint if
- * the store runs on this machine, otherwise by ClickHouse with every insert.
- */
-async function chooseDurability({ env }: WorkerParts, store: ClickHouseLandingStore): Promise<() => Promise<void>> {
-  const syncer =
-    env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);
-  await store.syncInserts(syncer === null);
-  return () => (syncer === null ? Promise.resolve() : syncer.sync());
 }

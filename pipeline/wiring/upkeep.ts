@@ -12,7 +12,7 @@ import { startStoreGauges } from './store_gauges.ts';
 
 /** Starts upkeep. `stop` resolves once no sweep is under way. */
 export function startUpkeep(
-  { env, log, logger, clickhouse, partitions }: Platform,
+  { env, log, logger, store, partitions }: Platform,
   { sync }: Pick<StoreUp, 'sync'>,
   dataPlane: DataPlane,
   services: Services,
@@ -22,18 +22,19 @@ export function startUpkeep(
   const janitor = startJanitor(log, logger, () => (isLeader() ? ownership.checkpoints : null));
   const stopChange = startStreamsChange({ env, log, logger, partitions });
   const gauges = startGauges(dataPlane, services);
-  const storeGauges = startStoreGauges(clickhouse, isLeader);
+  const servers = store.shards.map(({ clickhouse }) => clickhouse);
+  const storeGauges = startStoreGauges(servers, isLeader);
   const isEmbedded = env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined;
-  const endSweeps = isEmbedded
-    ? startPartSweeper({ clickhouse, logger, isLeader, sync, keptS: REPLACED_PARTS_KEPT_S })
-    : undefined;
+  const sweeps = (isEmbedded ? servers : []).map((clickhouse) =>
+    startPartSweeper({ clickhouse, logger, isLeader, sync, keptS: REPLACED_PARTS_KEPT_S }),
+  );
   return {
     stop: async () => {
       janitor.stop();
       stopChange();
       clearInterval(gauges);
       clearInterval(storeGauges);
-      await endSweeps?.();
+      await Promise.all(sweeps.map((end) => end()));
     },
   };
 }

@@ -47,6 +47,8 @@ export interface LogReadersOptions {
   logger: Logger;
   /** Returns the streams of the log as they are now. */
   layout: () => LogLayout;
+  /** How many of these share the bounds of a process; 1 if absent. */
+  sharers?: number;
 }
 
 export class LogReaders {
@@ -109,9 +111,9 @@ export class LogReaders {
    */
   read(states: readonly ReadState[]): void {
     this.stop();
-    const { js, logger, layout } = this.#options;
+    const { js, logger, layout, sharers = 1 } = this.#options;
     const readings = plan(layout(), states);
-    const share = (bound: number): number => Math.ceil(bound / readings.length);
+    const share = (bound: number): number => Math.ceil(bound / readings.length / sharers);
     this.#open = readings.map((reading) => {
       const reader = new LogReader({
         js,

@@ -5,6 +5,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import type { ClickHouse } from '../client/client.ts';
 import { CLUSTER_DDL } from '../client/settings.ts';
 import { readScripts } from '../client/migrate.ts';
+import { allViewGrants } from './grants.ts';
 
 const TIMEOUT_MS = 10_000;
 /**
@@ -15,12 +16,19 @@ const NOT_OURS_CODES = new Set(['497', '514']);
 
 /**
  * Creates the user `analyst`, or sets its password, and grants it the right to read the views and
- * nothing else.
+ * nothing else: those of the server, and on a shard those over all shards.
  * @returns null on success, else the server's reason for rejecting the statement
  */
-export async function ensureAnalyst(client: ClickHouse, password: string, cluster?: string): Promise<string | null> {
+export async function ensureAnalyst(
+  client: ClickHouse,
+  password: string,
+  { cluster, isShard }: { cluster: string | undefined; isShard: boolean },
+): Promise<string | null> {
   try {
-    for (const sql of analystStatements(client.database, password, cluster))
+    for (const sql of [
+      ...analystStatements(client.database, password, cluster),
+      ...(isShard ? shardStatements(client.database, cluster) : []),
+    ])
       await client.execute({
         name: 'analyst_user',
         sql,
@@ -44,4 +52,10 @@ export function analystStatements(database: string, password: string, cluster?: 
     `ALTER USER analyst${on} ${identified}`,
     ...views.map((view) => `GRANT${on} SELECT ON \`${database}\`.\`${view}\` TO analyst`),
   ];
+}
+
+/** Returns the statements that let the user read the views over all shards. */
+function shardStatements(database: string, cluster: string | undefined): string[] {
+  const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
+  return allViewGrants(database).map((right) => `GRANT${on} ${right} TO analyst`);
 }

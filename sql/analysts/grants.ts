@@ -1,5 +1,6 @@
 // Rights of the users of the embedded engine, each as the part of a GRANT statement between GRANT
 // and TO. Pure: takes names of databases.
+import { allDatabaseOf, allViewNames } from '../client/distributed.ts';
 import { ORG_READER, ORG_TABLES } from './org_views.ts';
 
 /**
@@ -34,14 +35,18 @@ const ENGINES = [
   'MaterializedView',
 ] as const;
 
+/** Table engine of the tables that read every shard of a cluster. Reading them needs no further right. */
+const SHARDED_ENGINE = 'Distributed';
+
 /** Right of the engine's own start script, which opens and closes ports. */
 export const START_SCRIPT_GRANT = 'SYSTEM LISTEN ON *.*';
 
 /**
  * Returns the rights of the service's own user.
  * @param databases quoted names, or patterns that end with *
+ * @param sharded true for a server that is a shard of a cluster
  */
-export function serviceGrants(databases: readonly string[]): string[] {
+export function serviceGrants(databases: readonly string[], sharded = false): string[] {
   return [
     ...databases.map((database) => `ALL ON ${database}.*`),
     'CREATE DATABASE ON *.*',
@@ -54,13 +59,17 @@ export function serviceGrants(databases: readonly string[]): string[] {
     'BACKUP ON *.*',
     'SET DEFINER ON app',
     `SET DEFINER ON ${ORG_READER}`,
-    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
+    ...[...ENGINES, ...(sharded ? [SHARDED_ENGINE] : [])].map((engine) => `TABLE ENGINE ON ${engine}`),
   ];
 }
 
 /** Returns the right to read the views of a database. */
 export const viewGrants = (database: string): string[] =>
   ANALYST_VIEWS.map((view) => `SELECT ON \`${database}\`.\`${view}\``);
+
+/** Returns the right to read the views over all shards. */
+export const allViewGrants = (database: string): string[] =>
+  allViewNames().map((view) => `SELECT ON \`${allDatabaseOf(database)}\`.\`${view}\``);
 
 /** Returns the right to read the tables beneath the views. */
 export const tableGrants = (database: string): string[] =>

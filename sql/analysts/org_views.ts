@@ -1,6 +1,6 @@
 // Views for an organization's own analysts: the documented views again, in a database of their own.
 // Row policies on the underlying tables leave only the rows of the organization that the service
-// names in a request header. Names, bounds and statements; no I/O. A WHERE clause in the views
+// names in the id of the query. Names, bounds and statements; no I/O. A WHERE clause in the views
 // would not do: the engine may evaluate a condition of the query before it, and an error text or
 // throwIf() would then reveal rows of other organizations. A row policy is always the first filter,
 // and its value is a constant to the engine, so the primary key is used.
@@ -13,7 +13,7 @@ import { readScripts } from '../client/migrate.ts';
 export const ORG_ANALYST = 'org_analyst';
 /** Definer of the views; the row policies apply to this user. Nobody logs in as it. */
 export const ORG_READER = 'org_reader';
-/** Request header that names the organization. */
+/** Request header by which older versions name the organization. */
 export const ORG_HEADER = 'X-Millrace-Org';
 
 /** Tables that the views read. */
@@ -28,11 +28,18 @@ export const ORG_TABLES = [
 ] as const;
 
 /**
- * No organization id has this form, so a request without the header sees no row. The filter must be
+ * No organization id has this form, so a request without an organization sees no row. The filter must be
  * one comparison: with AND the engine (26.7) does not use the key.
  */
 const NO_ORG = '!';
-export const ORG_FILTER = `org_id = if(empty(getClientHTTPHeader('${ORG_HEADER}')), '${NO_ORG}', getClientHTTPHeader('${ORG_HEADER}'))`;
+/**
+ * The organization is the part of the query's id before the first colon: another shard gets the id with
+ * the query, and no header. Processes of older versions send ids without a colon, and the header.
+ */
+export const ORG_FILTER = `org_id = multiIf(position(initialQueryID(), ':') > 0, splitByChar(':', initialQueryID())[1], empty(getClientHTTPHeader('${ORG_HEADER}')), '${NO_ORG}', getClientHTTPHeader('${ORG_HEADER}'))`;
+
+/** Returns the id of a query for an organization; null for none, which sees no row. */
+export const orgQueryId = (org_id: string | null, rest: string): string => `${org_id ?? NO_ORG}:${rest}`;
 
 /** Maximum run time of an analyst's query, seconds. */
 export const ORG_SECONDS_MAX = 60;

@@ -6,14 +6,17 @@ import { createClient, type ClickHouseClient, type ClickHouseSettings } from '@c
 import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { sendAtOnce } from './at_once.ts';
-import { explained, onceMoreIfStale } from './errors.ts';
+import { Coordinators, type Reads, readsOfOne, serverOf } from './coordinators.ts';
+import { explained } from './errors.ts';
 import { CLUSTER_DDL, READ, readSettings } from './settings.ts';
 
 export { classifyStoreError, isExhausted, isTooLarge, StoreUnavailable } from './errors.ts';
 
 export interface ClickHouseOptions {
-  /** http(s)://user:password@host:port/database */
+  /** http(s)://user:password@host:port/database; everything but reads goes there. */
   url: string;
+  /** Servers and database of reads, where they are of several shards; absent for those of `url`. */
+  reads?: { urls: readonly string[]; database: string };
   /** Called once for each statement that ended, with its duration in seconds. */
   observeQuery?: (name: string, seconds: number) => void;
   /** Nice value of threads of the embedded engine while they run a statement; absent, or 0, for that of its process. */
@@ -64,6 +67,7 @@ sendAtOnce();
 export class ClickHouse {
   readonly database: string;
   readonly #client: ClickHouseClient;
+  readonly #reads: Reads;
   /**
    * Client for statements that take longer than REQUEST_IDLE_MS; created with the first of them.
    */
@@ -71,14 +75,12 @@ export class ClickHouse {
   readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
   readonly #observe: (name: string, seconds: number) => void;
 
-  constructor({ url, observeQuery, statementNice = 0 }: ClickHouseOptions) {
-    const { protocol, host, username, password, pathname } = new URL(url);
+  constructor({ url, reads, observeQuery, statementNice = 0 }: ClickHouseOptions) {
+    const { pathname } = new URL(url);
     this.database = pathname.slice(1) === '' ? 'millrace' : decodeURIComponent(pathname.slice(1));
     this.#observe = observeQuery ?? (() => undefined);
     this.#config = {
-      url: `${protocol}//${host}`,
-      username: decodeURIComponent(username) || 'default',
-      password: decodeURIComponent(password),
+      ...serverOf(url),
       database: this.database,
       application: 'millrace',
       max_open_connections: CONNECTIONS_MAX,
@@ -98,6 +100,10 @@ export class ClickHouse {
       log: { level: 127 },
     };
     this.#client = createClient(this.#config);
+    this.#reads =
+      reads === undefined
+        ? readsOfOne(this.#client)
+        : new Coordinators(reads.urls, { ...this.#config, database: reads.database });
   }
 
   /** Address without credentials: http(s)://host:port */
@@ -117,13 +123,13 @@ export class ClickHouse {
   async rows<T>(read: Read): Promise<T[]> {
     const { name, sql, params, timeoutMs, signal } = read;
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const result = await onceMoreIfStale(() =>
-        this.#client.query({
+      const result = await this.#reads.send((client, settings) =>
+        client.query({
           query: sql,
           ...bound(params),
           format: 'JSONEachRow',
           abort_signal,
-          clickhouse_settings: readSettings(read),
+          clickhouse_settings: { ...readSettings(read), ...settings },
         }),
       );
       const found: T[] = [];
@@ -140,13 +146,13 @@ export class ClickHouse {
   async rowsWithTotals<T>(read: Read): Promise<{ rows: T[]; totals: T | null }> {
     const { name, sql, params, timeoutMs, signal } = read;
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const result = await onceMoreIfStale(() =>
-        this.#client.query({
+      const result = await this.#reads.send((client, settings) =>
+        client.query({
           query: sql,
           ...bound(params),
           format: 'JSON',
           abort_signal,
-          clickhouse_settings: readSettings(read),
+          clickhouse_settings: { ...readSettings(read), ...settings },
         }),
       );
       // The client ignores the signal once an answer has begun.
@@ -181,13 +187,13 @@ export class ClickHouse {
       }, timeoutMs);
     let waiting = wait();
     try {
-      const result = await onceMoreIfStale(() =>
-        this.#client.query({
+      const result = await this.#reads.send((client, settings) =>
+        client.query({
           query: sql,
           ...bound(params),
           format: 'JSONEachRow',
           abort_signal,
-          clickhouse_settings: readSettings(read),
+          clickhouse_settings: { ...readSettings(read), ...settings },
         }),
       );
       // The client ignores the signal once an answer has begun, so the stream gets the signal too,
@@ -217,12 +223,14 @@ export class ClickHouse {
     take: (records: Buffer) => void,
   ): Promise<void> {
     await this.#timed(name, timeoutMs, signal, async (abort_signal, heard) => {
-      const { stream } = await this.#client.exec({
-        query: sql,
-        ...bound(params),
-        abort_signal,
-        clickhouse_settings: { log_comment: name, ...READ },
-      });
+      const { stream } = await this.#reads.send((client, settings) =>
+        client.exec({
+          query: sql,
+          ...bound(params),
+          abort_signal,
+          clickhouse_settings: { log_comment: name, ...READ, ...settings },
+        }),
+      );
       addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);
       for await (const chunk of stream) {
@@ -245,12 +253,14 @@ export class ClickHouse {
     const stop = new AbortController();
     const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
     try {
-      const { stream } = await this.#client.exec({
-        query: sql,
-        ...bound(params),
-        abort_signal,
-        clickhouse_settings: { log_comment: name, ...READ },
-      });
+      const { stream } = await this.#reads.send((client, settings) =>
+        client.exec({
+          query: sql,
+          ...bound(params),
+          abort_signal,
+          clickhouse_settings: { log_comment: name, ...READ, ...settings },
+        }),
+      );
       for await (const chunk of addAbortSignal(abort_signal, stream)) yield chunk as Buffer;
     } catch (error) {
       throw explained(error, name, timeout, timeoutMs, signal);
@@ -309,13 +319,12 @@ export class ClickHouse {
 
   /**
    * Creates the database when it is missing. On a cluster the database is Replicated, so that its
-   * DDL spreads to every replica.
+   * DDL spreads to every replica: of the shard alone where there are several.
    */
-  async createDatabase(cluster?: string): Promise<void> {
+  async createDatabase(cluster?: string, isShard = false): Promise<void> {
+    const place = `/clickhouse/databases/${this.database}${isShard ? '/{shard}' : ''}`;
     const engine =
-      cluster === undefined
-        ? ''
-        : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
+      cluster === undefined ? '' : ` ON CLUSTER '${cluster}' ENGINE = Replicated('${place}', '{shard}', '{replica}')`;
     const maker = createClient({ ...this.#config, database: 'system' });
     try {
       await maker.command({
@@ -330,11 +339,11 @@ export class ClickHouse {
 
   /** Returns true when the store answers. */
   async ping(): Promise<boolean> {
-    return (await this.#client.ping()).success;
+    return this.#reads.ping();
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#client.close(), this.#patient?.close()]);
+    await Promise.all([this.#reads.close(), this.#client.close(), this.#patient?.close()]);
   }
 
   /** @param run must end on the signal that it gets; each call of `heard` restarts the timeout */

@@ -86,6 +86,19 @@ export function explained(
 }
 
 const CLOSED_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
+const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
+  ...CLOSED_CODES,
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+]);
+
+/** Returns true if a server could not be reached, or closed the connection before it answered. */
+export const isClosed = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && UNREACHABLE_CODES.has(error.code);
 
 /**
  * Runs a read whose answer begins when `run` resolves, and runs it again if the connection closed

@@ -10,6 +10,8 @@ import { CLUSTER_DDL } from './settings.ts';
 export interface MigrateOptions {
   /** Name of a cluster; the DDL is then rewritten for replication. */
   cluster?: string | undefined;
+  /** True for one of several shards. */
+  isShard?: boolean;
   /** Scripts to apply instead of the project's own. */
   scripts?: Scripts;
 }
@@ -36,7 +38,7 @@ const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
  */
 export async function migrate(
   client: ClickHouse,
-  { cluster, scripts = readScripts() }: MigrateOptions,
+  { cluster, isShard = false, scripts = readScripts() }: MigrateOptions,
 ): Promise<string[]> {
   checkNames(scripts.migrations);
   const run = (name: string, sql: string) =>
@@ -49,7 +51,7 @@ export async function migrate(
     for (const statement of splitStatements(sql)) await run('migrate', statement);
     await record(client, name, checksumOf(sql));
   };
-  await client.createDatabase(cluster);
+  await client.createDatabase(cluster, isShard);
   await run(
     'migrations_table',
     `CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = MergeTree ORDER BY name`,
@@ -69,6 +71,15 @@ export async function migrate(
     if (applied.length > 0 || known.get(name) !== checksumOf(view.sql)) await apply({ name, sql: view.sql });
   }
   return applied;
+}
+
+/**
+ * Returns the migrations that a database has and this version does not.
+ * @throws StoreUnavailable
+ */
+export async function unknownMigrations(client: ClickHouse, scripts: Scripts = readScripts()): Promise<string[]> {
+  const names = new Set(scripts.migrations.map(({ name }) => name));
+  return [...(await readKnown(client)).keys()].filter((name) => !name.startsWith('views/') && !names.has(name));
 }
 
 /** Returns the newest checksum of every applied script. */

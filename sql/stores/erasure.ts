@@ -2,7 +2,8 @@
 // left. Guarantees: a mutation rewrites every part that holds such a row without it, so afterwards
 // no part that is read or merged holds the row; rows that retention masked earlier are deleted too,
 // and so are the postings of all texts that are gone. Everything may be repeated. The engine removes
-// replaced parts from the disk later (old_parts_lifetime, 8 minutes).
+// replaced parts from the disk later (old_parts_lifetime, 8 minutes). A store is one shard;
+// erasure_of_shards.ts carries out an erasure in all of them.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { eraseDeadPostings } from './posting_rewrites.ts';
@@ -11,7 +12,7 @@ import { BELOW_MASK, deleteRows, waitForMutations, waitForMoves } from './rewrit
 const TIMEOUT_MS = 110_000;
 
 /** Maximum depth of replays of replays. */
-const REPLAYS_DEEP_MAX = 100;
+export const REPLAYS_DEEP_MAX = 100;
 
 const count = z.coerce.number();
 const LIST = "SELECT trace_key FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
@@ -92,7 +93,14 @@ export class ErasureStore {
    * Records the traces that contain a match and their replays, the days of their spans, and the
    * number of rows. May be repeated.
    */
-  async collect(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
+  async collect(scope: Scope, match: EraseMatch): Promise<void> {
+    await this.collectMatches(scope, match);
+    await this.collectReplays(scope);
+    await this.collectCounts(scope);
+  }
+
+  /** Records the traces of this shard that contain a match. */
+  async collectMatches(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
     const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
     const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
     const params = {
@@ -115,7 +123,13 @@ export class ErasureStore {
         `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (${matches}) WHERE trace_id NOT IN (${NAMES})`,
         params,
       );
-    await this.#collectReplays(scope);
+  }
+
+  /**
+   * Records the days on which spans of the recorded traces started in this shard, and the number of
+   * their rows by table unless it is recorded already.
+   */
+  async collectCounts(scope: Scope): Promise<void> {
     await this.#run(
       'erase_days',
       `INSERT INTO erasures (job_id, kind, name, rows)
@@ -135,10 +149,11 @@ export class ErasureStore {
   }
 
   /**
-   * A replay repeats the question of its trace, and the call of an LLM judge contains question and
-   * answer. Both may lack the person's name.
+   * Records the replays of the recorded traces that are in this shard. A replay repeats the question
+   * of its trace, and the call of an LLM judge contains question and answer. Both may lack the
+   * person's name.
    */
-  async #collectReplays(scope: Scope): Promise<void> {
+  async collectReplays(scope: Scope): Promise<void> {
     let traces = await this.traceCount(scope);
     for (let depth = 0; traces > 0 && depth < REPLAYS_DEEP_MAX; depth++) {
       await this.#run(
@@ -154,6 +169,17 @@ export class ErasureStore {
       if (now === traces) return;
       traces = now;
     }
+  }
+
+  /** Records traces that other shards have found. */
+  async add({ job_id }: Scope, names: readonly string[]): Promise<void> {
+    await this.#client.execute({
+      name: 'erase_add',
+      sql: `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', name, 0 FROM input('name String') WHERE name NOT IN (${NAMES}) FORMAT JSONEachRow`,
+      params: { job_id },
+      body: names.map((name) => JSON.stringify({ name })).join('\n'),
+      timeoutMs: TIMEOUT_MS,
+    });
   }
 
   /** Returns the number of rows of each table before any was deleted. */

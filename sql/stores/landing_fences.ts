@@ -30,7 +30,7 @@ const newestFencesQuery = defineQuery({
 const nextEpochQuery = defineQuery({
   name: 'mover_epoch',
   file: 'landing/next_epoch.sql',
-  params: z.object({ partition }),
+  params: z.object({ partition, base: z.int() }),
   row: z.object({ epoch }),
   timeoutMs: TIMEOUT_MS,
 });
@@ -85,16 +85,25 @@ export async function raiseFences(
 }
 
 /**
+ * Epochs of the mover in one shard: document numbers follow from the epoch (document_numbers.ts), and no
+ * two shards may give the same number.
+ */
+const MOVER_EPOCHS = 2 ** 22;
+
+/**
  * Raises the fence of the text mover.
+ * @param shard place of the shard among all
  * @returns the new epoch, and the other workers that raised the fence to the same epoch at the same
  * time
  */
 export async function raiseMoverFence(
   client: ClickHouse,
   workerId: string,
+  shard = 0,
 ): Promise<{ epoch: number; rivals: string[] }> {
-  const [row] = await nextEpochQuery(client, { partition: MOVER_PARTITION });
-  const raised = { partition: MOVER_PARTITION, epoch: row?.epoch ?? 1, worker: workerId };
+  const base = shard * MOVER_EPOCHS;
+  const [row] = await nextEpochQuery(client, { partition: MOVER_PARTITION, base });
+  const raised = { partition: MOVER_PARTITION, epoch: row?.epoch ?? base + 1, worker: workerId };
   await client.execute({
     name: 'raise_mover_fence',
     sql: 'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT {partition:UInt16}, {epoch:UInt64}, {worker:String}',

@@ -1,8 +1,9 @@
 // Statements of the deletion of an organization: delete its rows from every table, and count what
 // is left. The list of tables comes from the engine's catalog, so it includes tables that are added
-// later.
+// later. A store is one shard; OrgErasureOfShards deletes in all of them, one after the other.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
+import { sumOf } from './erasure_of_shards.ts';
 import { eraseDeadPostings } from './posting_rewrites.ts';
 import { BELOW_MASK, deleteRows, waitForMoves } from './rewrites.ts';
 
@@ -34,8 +35,7 @@ export class OrgErasureStore {
       .array(z.object({ name: z.string().regex(/^\w+$/) }))
       .parse(rows)
       .map(({ name }) => name);
-    const between = names.filter((name) => !FIRST.includes(name) && !LAST.includes(name));
-    return [...FIRST, ...between, ...LAST].filter((name) => names.includes(name));
+    return inOrder(names);
   }
 
   /**
@@ -71,4 +71,34 @@ export class OrgErasureStore {
     }
     await eraseDeadPostings(this.#client, signal);
   }
+}
+
+/** The deletion of an organization in all shards. */
+export class OrgErasureOfShards {
+  readonly #shards: readonly OrgErasureStore[];
+
+  constructor(shards: readonly OrgErasureStore[]) {
+    this.#shards = shards;
+  }
+
+  /** Returns the number of the organization's rows by table, in the order in which to empty the tables. */
+  async remaining(org_id: string): Promise<Map<string, number>> {
+    const left = await sumOf(this.#shards, (shard) => shard.remaining(org_id));
+    return new Map(inOrder([...left.keys()]).map((table) => [table, left.get(table) ?? 0]));
+  }
+
+  /**
+   * Deletes the organization's rows from the given tables of every shard.
+   * @throws Error naming the table whose rows cannot be deleted
+   */
+  async erase(org_id: string, tables: Iterable<string>, signal: AbortSignal): Promise<void> {
+    const given = [...tables];
+    for (const shard of this.#shards) await shard.erase(org_id, given, signal);
+  }
+}
+
+/** Returns tables in the order in which to empty them. */
+function inOrder(tables: readonly string[]): string[] {
+  const between = tables.filter((table) => !FIRST.includes(table) && !LAST.includes(table)).sort();
+  return [...FIRST, ...between, ...LAST].filter((table) => tables.includes(table));
 }

@@ -61,8 +61,7 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
     progress('cold: and back');
     const orgs = (await runSql('SELECT DISTINCT org_id FROM cold_objects FORMAT TSV')).split('\n');
     const restore = createRestore({
-      cold,
-      tables,
+      shards: [{ cold, tables }],
       retentionOf: () => DEFAULT_RETENTION,
       openJobs: () => new Set(),
       now: () => Date.now(),

@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
 import { Load } from './load.ts';
-import { cpuBetween, describeCpu, describeMemory, processTree, memoryOf } from './processes.ts';
+import { cpuBetween, describeCpu, describeMemory, processTree, memoryOf, type ProcessUse } from './processes.ts';
 import {
   atLeast,
   atMost,
@@ -79,6 +79,8 @@ export interface RunResult {
 export interface RunOptions {
   target: Target;
   runSql: RunSql;
+  /** Returns what the processes of the service use; those of the target's pid if absent. */
+  tree?: () => ProcessUse[];
   /** Ingest format of the bodies. */
   format: string;
   bodies: readonly Body[];
@@ -108,7 +110,7 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
     lanes: options.lanes,
     rate: options.rate,
   });
-  const tree = () => (target.pid === null ? [] : processTree(target.pid));
+  const tree = options.tree ?? (() => (target.pid === null ? [] : processTree(target.pid)));
   const before = await landedRows(runSql);
   const [cpuBefore, ownBefore, began] = [tree(), process.cpuUsage(), performance.now()];
   const samples: Sample[] = [];

@@ -25,8 +25,11 @@ export const PARTS = [
   'neighbours',
   'portal',
   'worker',
+  'scale',
 ] as const;
 export type Part = (typeof PARTS)[number];
+/** Parts that run only when they are named. They compare set-ups and measure no promise. */
+const NAMED_ONLY: readonly Part[] = ['scale'];
 
 export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --sizes 1e6,1e7     spans in the store at which the reads are run; it grows from one to the next (reads alone: 1e7)
@@ -42,6 +45,7 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --stored 1e7        portal first fills the store with this many spans
   --ingest            portal also measures ingest with and without an open page
   --login link        of portal with --url: a link that npm run login prints
+  --seconds 30, --rate 4000, --rounds 1    of scale, which all leaves out: 1 and 2 shards, 1 and 4 streams, each under this load
   --json file         all numbers (test/bench/results.ts says what is in it)
   --plots folder      charts of how the reads grow with the store, as SVG
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
@@ -68,6 +72,16 @@ export interface Options {
   /** Events a second that arrive beside the second run of the reads; 0: no such run. */
   beside: number;
   portal: PortalOptions;
+  scale: ScaleOptions;
+}
+
+/** The load of each set-up that scale compares. */
+export interface ScaleOptions {
+  seconds: number;
+  /** Events a second, which every set-up must sustain. */
+  rate: number;
+  /** How often each set-up is measured. */
+  rounds: number;
 }
 
 export const COMPARED = ['ingest', 'single', 'reads'] as const;
@@ -172,7 +186,7 @@ function runOptions(positionals: string[], values: Values): Options {
   if (values.filled === true && url === undefined)
     throw new UsageError('--filled takes --url: a service of its own starts with an empty store');
   return {
-    parts: PARTS.filter((part) => names.includes(part) || names.includes('all')),
+    parts: PARTS.filter((part) => names.includes(part) || (names.includes('all') && !NAMED_ONLY.includes(part))),
     sizes: sizesOf(given(values, 'sizes', names.includes('all') ? '1e6,1e7' : '1e7')),
     minutes: number('minutes', given(values, 'minutes', 'max')),
     seconds: number('seconds', given(values, 'seconds', '60')),
@@ -194,7 +208,25 @@ function runOptions(positionals: string[], values: Values): Options {
     filled: values.filled === true,
     beside: values.beside === undefined ? 0 : number('beside', given(values, 'beside', '')),
     portal: portalOptions(names, values),
+    scale: scaleOptions(names, values),
   };
+}
+
+function scaleOptions(names: readonly string[], values: Values): ScaleOptions {
+  const rate = number('rate', given(values, 'rate', '4000'));
+  if (names.includes('scale') && rate === Infinity)
+    throw new UsageError('--rate of scale takes a number of events a second that every set-up sustains; got max');
+  return {
+    seconds: number('seconds', given(values, 'seconds', '30')),
+    rate,
+    rounds: roundsOf(given(values, 'rounds', '1')),
+  };
+}
+
+function roundsOf(value: string): number {
+  const rounds = number('rounds', value);
+  if (!Number.isInteger(rounds)) throw new UsageError(`--rounds takes a whole number; got ${rounds}`);
+  return rounds;
 }
 
 function portalOptions(names: readonly string[], values: Values): PortalOptions {
@@ -233,12 +265,10 @@ function compareOptions([a, b, ...more]: string[], values: Values): CompareOptio
   const names = given(values, 'parts', COMPARED.join(',')).split(',');
   const unknown = names.find((name) => !COMPARED.some((part) => part === name));
   if (unknown !== undefined) throw new UsageError(`--parts takes ${COMPARED.join(', ')}; got ${unknown}`);
-  const rounds = number('rounds', given(values, 'rounds', '5'));
-  if (!Number.isInteger(rounds)) throw new UsageError(`--rounds takes a whole number; got ${rounds}`);
   return {
     commits: [a, b],
     parts: COMPARED.filter((part) => names.includes(part)),
-    rounds,
+    rounds: roundsOf(given(values, 'rounds', '5')),
     tolerance: number('tolerance', given(values, 'tolerance', '0.1')),
     seconds: number('seconds', given(values, 'seconds', '20')),
     spans: number('spans', given(values, 'spans', '504000')),

@@ -97,6 +97,7 @@ export const thousands = (value: number): string =>
   Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '–';
 export const ms = (value: number): string =>
   Number.isFinite(value) ? (value < 10 ? value.toFixed(1) : String(Math.round(value))) : '–';
+export const us = (value: number): string => `${value.toFixed(1)} µs`;
 export const mebibytes = (bytes: number): string => `${thousands(bytes / 1024 ** 2)} MiB`;
 export const quantiles = (values: readonly number[]): string =>
   `p50 ${ms(percentile(values, 0.5))} ms, p99 ${ms(percentile(values, 0.99))} ms (n=${values.length})`;

@@ -24,6 +24,7 @@ import { writePlots } from './plots.ts';
 import type { BenchPortal } from './portal_rows.ts';
 import { benchProfile, PROFILED } from './profile.ts';
 import { benchSampling, SAMPLED } from './sampling.ts';
+import { benchScale } from './scale.ts';
 import { mebibytes, sectionText, thousands, type Section } from './report.ts';
 import { resultSection, RESULTS_SCHEMA, writeResults, type Results, type ResultSection } from './results.ts';
 import { benchStarts } from './starts.ts';
@@ -52,7 +53,7 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Measures one part on a running service. */
 async function measure(
-  part: Exclude<Part, 'start' | 'worker'>,
+  part: Exclude<Part, 'start' | 'worker' | 'scale'>,
   target: Target,
   options: Options,
   run: Run,
@@ -206,6 +207,10 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
     return [await benchStarts({ vocabulary: run.vocabulary(), stopping: run.stopping, progress })];
   }
   if (part === 'worker') return [await benchWorker(progress)];
+  if (part === 'scale') {
+    if (options.running !== null) throw new UsageError('scale takes services of its own: leave --url out');
+    return benchScale({ ...options.scale, vocabulary: run.vocabulary(), stopping: run.stopping, progress });
+  }
   progress(options.running === null ? `${part}: starting a service …` : `${part}: ${options.running.url}`);
   const target = options.running ?? (await startTarget(SETTINGS[part]));
   const onAbort = (): void => void target.stop().then(() => process.exit(130));

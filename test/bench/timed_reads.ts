@@ -86,19 +86,24 @@ const FAILED_MAX = 3;
 
 const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
 
-/** Times one kind of read. @param ask returns the request of the next run */
+/**
+ * Times one kind of read.
+ * @param ask returns the request of the next run
+ * @param warm runs before those that count
+ */
 export async function timed(
   reader: Reader,
   what: string,
   runs: number,
   ask: () => Ask,
   bars?: Bars,
+  warm = WARM_RUNS,
 ): Promise<Measured> {
   const times: number[] = [];
   const shown: number[] = [];
   const failed: string[] = [];
   let meta: Answer['meta'] = {};
-  for (let run = -WARM_RUNS; run < runs && failed.length < FAILED_MAX; run += 1) {
+  for (let run = -warm; run < runs && failed.length < FAILED_MAX; run += 1) {
     const asked = await reader.answer(ask()).catch((error: unknown) => {
       failed.push(error instanceof Error ? error.message : String(error));
       return null;

@@ -47,7 +47,7 @@ async function leader({ log, stack, random }: Ground): Promise<ProcessName> {
 
 const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
   const names = stack.named(kind);
-  return names[random() % names.length] ?? 'clickhouse';
+  return names[random() % names.length] ?? `${kind}-1`;
 };
 
 /** Kills all at once with kill -9; after a while all are started again. */
@@ -73,6 +73,12 @@ async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, 
   ground.stack.network.set(links, 'pass');
 }
 
+/** The connections of these kinds of process to one shard of ClickHouse. */
+function shardLinks({ stack, random }: Ground, clients: readonly ('api' | 'worker')[]): Link[] {
+  const shard = random() % stack.named('clickhouse').length;
+  return clients.map((client) => `${client} clickhouse ${shard}` as const);
+}
+
 function diskOf({ disk }: Ground): SmallDisk {
   if (disk === null) throw new Error('this fault needs a stack on a disk of its own');
   return disk;
@@ -95,13 +101,20 @@ const stop = (kind: Kind): Fault => ({
   run: (ground, holdMs) => paused(ground, [any(ground, kind)], holdMs),
 });
 
-const net = (name: string, what: string, links: readonly Link[], mode: ProxyMode): Fault => ({
+const net = (
+  name: string,
+  what: string,
+  links: readonly Link[] | ((ground: Ground) => Link[]),
+  mode: ProxyMode,
+): Fault => ({
   name,
   what,
   needs: { proxied: true },
   holdMs: LONG_MS,
-  run: (ground, holdMs) => network(ground, links, mode, holdMs),
+  run: (ground, holdMs) => network(ground, typeof links === 'function' ? links(ground) : links, mode, holdMs),
 });
+
+const everybody = (ground: Ground): Link[] => shardLinks(ground, ['api', 'worker']);
 
 /** By name; the most informative first. */
 export const FAULTS: readonly Fault[] = [
@@ -118,13 +131,13 @@ export const FAULTS: readonly Fault[] = [
   kill('clickhouse'),
   {
     name: 'clickhouse-away',
-    what: 'ClickHouse away for 2 minutes',
+    what: 'ClickHouse, or a shard of it, away for 2 minutes',
     holdMs: 120_000,
-    run: (ground, holdMs) => killed(ground, ['clickhouse'], holdMs),
+    run: (ground, holdMs) => killed(ground, [any(ground, 'clickhouse')], holdMs),
   },
   net('cut-api-nats', 'the APIs cut off from NATS for 10 s', ['api nats'], 'cut'),
   net('cut-worker-nats', 'the workers cut off from NATS for 10 s', ['worker nats'], 'cut'),
-  net('cut-clickhouse', 'everybody cut off from ClickHouse for 10 s', ['api clickhouse', 'worker clickhouse'], 'cut'),
+  net('cut-clickhouse', 'everybody cut off from ClickHouse, or a shard of it, for 10 s', everybody, 'cut'),
   {
     name: 'cut-routes',
     what: 'the leader of the log cut off from the other nats-servers for 10 s, while clients reach all of them',
@@ -137,7 +150,7 @@ export const FAULTS: readonly Fault[] = [
   },
   net('stall-api-nats', 'no byte passes between APIs and NATS for 10 s', ['api nats'], 'stalled'),
   net('stall-worker-nats', 'no byte passes between workers and NATS for 10 s', ['worker nats'], 'stalled'),
-  net('stall-clickhouse', 'no byte passes to ClickHouse for 10 s', ['api clickhouse', 'worker clickhouse'], 'stalled'),
+  net('stall-clickhouse', 'no byte passes to ClickHouse, or a shard of it, for 10 s', everybody, 'stalled'),
   net(
     'half-open-nats',
     'NATS hears nothing of APIs and workers for 10 s, and they hear it',
@@ -146,8 +159,8 @@ export const FAULTS: readonly Fault[] = [
   ),
   net(
     'half-open-clickhouse',
-    'ClickHouse hears nothing of anybody for 10 s',
-    ['api clickhouse', 'worker clickhouse'],
+    'ClickHouse, or a shard of it, hears nothing of anybody for 10 s',
+    everybody,
     'half-open',
   ),
   stop('api'),

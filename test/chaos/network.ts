@@ -9,14 +9,15 @@ type Client = 'api' | 'worker';
 export interface Targets {
   /** Ports of each nats-server. */
   nats: readonly { client: number; routes: number }[];
-  clickhouse: number;
+  /** Port of each shard of ClickHouse. */
+  clickhouse: readonly number[];
 }
 
 /**
- * A set of connections: those of a kind of process to NATS or to ClickHouse, or all routes of one
- * nats-server (from 0).
+ * A set of connections: those of a kind of process to NATS or to a shard of ClickHouse (from 0), or all
+ * routes of one nats-server (from 0).
  */
-export type Link = `${Client} nats` | `${Client} clickhouse` | `routes ${number}`;
+export type Link = `${Client} nats` | `${Client} clickhouse ${number}` | `routes ${number}`;
 
 interface Placed {
   proxy: Proxy;
@@ -42,7 +43,7 @@ export class Network {
     };
     for (const client of ['api', 'worker']) {
       for (const [index, { client: target }] of nats.entries()) await place(`${client} nats ${index}`, target);
-      await place(`${client} clickhouse`, clickhouse);
+      for (const [index, target] of clickhouse.entries()) await place(`${client} clickhouse ${index}`, target);
     }
     for (const from of nats.keys())
       for (const [to, { routes }] of nats.entries()) if (from !== to) await place(`route ${from} ${to}`, routes);
@@ -53,8 +54,8 @@ export class Network {
     return this.#port(`${client} nats ${index}`);
   }
 
-  clickhousePort(client: Client): number {
-    return this.#port(`${client} clickhouse`);
+  clickhousePort(client: Client, index: number): number {
+    return this.#port(`${client} clickhouse ${index}`);
   }
 
   /** Returns the port at which a nats-server reaches another one. */

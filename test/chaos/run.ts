@@ -11,13 +11,14 @@ import { FAULTS } from './faults.ts';
 import { SMALL, WHOLE } from './stack.ts';
 
 const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
-                            [--stack whole|small] [--streams 1] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
+                            [--stack whole|small] [--shards 1] [--streams 1] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
   --fault    which faults, in this order; all of them without it
   --rounds   how often they are gone through
   --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
   --around   seconds of load before the first fault and after each
   --hold     seconds that each fault lasts, in place of its own time
   --stack    whole: 2 APIs, 3 workers, 3 nats-servers, ClickHouse, proxies between them; small: 1 API, 2 workers, 1 nats-server
+  --shards   shards of ClickHouse, 1 to 4; faults of ClickHouse strike one of them
   --streams  streams of the ingest log, 1 to 8
   --sync     workers: rows are synced before each checkpoint, as beside the embedded engine; inserts: each by itself, as beside an engine elsewhere
   --once     check at the end only, not after each fault
@@ -41,6 +42,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
       hold: { type: 'string' },
       seed: text(String(Date.now() % 1_000_000)),
       stack: text('whole'),
+      shards: text('1'),
       streams: text('1'),
       sync: text('workers'),
       once: { type: 'boolean', default: false },
@@ -58,8 +60,12 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
   const streams = Number(values.streams);
   if (!(Number.isInteger(streams) && streams >= 1 && streams <= 8))
     throw new UsageError(`--streams takes a number from 1 to 8; got ${values.streams}`);
+  const shards = Number(values.shards);
+  if (!(Number.isInteger(shards) && shards >= 1 && shards <= 4))
+    throw new UsageError(`--shards takes a number from 1 to 4; got ${values.shards}`);
   const stack = {
     ...(values.stack === 'whole' ? WHOLE : SMALL),
+    shards,
     syncedByWorkers: values.sync === 'workers',
     env: { SERVICE_LOG_STREAMS: values.streams },
   };
@@ -155,7 +161,7 @@ function report(
   return [
     '# Faults on the service under load',
     '',
-    `${runLine(began)}. ${stack.apis} APIs, ${stack.workers} workers, ${stack.nats} nats-servers, ${stack.env?.['SERVICE_LOG_STREAMS'] ?? '1'} streams of the log; load of the machine ${load.join(' ')}.`,
+    `${runLine(began)}. ${stack.apis} APIs, ${stack.workers} workers, ${stack.nats} nats-servers, ${stack.shards} shards of ClickHouse, ${stack.env?.['SERVICE_LOG_STREAMS'] ?? '1'} streams of the log; load of the machine ${load.join(' ')}.`,
     '',
     `${acknowledged.toLocaleString('en-US')} events acknowledged at ${rate} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${seed}.`,
     '',

@@ -10,17 +10,20 @@ import { describeExit } from '../../ops/launch/process/child.ts';
 import type { Running } from '../../ops/launch/process/supervised_process.ts';
 import { startNodeMain } from '../../ops/launch/process/node_main.ts';
 import { freePort } from '../../ops/launch/process/ports.ts';
+import { allDatabaseOf } from '../../sql/client/distributed.ts';
 import { removeDir, tempDir } from '../support/temp.ts';
 import { Network } from './network.ts';
 
 export type Kind = 'api' | 'worker' | 'nats' | 'clickhouse';
-export type ProcessName = `${Exclude<Kind, 'clickhouse'>}-${number}` | 'clickhouse';
+export type ProcessName = `${Kind}-${number}`;
 
 export interface StackOptions {
   apis: number;
   workers: number;
   /** Number of nats-servers: a single one, or a cluster whose streams have as many replicas. */
   nats: number;
+  /** Number of shards of ClickHouse: a single server, or engines that form a cluster. */
+  shards: number;
   /** Puts proxies between the parts, for faults of the network. */
   proxied: boolean;
   /** Settings of the service beyond addresses and secrets. */
@@ -35,15 +38,17 @@ export interface StackOptions {
 }
 
 /** One API process, two workers, one nats-server: the stack that starts fastest. */
-export const SMALL: StackOptions = { apis: 1, workers: 2, nats: 1, proxied: false };
+export const SMALL: StackOptions = { apis: 1, workers: 2, nats: 1, shards: 1, proxied: false };
 /**
  * The stack of production: two API processes, three workers, a cluster of three nats-servers with a
  * replica in each.
  */
-export const WHOLE: StackOptions = { apis: 2, workers: 3, nats: 3, proxied: true };
+export const WHOLE: StackOptions = { apis: 2, workers: 3, nats: 3, shards: 1, proxied: true };
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const DATABASE = 'millrace';
+/** Partitions of the log in a stack with several shards. */
+const PARTITIONS = 8;
 const READY_MS_MAX = 90_000;
 const STOP_MS_MAX = 30_000;
 const MEMORY_BYTES = 1_200_000_000;
@@ -60,13 +65,13 @@ export interface StackAddress {
   adminToken: string;
   /** Addresses of all nats-servers, without the proxies. */
   natsUrl: string;
-  /** Address without the proxies. */
+  /** Address without the proxies; with several shards, of the database that reads all of them. */
   clickhouseUrl: string;
 }
 
-const names = (kind: 'api' | 'worker' | 'nats', count: number): ProcessName[] =>
+const names = (kind: Kind, count: number): ProcessName[] =>
   Array.from({ length: count }, (_, i) => `${kind}-${i + 1}` as const);
-const kindOf = (name: ProcessName): Kind => (name === 'clickhouse' ? name : (name.slice(0, name.indexOf('-')) as Kind));
+const kindOf = (name: ProcessName): Kind => name.slice(0, name.indexOf('-')) as Kind;
 
 export class Stack {
   readonly options: StackOptions;
@@ -77,7 +82,8 @@ export class Stack {
   readonly #ports = new Map<string, number>();
   #binary = '';
   #network: Network | null = null;
-  #clickhouseUrl = '';
+  /** Addresses of the shards without the proxies, by process. */
+  readonly #clickhouseUrls = new Map<ProcessName, string>();
   /** Processes that ended by themselves. */
   readonly unexpected: string[] = [];
 
@@ -95,7 +101,7 @@ export class Stack {
       key: KEY,
       adminToken: TOKEN,
       natsUrl: this.#natsUrl((node) => this.#port(node)),
-      clickhouseUrl: this.#clickhouseUrl,
+      clickhouseUrl: this.#allUrl(),
     };
   }
 
@@ -117,12 +123,12 @@ export class Stack {
 
   /** All processes, in the order of their starts. */
   get processes(): ProcessName[] {
-    return [...this.named('nats'), 'clickhouse', ...this.named('api'), ...this.named('worker')];
+    return (['nats', 'clickhouse', 'api', 'worker'] as const).flatMap((kind) => this.named(kind));
   }
 
   named(kind: Kind): ProcessName[] {
-    const { apis, workers, nats } = this.options;
-    return kind === 'clickhouse' ? ['clickhouse'] : names(kind, { api: apis, worker: workers, nats }[kind]);
+    const { apis, workers, nats, shards } = this.options;
+    return names(kind, { api: apis, worker: workers, nats, clickhouse: shards }[kind]);
   }
 
   async start(): Promise<void> {
@@ -130,12 +136,18 @@ export class Stack {
     this.#binary = await findNatsServer(console.error);
     for (const name of this.processes) this.#ports.set(name, await freePort());
     for (const name of this.named('nats')) this.#ports.set(`${name} routes`, await freePort());
+    for (const name of this.named('clickhouse')) this.#ports.set(`${name} shards`, await freePort());
     if (this.options.proxied)
       this.#network = await Network.open({
         nats: this.named('nats').map((name) => ({ client: this.#port(name), routes: this.#port(`${name} routes`) })),
-        clickhouse: this.#port('clickhouse'),
+        clickhouse: this.named('clickhouse').map((name) => this.#port(name)),
       });
     await this.bootAll();
+  }
+
+  /** Addresses of each shard's own database, without the proxies, once the engines have started. */
+  get shardUrls(): string[] {
+    return this.named('clickhouse').flatMap((name) => this.#clickhouseUrls.get(name) ?? []);
   }
 
   /** Starts every process that does not run. */
@@ -230,7 +242,7 @@ export class Stack {
   async #launch(name: ProcessName): Promise<Running> {
     const kind = kindOf(name);
     if (kind === 'nats') return this.#launchNats(name);
-    if (kind === 'clickhouse') return this.#launchClickHouse();
+    if (kind === 'clickhouse') return this.#launchClickHouse(name);
     return startNodeMain({
       name,
       entry: path.join(ROOT, kind === 'api' ? 'api' : 'pipeline', 'main.ts'),
@@ -277,24 +289,46 @@ export class Stack {
     return { ...server, kill: () => server.child.kill('SIGKILL') };
   }
 
-  async #launchClickHouse(): Promise<Running> {
+  async #launchClickHouse(name: ProcessName): Promise<Running> {
+    const nodes = this.named('clickhouse');
+    const tcpPort = this.#port(`${name} shards`);
+    const shards = nodes.map((node) => ({ host: '127.0.0.1', tcpPort: this.#port(`${node} shards`) }));
     const server = await startClickHouse({
-      dataDir: path.join(this.#folder, 'clickhouse'),
-      httpPort: this.#port('clickhouse'),
+      dataDir: path.join(this.#folder, name),
+      httpPort: this.#port(name),
       appPassword: TOKEN,
       analystPassword: TOKEN,
       database: DATABASE,
-      logFile: path.join(this.logs, 'clickhouse.log'),
+      logFile: path.join(this.logs, `${name}.log`),
       memoryMaxBytes: MEMORY_BYTES,
+      ...(nodes.length === 1 ? {} : { cluster: { name: 'millrace', secret: TOKEN, tcpPort, shards } }),
     });
-    this.#clickhouseUrl = server.url;
+    this.#clickhouseUrls.set(name, server.url);
     return { ...server, kill: () => server.child.kill('SIGKILL') };
+  }
+
+  /** Returns the address by which all rows can be read. */
+  #allUrl(): string {
+    const url = new URL(this.#clickhouseUrls.get('clickhouse-1') ?? 'http://127.0.0.1');
+    if (this.options.shards > 1) url.pathname = allDatabaseOf(DATABASE);
+    return url.href;
+  }
+
+  /** Returns the settings that name the shards to a kind of process. */
+  #store(kind: 'api' | 'worker'): Record<string, string> {
+    const urls = this.named('clickhouse').map((name, index) => {
+      const url = new URL(this.#clickhouseUrls.get(name) ?? 'http://127.0.0.1');
+      if (this.#network !== null) url.port = String(this.#network.clickhousePort(kind, index));
+      return url.href;
+    });
+    if (urls.length === 1) return { SERVICE_CLICKHOUSE_URL: urls[0] ?? '' };
+    const first = (shard: number): number => Math.floor((shard * PARTITIONS) / urls.length);
+    const shards = urls.map((url, index) => `s${index + 1}:${first(index)}-${first(index + 1) - 1}=${url}`);
+    return { SERVICE_PARTITIONS: String(PARTITIONS), SERVICE_CLICKHOUSE_SHARDS: shards.join(' ') };
   }
 
   #env(name: ProcessName, kind: 'api' | 'worker'): Record<string, string | undefined> {
     const own = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SERVICE_')));
-    const clickhouse = new URL(this.#clickhouseUrl);
-    if (this.#network !== null) clickhouse.port = String(this.#network.clickhousePort(kind));
     return {
       ...own,
       ...TIMES,
@@ -304,9 +338,10 @@ export class Stack {
         (node) => this.#network?.natsPort(kind, this.named('nats').indexOf(node)) ?? this.#port(node),
       ),
       SERVICE_NATS_REPLICAS: String(this.options.nats),
-      SERVICE_CLICKHOUSE_URL: clickhouse.href,
+      ...this.#store(kind),
+      // The sync of a folder is one of its file system, so it is one of all shards.
       ...(this.options.syncedByWorkers === true
-        ? { SERVICE_CLICKHOUSE_DATA_DIR: path.join(this.#folder, 'clickhouse') }
+        ? { SERVICE_CLICKHOUSE_DATA_DIR: path.join(this.#folder, 'clickhouse-1') }
         : {}),
       SERVICE_ADMIN_TOKEN: TOKEN,
       SERVICE_BOOTSTRAP_ORG_ID: 'org_chaos',

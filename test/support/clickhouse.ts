@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { inject } from 'vitest';
+import type { ClusterConfig } from '../../ops/launch/clickhouse/cluster.ts';
 import { type ClickHouseServer, startClickHouse } from '../../ops/launch/clickhouse/server.ts';
 import { DATABASE_PLACE } from './template.ts';
 import { removeDir } from './temp.ts';
@@ -83,10 +84,18 @@ export interface TestEngine {
   remove(): Promise<void>;
 }
 
+export interface TestEngineOptions {
+  memoryMaxBytes?: number;
+  nice?: number;
+  queryLog?: boolean;
+  /** Pattern of further databases that app may use; none if absent. */
+  moreDatabases?: string;
+  /** Makes the engine a shard, see startShardEngines. */
+  cluster?: ClusterConfig;
+}
+
 /** Starts a separate engine. The caller's afterAll must call remove(). */
-export async function startTestEngine(
-  options: { memoryMaxBytes?: number; nice?: number; queryLog?: boolean } = {},
-): Promise<TestEngine> {
+export async function startTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const folder = mkdtempSync(path.join(inject('folder'), 'clickhouse-'));
   const boot = (httpPort: number): Promise<ClickHouseServer> =>
     startClickHouse({
@@ -99,6 +108,8 @@ export async function startTestEngine(
       memoryMaxBytes: options.memoryMaxBytes ?? 1_000_000_000,
       nice: options.nice ?? 0,
       queryLog: options.queryLog ?? false,
+      ...(options.moreDatabases === undefined ? {} : { moreDatabases: options.moreDatabases }),
+      cluster: options.cluster,
     });
   let server = await boot(0);
   const { url, analystUrl, httpPort } = server;

@@ -18,6 +18,7 @@ import { ColdTables } from '../../sql/stores/cold.ts';
 
 const {
   TEST_NATS_URL = '',
+  /** One URL, or those of the shards a, b and so on, with spaces between them. */
   TEST_CLICKHOUSE_URL = '',
   TEST_OBJECTS = '',
   TEST_TEMP = '',
@@ -40,19 +41,21 @@ const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
 const leases = await JobLeases.open({ log, workerId: TEST_WORKER, onProblem });
 await leases.ensure(RETENTION, new Date(0).toISOString());
 leases.close();
-const clickhouse = createClickHouse({ url: TEST_CLICKHOUSE_URL });
-const cold = new ColdStorage({
-  store: await openObjectStore({ url: TEST_OBJECTS }),
-  tables: new ColdTables(clickhouse),
-  tempDir: TEST_TEMP,
-  now: () => Date.now(),
-  step,
+const objects = await openObjectStore({ url: TEST_OBJECTS });
+const urls = TEST_CLICKHOUSE_URL.split(' ');
+const cold = urls.map((url, index) => {
+  const clickhouse = createClickHouse({ url });
+  const tables = new ColdTables(clickhouse);
+  const shard = urls.length === 1 ? '' : String.fromCharCode('a'.charCodeAt(0) + index);
+  return {
+    clickhouse,
+    cold: new ColdStorage({ store: objects, tables, shard, tempDir: TEST_TEMP, now: () => Date.now(), step }),
+  };
 });
 const records = await JobRecords.open(log, onProblem);
 const erasure = await openErasure({
   logger,
   log,
-  clickhouse,
   workerId: TEST_WORKER,
   onProblem,
   logBase: 0,

@@ -23,7 +23,8 @@ export interface TestWorker {
 /** Starts a worker. Its output is kept for the error message of a failure. */
 export function startWorker(env: {
   natsUrl: string;
-  clickhouseUrl: string;
+  /** Absent where `more` names shards. */
+  clickhouseUrl?: string;
   more?: Record<string, string>;
 }): TestWorker {
   const child = fork(new URL('../../pipeline/main.ts', import.meta.url), [], {
@@ -31,7 +32,7 @@ export function startWorker(env: {
     env: {
       ...process.env,
       SERVICE_NATS_URL: env.natsUrl,
-      SERVICE_CLICKHOUSE_URL: env.clickhouseUrl,
+      ...(env.clickhouseUrl === undefined ? {} : { SERVICE_CLICKHOUSE_URL: env.clickhouseUrl }),
       SERVICE_PARTITIONS: String(PARTITIONS),
       SERVICE_LOG_LEVEL: 'info',
       ...env.more,

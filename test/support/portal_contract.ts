@@ -57,6 +57,7 @@ export async function contractDocument(): Promise<JsonObject> {
     log: UNUSED as WiringParts['log'],
     logger: UNUSED as WiringParts['logger'],
     clickhouse: UNUSED as WiringParts['clickhouse'],
+    store: UNUSED as WiringParts['store'],
     tracked: { connected: true },
     onProblem: () => undefined,
   } as Partial<WiringParts> as WiringParts;

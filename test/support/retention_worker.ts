@@ -63,8 +63,7 @@ const now = Number(TEST_NOW);
 
 if (TEST_WORK === 'restore') {
   const restore = createRestore({
-    cold,
-    tables,
+    shards: [{ cold, tables }],
     retentionOf: () => DEFAULT_RETENTION,
     openJobs: () => new Set(),
     now: () => now,

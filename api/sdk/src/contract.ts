@@ -311,6 +311,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -383,6 +385,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -424,6 +428,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -476,6 +482,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -590,6 +598,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description null for one row a group */
               granularity: ('minute' | 'hour' | 'day' | 'week' | 'month') | null;
               /** Format: date-time */

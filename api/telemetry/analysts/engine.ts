@@ -7,7 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { text as readText } from 'node:stream/consumers';
 import { hex16 } from '../../../pipeline/domain/traces/ids.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
-import { ORG_ANALYST, ORG_HEADER, orgAnalystPassword, orgDatabaseOf } from '../../../sql/analysts/org_views.ts';
+import { allDatabaseOf } from '../../../sql/client/distributed.ts';
+import { ORG_ANALYST, orgAnalystPassword, orgDatabaseOf, orgQueryId } from '../../../sql/analysts/org_views.ts';
 import { CONNECTIONS_MAX } from './running.ts';
 
 /** Every query that the engine runs for an organization has this in its id, whichever process began it. */
@@ -43,8 +44,10 @@ export class AnalystEngine {
   readonly #password: string;
   readonly #agent: http.Agent;
 
-  constructor(clickhouse: ClickHouse) {
-    this.database = orgDatabaseOf(clickhouse.database);
+  /** @param isSharded true to read the views over all shards */
+  constructor(clickhouse: ClickHouse, isSharded = false) {
+    const database = orgDatabaseOf(clickhouse.database);
+    this.database = isSharded ? allDatabaseOf(database) : database;
     this.#origin = new URL(clickhouse.origin);
     this.#password = clickhouse.derived(orgAnalystPassword);
     const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, timeout: 5000 };
@@ -58,7 +61,8 @@ export class AnalystEngine {
   ask({ org_id, user, query, params, acceptEncoding, signal }: EngineQuestion): Promise<IncomingMessage> {
     const url = new URL('/', this.#origin);
     url.search = String(params ?? new URLSearchParams({ database: this.database }));
-    url.searchParams.set('query_id', `${user}-${org_id === null ? 'none' : orgMark(org_id)}-${randomUUID()}`);
+    const mark = org_id === null ? 'none' : orgMark(org_id);
+    url.searchParams.set('query_id', orgQueryId(org_id, `${user}-${mark}-${randomUUID()}`));
     const request = this.#origin.protocol === 'https:' ? https.request : http.request;
     return new Promise((resolve, reject) => {
       const req = request(url, {
@@ -69,7 +73,6 @@ export class AnalystEngine {
           'X-ClickHouse-User': ORG_ANALYST,
           'X-ClickHouse-Key': this.#password,
           'Content-Type': 'text/plain; charset=utf-8',
-          ...(org_id === null ? {} : { [ORG_HEADER]: org_id }),
           ...(acceptEncoding === undefined ? {} : { 'Accept-Encoding': acceptEncoding }),
         },
       });

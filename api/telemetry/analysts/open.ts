@@ -1,6 +1,6 @@
 // Assembles the parts that serve analysts in one API process.
 import type { ReportProblem } from '../../../ops/platform/report_problem.ts';
-import type { ClickHouse } from '../../../sql/client/client.ts';
+import type { Store } from '../../../sql/client/shards.ts';
 import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
 import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
 import { countRunningQueries } from '../../../sql/stores/engine.ts';
@@ -14,8 +14,8 @@ import type { AnalystStore } from './store.ts';
 
 export interface AnalystParts {
   analysts: AnalystStore;
-  clickhouse: ClickHouse;
-  /** Name of the ClickHouse cluster, if there is one. */
+  store: Store;
+  /** Name of the ClickHouse cluster that replicates the store, if there is one. */
   cluster: string | undefined;
   hasOrg: (org_id: string) => boolean;
   /** Milliseconds since the epoch. */
@@ -29,8 +29,9 @@ export interface Analysts {
   close: () => void;
 }
 
-export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onProblem }: AnalystParts): Analysts {
-  const engine = new AnalystEngine(clickhouse);
+export function openAnalysts({ analysts, store, cluster, hasOrg, now, onProblem }: AnalystParts): Analysts {
+  const { clickhouse } = store;
+  const engine = new AnalystEngine(clickhouse, store.cluster !== null);
   const confinement = new Confinement({
     engine,
     database: clickhouse.database,
@@ -39,7 +40,7 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
     prepare: () =>
       clickhouse.derived((password) => password) === ''
         ? Promise.resolve("the service's own user of ClickHouse has no password")
-        : ensureOrgViews(clickhouse, cluster),
+        : prepareShards(store, cluster),
     now: () => performance.now(),
     onEscape: (what) => {
       onProblem('ClickHouse does not confine the analysts of an organization', new Error(what));
@@ -66,4 +67,16 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onPro
       engine.close();
     },
   };
+}
+
+/** Returns null once every shard has the users and views, else the reason of one that does not let the service make them. */
+async function prepareShards({ shards, cluster }: Store, replicated: string | undefined): Promise<string | null> {
+  for (const { clickhouse } of shards) {
+    const refusal = await ensureOrgViews(clickhouse, {
+      cluster: replicated,
+      ...(cluster === null ? {} : { shards: cluster }),
+    });
+    if (refusal !== null) return refusal;
+  }
+  return null;
 }

@@ -52,7 +52,7 @@ export async function turnsOf(
     output_tokens: row.tokens_out,
     cost_usd: row.usd,
     ...(texts.get(row.trace_id) ?? { user_text: null, answer: null }),
-    scores: (scoresOf.get(row.trace_id) ?? []).map(scoreOf),
+    scores: (scoresOf.get(row.trace_id) ?? []).toSorted(judgesLast).map(scoreOf),
   }));
 }
 
@@ -124,3 +124,7 @@ function scoreOf({ name, source, data_type, number, text, verdict }: TurnScoreRo
   const value = data_type === 'categorical' ? text : data_type === 'boolean' ? number === 1 : number;
   return { name, source, value, verdict: verdict === '' ? null : (verdict as TurnScore['verdict']) };
 }
+
+/** User and application scores first: a union has no order of its own. */
+const judgesLast = (a: TurnScoreRow, b: TurnScoreRow): number =>
+  Number(a.source === 'judge') - Number(b.source === 'judge');

@@ -1,5 +1,6 @@
 // Configuration of the embedded ClickHouse: the text of config.xml (server settings) and users.xml.
-// Takes paths, passwords and bounds; the text contains no password in the clear.
+// Takes paths, passwords and bounds; the text contains no password in the clear, but the secret of a
+// cluster.
 import { createHash, randomBytes } from 'node:crypto';
 import { REPLACED_PARTS_KEPT_S } from '../../platform/clickhouse/replaced_parts.ts';
 import {
@@ -12,7 +13,15 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../../sql/analysts/org_views.ts';
-import { serviceGrants, START_SCRIPT_GRANT, tableGrants, viewGrants } from '../../../sql/analysts/grants.ts';
+import {
+  allViewGrants,
+  serviceGrants,
+  START_SCRIPT_GRANT,
+  tableGrants,
+  viewGrants,
+} from '../../../sql/analysts/grants.ts';
+import { allDatabaseOf } from '../../../sql/client/distributed.ts';
+import { type ClusterConfig, clusterXml } from './cluster.ts';
 import { httpHandlersXml } from './http_rules.ts';
 
 /** Users with a password, which log in over HTTP. */
@@ -64,6 +73,8 @@ export interface ServerConfig {
   mergeNice: number;
   /** True to record statements and new parts in system.query_log and system.part_log. */
   queryLog: boolean;
+  /** Absent for an engine that is no shard. */
+  cluster?: ClusterConfig | undefined;
 }
 
 export interface UsersConfig {
@@ -75,6 +86,8 @@ export interface UsersConfig {
   memoryMaxBytes: number;
   /** True to record statements, see ServerConfig. Those of organizations' analysts are never recorded. */
   queryLog: boolean;
+  /** True for a shard of a cluster. */
+  sharded?: boolean;
 }
 
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -95,6 +108,7 @@ export function serverXml({
   diskKeepBytes,
   mergeNice,
   queryLog,
+  cluster,
 }: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
@@ -130,7 +144,7 @@ export function serverXml({
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
   </merge_tree>
-  ${queryLog ? QUERY_LOG_XML : ''}
+  ${queryLog ? QUERY_LOG_XML : ''}${cluster === undefined ? '' : `\n  ${clusterXml(cluster, escape)}`}
   <storage_configuration><disks><default><keep_free_space_bytes>${diskKeepBytes}</keep_free_space_bytes></default></disks></storage_configuration>
   <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
   <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
@@ -140,7 +154,7 @@ export function serverXml({
 
 /**
  * Returns the text of users.xml. `default` runs the engine's own start script, may only open ports,
- * and cannot log in over HTTP. `app` is the service. `analyst` reads the views. `org_analyst` reads
+ * and cannot log in over a port. `app` is the service. `analyst` reads the views. `org_analyst` reads
  * the views of one organization at a time, by way of `org_reader` (sql/analysts/org_views.ts).
  * Users with a password may connect from any address that reaches the port.
  */
@@ -151,25 +165,30 @@ export function usersXml({
   analystPassword,
   memoryMaxBytes,
   queryLog,
+  sharded = false,
 }: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
     `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
   const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>
     `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${filters}${grants(granted)}</${name}>`;
   const orgDatabase = orgDatabaseOf(database);
-  const app = serviceGrants([
-    `\`${database}\``,
-    `\`${orgDatabase}\``,
-    ...(moreDatabases === undefined ? [] : [moreDatabases]),
-  ]);
+  const app = serviceGrants(
+    [
+      `\`${database}\``,
+      `\`${orgDatabase}\``,
+      ...(moreDatabases === undefined ? [] : [moreDatabases]),
+      ...(sharded ? [database, orgDatabase].map((name) => `\`${allDatabaseOf(name)}\``) : []),
+    ],
+    sharded,
+  );
   const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
-  ${profilesXml(memoryMaxBytes, queryLog)}
+  ${profilesXml(memoryMaxBytes, queryLog, sharded)}
   <users>
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants([START_SCRIPT_GRANT])}</default>
     ${user('app', appPassword, 'default', app)}
-    ${user('analyst', analystPassword, 'analyst', viewGrants(database))}
-    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', viewGrants(orgDatabase))}
+    ${user('analyst', analystPassword, 'analyst', [...viewGrants(database), ...(sharded ? allViewGrants(database) : [])])}
+    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', [...viewGrants(orgDatabase), ...(sharded ? allViewGrants(orgDatabase) : [])])}
     ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tableGrants(database), `<databases><${database}>${rows}</${database}></databases>`)}
   </users>
   <quotas><default/></quotas>
@@ -178,7 +197,7 @@ export function usersXml({
 }
 
 /** Returns the `<profiles>` section: the settings of each kind of user. */
-function profilesXml(memoryMaxBytes: number, queryLog: boolean): string {
+function profilesXml(memoryMaxBytes: number, queryLog: boolean, sharded: boolean): string {
   return `<profiles>
     <default>
       <implicit_select>0</implicit_select>
@@ -193,7 +212,7 @@ function profilesXml(memoryMaxBytes: number, queryLog: boolean): string {
       <http_send_timeout>60</http_send_timeout>
       <http_wait_end_of_query>0</http_wait_end_of_query>
       <log_queries>${queryLog ? 1 : 0}</log_queries>
-      <log_query_threads>0</log_query_threads>
+      <log_query_threads>0</log_query_threads>${sharded ? '\n      <distributed_product_mode>global</distributed_product_mode>' : ''}
     </default>
     <background>
       <profile>default</profile>

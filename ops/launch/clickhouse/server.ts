@@ -11,6 +11,7 @@ import { reserveOf } from '../../platform/disk_watch.ts';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { lowerPriority } from '../process/priority.ts';
+import type { ClusterConfig } from './cluster.ts';
 import { serverXml, usersXml } from './config.ts';
 import { ENGINE_HEADER } from './http_rules.ts';
 import type { Launch } from './launcher.ts';
@@ -54,6 +55,8 @@ export interface ClickHouseOptions {
   nice?: number;
   /** True to record statements and new parts, see ServerConfig; false if absent. */
   queryLog?: boolean;
+  /** Makes the engine a shard of a cluster; without it the engine opens no port but that of HTTP. */
+  cluster?: ClusterConfig | undefined;
 }
 
 /** Running engine. */
@@ -89,7 +92,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
     // The child has a process group of its own, so that Ctrl-C in the terminal reaches only the
     // supervisor, which stops processes in order.
     detached: true,
-    // The launcher removes this folder (see openPort there).
+    // The launcher removes this folder (see openPorts there).
     cwd: path.join(path.resolve(options.dataDir), WORKING_FOLDER),
     // stdin closes when this process dies, which tells the engine's process to stop.
     stdio: ['pipe', log, log],
@@ -100,7 +103,8 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   lowerPriority(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
-  // The engine reads these files only at its start. They contain hashes of passwords.
+  // The engine reads these files only at its start. They contain hashes of passwords, and the secret
+  // of a cluster.
   for (const name of ['users.xml', 'config.xml']) rmSync(path.join(options.dataDir, name), { force: true });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
@@ -151,6 +155,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       analystPassword,
       memoryMaxBytes,
       queryLog: options.queryLog ?? false,
+      sharded: options.cluster !== undefined,
     }),
   );
   const configFile = write(
@@ -164,6 +169,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
       mergeNice: statementNice(options.nice ?? 0),
       queryLog: options.queryLog ?? false,
+      cluster: options.cluster,
     }),
   );
   const args = [
@@ -172,10 +178,18 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
     `--listen_host=${host}`,
     `--config-file=${configFile}`,
     '--log-level=warning',
+    // For the terminal of a shard, see terminal.ts.
+    ...(options.cluster === undefined ? [] : ['--interactive', '--history_file=/dev/null']),
     '--queries-file',
     ...Object.values(fifos),
   ];
-  return { fifos, args, confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))) };
+  return {
+    fifos,
+    args,
+    sharded: options.cluster !== undefined,
+    stdin: null,
+    confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))),
+  };
 }
 
 /**

@@ -4,7 +4,7 @@ SELECT span_id, toUnixTimestamp64Milli(started_at) AS started_ms,
   toUInt32(least(86400000, greatest(0, firstNonDefault(
     JSONExtractFloat(attributes, 'time_to_first_token_ms'), JSONExtractFloat(attributes, 'ai.response.msToFirstChunk'), JSONExtractFloat(attributes, 'ttft_ms'))))) AS first_token,
   {recorded:UInt16}
-  + if(sampled AND (kind = 'llm' OR position(attributes, '"$ref"') > 0 OR (log_seq, log_index, log_sub) IN (
+  + if(sampled AND (kind = 'llm' OR position(attributes, '"$ref"') > 0 OR (log_seq, log_index, log_sub) GLOBAL IN (
       SELECT log_seq, log_index, log_sub FROM span_texts WHERE /*include traces/one.sql*/
       UNION ALL
       SELECT log_seq, log_index, log_sub FROM span_texts_recent WHERE /*include traces/one.sql*/)), {has_texts:UInt16}, 0)

@@ -16,11 +16,11 @@
   GROUP BY trace_key, judge_id
   HAVING argMax(verdict, (judge_version, scored_at)) IN {not_verdict:Array(String)}
 )/*end*/
-/*if scored*/AND trace_key IN (
+/*if scored*/AND trace_key GLOBAL IN (
   SELECT trace_key FROM judge_scores WHERE /*include traces/judged_within.sql*/
   UNION ALL SELECT trace_key FROM user_scores WHERE /*include traces/scored_within.sql*/
 )/*end*/
-/*if unscored*/AND trace_key NOT IN (
+/*if unscored*/AND trace_key GLOBAL NOT IN (
   SELECT trace_key FROM judge_scores WHERE /*include traces/judged_within.sql*/
   UNION ALL SELECT trace_key FROM user_scores WHERE /*include traces/scored_within.sql*/
 )/*end*/

@@ -6,6 +6,7 @@ import { openRoutes } from '../../../ops/platform/llm/routes.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { createClickHouse } from '../../../sql/client/client.ts';
+import { storeOfOne } from '../../../sql/client/shards.ts';
 import { assembleApi } from '../../../api/assemble.ts';
 import type { NatsWaits } from '../../../api/wiring/parts.ts';
 import type { SamplingSettings } from '../../../api/telemetry/sampling/sampling.ts';
@@ -118,7 +119,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     },
     logger: createLogger('api-test', 'silent'),
     log,
-    clickhouse,
+    store: storeOfOne(clickhouse),
     gatewayRoutes: openRoutes(
       {
         SERVICE_LLM_BASE_URL: options.llmUrl,

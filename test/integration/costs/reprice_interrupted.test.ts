@@ -56,8 +56,7 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
   /** Runs the job in this process, with one part that fails. */
   const run = async (factor: number, over: Partial<RepriceDeps>): Promise<void> => {
     const deps: RepriceDeps = {
-      clickhouse,
-      store,
+      shards: [{ clickhouse, store }],
       log: new CorrectionLog(log, PARTITIONS),
       kv: () => log.bucket('repricings'),
       pricesOf: () => Promise.resolve([priced(factor, factor)]),
@@ -109,8 +108,8 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
     { log: new CorrectionLog(logThatSends(2), PARTITIONS) },
     { log: Object.assign(new CorrectionLog(log, PARTITIONS), { send: sendThroughKill }) },
     // Fails once spans and texts are corrected, and then with only the deletion of the plan left.
-    { store: Object.assign(new RepricingStore(clickhouse), { correct: correctThen }) },
-    { store: Object.assign(new RepricingStore(clickhouse), { dropPlan: broken }) },
+    { shards: [{ clickhouse, store: Object.assign(new RepricingStore(clickhouse), { correct: correctThen }) }] },
+    { shards: [{ clickhouse, store: Object.assign(new RepricingStore(clickhouse), { dropPlan: broken }) }] },
   ];
   let factor = 1;
   for (const over of breaks) {

@@ -22,6 +22,8 @@ import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
 const HURRY = 5;
 let nats: TestNats;
 let cold: TestCold;
+/** Second shard, whose objects are in the same folder. */
+let other: TestCold;
 let log: Log;
 let records: JobRecords;
 let asks: ErasureRequests;
@@ -30,6 +32,7 @@ const children: ChildProcess[] = [];
 
 beforeAll(async () => {
   [nats, cold] = await Promise.all([startTestNats(), openCold()]);
+  other = await openCold(`file://${cold.folder}/objects`, 'b');
   log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), {
     replicas: 1,
     logBytesMax: 64 * 1024 * 1024,
@@ -40,22 +43,24 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   await cold.clean();
+  await other.clean();
 });
 afterAll(async () => {
   records.close();
   await log.nc.close();
   await nats.remove();
   await cold.close();
+  await other.close();
 });
 
 /** Starts a worker that pauses at the given step. */
-function aWorker(step: string): ChildProcess {
+function aWorker(step: string, shards: readonly TestCold[] = [cold]): ChildProcess {
   made += 1;
   const child = fork(new URL('../../support/erase_worker.ts', import.meta.url), [], {
     env: {
       ...process.env,
       TEST_NATS_URL: nats.url,
-      TEST_CLICKHOUSE_URL: cold.store.database.url,
+      TEST_CLICKHOUSE_URL: shards.map(({ store }) => store.database.url).join(' '),
       TEST_OBJECTS: `file://${cold.folder}/objects`,
       TEST_TEMP: path.join(cold.folder, 'tmp'),
       TEST_STEP: step,
@@ -67,8 +72,8 @@ function aWorker(step: string): ChildProcess {
   return child;
 }
 
-async function killAt(step: string): Promise<void> {
-  const child = aWorker(step);
+async function killAt(step: string, shards?: readonly TestCold[]): Promise<void> {
+  const child = aWorker(step, shards);
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const said = await Promise.race([
     new Promise((resolve) => child.once('message', resolve)),
@@ -172,6 +177,52 @@ it('an erasure killed at one step after the other is carried out to the end', as
       'SELECT groupArray(n) FROM (SELECT concat(org_id, trace_id, toString(count())) AS n FROM span_texts GROUP BY org_id, trace_id ORDER BY n)',
     ),
   ).toBe("['org_abob_cold2','org_abob_warm2','org_bann_cold1','org_bann_warm1']");
+});
+
+it('an erasure in two shards killed at one step after the other is carried out to the end in both', async () => {
+  const shards = [cold, other];
+  await cold.land([
+    aText(DAY, { trace_id: 'ann_a', user_id: 'ann' }),
+    aText(DAY, { trace_id: 'bob_a', user_id: 'bob' }),
+    // A replay of a trace of the other shard.
+    aText(DAY, { trace_id: 'again_a', attributes: { replay_of: 'ann_b' } }),
+  ]);
+  await other.land([
+    aText(DAY, { trace_id: 'ann_b', user_id: 'ann' }),
+    aText(DAY, { trace_id: 'bob_b', user_id: 'bob' }),
+    aText(DAY, { trace_id: 'again_b', attributes: { replay_of: 'again_a' } }),
+  ]);
+  for (const shard of shards) await shard.retire(DAY + 31);
+  await cold.land([aText(DAY + 40, { trace_id: 'ann_a', user_id: 'ann' })]);
+  await other.land([aText(DAY + 40, { trace_id: 'ann_b', user_id: 'ann' })]);
+  const job = await ask('user_id', 'ann');
+  for (const step of ['collected', 'erased', 'verified', 'purged']) await killAt(step, shards);
+  aWorker('none', shards);
+  await eventually(() => ['complete', 'failed'].includes(job()?.status ?? ''), {
+    withinMs: 120_000,
+    what: 'the end of the job',
+  });
+  expect(job()).toMatchObject({
+    status: 'complete',
+    error: null,
+    tries: 5,
+    result: { matched_traces: 4, spans: 6, texts: 2, remaining: 0 },
+  });
+  for (const [name, shard] of [
+    ['a', cold],
+    ['b', other],
+  ] as const) {
+    for (const table of ['spans', 'traces'])
+      expect([table, await shard.value(`SELECT groupUniqArray(trace_id) FROM ${table}`)]).toEqual([
+        table,
+        `['bob_${name}']`,
+      ]);
+    for (const table of ['erasures', 'cold_staging', 'span_texts', 'span_texts_recent'])
+      expect([table, await shard.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
+    await shard.restore('org_a');
+    expect(await shard.value('SELECT groupArray(trace_id) FROM span_texts')).toBe(`['bob_${name}']`);
+  }
+  expect(cold.files()).toHaveLength(2);
 });
 
 it('an object with data of this person only is deleted whole, and a repeated erasure finds it done', async () => {

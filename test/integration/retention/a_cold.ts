@@ -94,7 +94,8 @@ export function aText(day: number, over: Partial<Span> = {}): Span {
   };
 }
 
-export async function openCold(url?: string): Promise<TestCold> {
+/** @param shard name of the shard whose cold storage this is; empty for the only one */
+export async function openCold(url?: string, shard = ''): Promise<TestCold> {
   const store = await openTestStore();
   const folder = tempDir('cold');
   const objects = await openObjectStore({
@@ -102,7 +103,8 @@ export async function openCold(url?: string): Promise<TestCold> {
     credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
   });
   const tables = new ColdTables(store.client);
-  const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(folder, 'tmp'), now: () => Date.now() });
+  const tempFolder = path.join(folder, 'tmp');
+  const cold = new ColdStorage({ store: objects, tables, shard, tempDir: tempFolder, now: () => Date.now() });
   const log = createLogger('test', 'silent');
   const policies: OrgPolicy[] = [];
   const signal = new AbortController().signal;
@@ -135,8 +137,7 @@ export async function openCold(url?: string): Promise<TestCold> {
       }),
     restore: (org_id, args = {}, now = on(DAY)) =>
       createRestore({
-        cold,
-        tables,
+        shards: [{ cold, tables }],
         retentionOf: (org) => policies.find((one) => one.org_id === org)?.policy ?? DEFAULT_RETENTION,
         openJobs: () => new Set(),
         now: () => now,

@@ -183,7 +183,9 @@ describe('an analyst', () => {
 
 describe('the user', () => {
   it('the user analyst is left to the file of users where the server does not store users by SQL', async () => {
-    expect(await ensureAnalyst(client, 'a password')).toMatch(/privileges|storage/);
+    expect(await ensureAnalyst(client, 'a password', { cluster: undefined, isShard: false })).toMatch(
+      /privileges|storage/,
+    );
   });
 });
 

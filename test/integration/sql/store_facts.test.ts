@@ -8,7 +8,7 @@ it('reads the number of parts of the fullest partition and the free space on the
   const store = await openTestStore();
   try {
     for (let part = 0; part < 3; part += 1) await store.landSpans([aSpan()]);
-    const { parts_max, free_bytes, total_bytes } = await readStoreFacts(store.client);
+    const { parts_max, free_bytes, total_bytes } = await readStoreFacts([store.client]);
     expect(parts_max).toBeGreaterThan(0);
     expect(free_bytes).toBeGreaterThan(0);
     expect(total_bytes).toBeGreaterThan(free_bytes);

@@ -1,71 +1,30 @@
-// The files of ops/deploy against their schemas (offline) and against the code: settings, ports,
-// probes, versions, drain times, grants.
+// The files of ops/deploy against their schemas (offline) and against the code: ports, probes,
+// versions, drain times, grants. settings.test.ts checks the settings.
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { usersXml } from '../../../ops/launch/clickhouse/config.ts';
-import { parseEnv } from '../../../ops/platform/env.ts';
 import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 import { NODE_FLAGS } from '../../../ops/launch/process/node_main.ts';
-import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
+import { filesIn, projectFile, yamlFile } from '../../support/deploy_files.ts';
+import {
+  compose,
+  containerOf,
+  FOLDER,
+  manifests,
+  named,
+  object,
+  override,
+  podOf,
+  shardManifests,
+  SHARDS,
+  workload,
+  yamlFilesIn,
+} from '../../support/deployments.ts';
 
-const FOLDER = 'ops/deploy';
-const probe = z.looseObject({
-  httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.int()]) }).optional(),
-});
-const container = z.looseObject({
-  image: z.string(),
-  command: z.array(z.string()).optional(),
-  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })).default([]),
-  ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
-  startupProbe: probe.optional(),
-  readinessProbe: probe.optional(),
-  livenessProbe: probe.optional(),
-});
-type Container = z.infer<typeof container>;
-const workload = z.looseObject({
-  kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
-  spec: z.looseObject({
-    template: z.looseObject({
-      spec: z.looseObject({ terminationGracePeriodSeconds: z.int(), containers: z.array(container).length(1) }),
-    }),
-  }),
-});
-const object = z.looseObject({
-  apiVersion: z.string(),
-  kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
-});
-const service = z.looseObject({
-  image: z.string(),
-  command: z.array(z.string()).optional(),
-  environment: z.record(z.string(), z.string()).default({}),
-  stop_grace_period: z.string().optional(),
-  healthcheck: z
-    .object({ test: z.array(z.string()) })
-    .loose()
-    .optional(),
-});
-
-const compose = z
-  .object({ services: z.record(z.string(), service) })
-  .parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
-const manifests = filesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
-const named = (kind: string, name: string): unknown =>
-  manifests.find((one) => {
-    const { kind: itsKind, metadata } = object.parse(one);
-    return itsKind === kind && metadata.name === name;
-  });
-const podOf = (kind: string, name: string) => workload.parse(named(kind, name)).spec.template.spec;
-const containerOf = (kind: string, name: string): Container => {
-  const [only] = podOf(kind, name).containers;
-  if (only === undefined) throw new Error(`${name} has no container`);
-  return only;
-};
 const images = [
-  ...Object.values(compose).map(({ image }) => image),
-  ...manifests.flatMap((one) => {
+  ...[compose, override].flatMap((services) => Object.values(services).flatMap(({ image }) => image ?? [])),
+  ...[...manifests, ...shardManifests].flatMap((one) => {
     const parsed = workload.safeParse(one);
     return parsed.success ? parsed.data.spec.template.spec.containers.map(({ image }) => image) : [];
   }),
@@ -83,10 +42,11 @@ const jsonSchema = (name: string) =>
 describe('schemas', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 
-  it('compose.yaml follows the Compose Specification, and a misspelt field does not', () => {
+  it('the Compose files follow the Compose Specification, and a misspelt field does not', () => {
     const validate = ajv.compile(jsonSchema('compose.json'));
     const check = (file: unknown) => (validate(file), validate.errors ?? []);
-    expect(check(yamlFile(`${FOLDER}/compose.yaml`))).toEqual([]);
+    for (const file of ['compose.yaml', 'compose.shards.yaml'])
+      expect([file, check(yamlFile(`${FOLDER}/${file}`))]).toEqual([file, []]);
     expect(check({ services: { api: { image: 'x', prots: [] } } })).not.toEqual([]);
   });
 
@@ -105,7 +65,7 @@ describe('schemas', () => {
             ({ instancePath, message }) => `${metadata.name}${instancePath} ${message ?? ''}`,
           );
     };
-    expect(manifests.flatMap(check)).toEqual([]);
+    expect([...manifests, ...shardManifests].flatMap(check)).toEqual([]);
     const deployment = structuredClone(
       z.looseObject({ spec: z.record(z.string(), z.unknown()) }).parse(named('Deployment', 'api')),
     );
@@ -120,66 +80,28 @@ describe('schemas', () => {
         configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })),
       })
       .parse(yamlFile(`${FOLDER}/kustomization.yaml`));
-    const all = filesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
+    const all = yamlFilesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
     expect(resources.toSorted()).toEqual(all.map((file) => `kubernetes/${file}`));
     for (const file of configMapGenerator.flatMap(({ files }) => files))
       expect(projectFile(`${FOLDER}/${file}`)).not.toBe('');
   });
-});
 
-describe('settings', () => {
-  const known = new Set([...projectFile('ops/deploy/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
-  const configMap = z
-    .looseObject({ data: z.record(z.string(), z.string()) })
-    .parse(named('ConfigMap', 'millrace')).data;
-  const envOf = ({ env }: Container): Record<string, string> => ({
-    ...configMap,
-    ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
-  });
-  /** Returns what an operator would fill in for a secret. */
-  const filled = (name: string): string => {
-    if (name === 'SERVICE_BOOTSTRAP_API_KEY') return 'sk_svc_0123456789abcdef';
-    if (name === 'SERVICE_ENCRYPTION_KEY') return 'ab'.repeat(32);
-    if (name === 'SERVICE_SMTP_URL') return '';
-    return 'a'.repeat(40);
-  };
-  const processes: [string, Record<string, string>][] = [
-    ['compose api', compose['api']?.environment ?? {}],
-    ['compose pipeline', compose['pipeline']?.environment ?? {}],
-    ['kubernetes api', envOf(containerOf('Deployment', 'api'))],
-    ['kubernetes pipeline', envOf(containerOf('Deployment', 'pipeline'))],
-  ];
-
-  it.each(processes)(
-    '%s: every setting is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
-    (_, env) => {
-      const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
-      expect(own.length).toBeGreaterThan(10);
-      expect(own.filter((name) => !known.has(name))).toEqual([]);
-      const given = Object.fromEntries(
-        Object.entries(env).map(([name, value]) => [
-          name,
-          value
-            .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
-            .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
-        ]),
-      );
-      expect(parseEnv(given).SERVICE_ENV).toBe('production');
-    },
-  );
-
-  it('secrets have no defaults: they are empty in the examples, and compose refuses to continue without them', () => {
-    const secret = z
-      .looseObject({ stringData: z.record(z.string(), z.literal('')) })
-      .parse(named('Secret', 'millrace'));
-    const asked = [...projectFile(`${FOLDER}/kubernetes/service.yaml`).matchAll(/key: ([A-Z_]+) /g)].map(
-      ([, key]) => key ?? '',
-    );
-    expect(asked.length).toBeGreaterThan(10);
-    expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
-    const text = projectFile(`${FOLDER}/compose.yaml`);
-    for (const [, name, kind] of text.matchAll(/\$\{(\w*(?:TOKEN|PASSWORD|SECRET|_KEY)\w*):(.)/g))
-      expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM|SERVICE_OIDC)/.test(name ?? '') ? '-' : '?']);
+  it('the component of shards names every file beside it, and patches what the kustomization has', () => {
+    const { resources, configMapGenerator, patches } = z
+      .looseObject({
+        resources: z.array(z.string()),
+        configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })),
+        patches: z.array(z.looseObject({ path: z.string().optional(), target: object.partial().loose().optional() })),
+      })
+      .parse(yamlFile(`${SHARDS}/kustomization.yaml`));
+    const files = [
+      ...resources,
+      ...configMapGenerator.flatMap(({ files }) => files),
+      ...patches.flatMap(({ path }) => path ?? []),
+    ];
+    expect([...files, 'kustomization.yaml'].toSorted()).toEqual(filesIn(SHARDS));
+    const replaced = object.parse(yamlFile(`${SHARDS}/no_single_server.yaml`));
+    expect(named(replaced.kind, replaced.metadata.name)).toBeDefined();
   });
 });
 
@@ -301,6 +223,7 @@ describe('what the code says', () => {
       analystPassword: 'b',
       memoryMaxBytes: 1,
       queryLog: false,
+      sharded: true,
     });
     const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
     const grantsOf = (xml: string) =>
@@ -337,6 +260,9 @@ describe('what the code says', () => {
       'keeper-2.keeper',
       'keeper-3.keeper',
     ]);
+    const profile = /<distributed_product_mode>global<\/distributed_product_mode>/;
+    for (const file of [`${FOLDER}/clickhouse/shards_profile.xml`, `${SHARDS}/cluster_profile.xml`])
+      expect(projectFile(file)).toMatch(profile);
     const replicas = (name: string) =>
       z.looseObject({ spec: z.looseObject({ replicas: z.int() }) }).parse(named('StatefulSet', name)).spec.replicas;
     expect([replicas('clickhouse'), replicas('keeper'), replicas('nats')]).toEqual([2, 3, 3]);

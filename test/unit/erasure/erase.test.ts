@@ -4,7 +4,6 @@ import { expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createErase, type EraseDeps } from '../../../pipeline/erasure/erase.ts';
 import { StoreUnavailable } from '../../../sql/client/client.ts';
-import type { ErasureStore } from '../../../sql/stores/erasure.ts';
 
 interface Stand {
   left?: Map<string, number>[];
@@ -25,7 +24,7 @@ function stand({
     calls.push(name);
     return Promise.resolve();
   };
-  const store: Partial<ErasureStore> = {
+  const store: Partial<EraseDeps['store']> = {
     jobs: () => Promise.resolve(['job_mine', 'job_over', 'job_open']),
     forget: (id) => noted(`forget ${id}`)(),
     collect: noted('collect'),
@@ -35,20 +34,24 @@ function stand({
       calls.push(`erase ${String(mark)}`);
       await erase();
     },
-    days: () => Promise.resolve([]),
     traces: (_scope, after) => Promise.resolve(after === '' ? ['t_1', 't_2'] : []),
     remaining: () => Promise.resolve(left.shift() ?? new Map()),
     found: () => Promise.resolve(new Map([['spans', 4]])),
     traceCount: () => Promise.resolve(2),
   };
   const deps: EraseDeps = {
-    store: store as ErasureStore,
+    store: store as EraseDeps['store'],
     // No day has an object.
-    cold: {
-      removeLeftovers: noted('removeLeftovers'),
-      objectsOf: () => Promise.resolve([]),
-      rewrite: () => Promise.resolve(0),
-    },
+    shards: [
+      {
+        store: { days: () => Promise.resolve([]), texts: () => ({ sql: '', params: {} }) },
+        cold: {
+          removeLeftovers: noted('removeLeftovers'),
+          objectsOf: () => Promise.resolve([]),
+          rewrite: () => Promise.resolve(0),
+        },
+      },
+    ],
     asks: { read: () => Promise.resolve(ask), settle: noted('settle') },
     formsOf: (_org, _attribute, value) => Promise.resolve([value]),
     lease: () => Promise.resolve({ signal: lost.signal, release: noted('release') }),

@@ -5587,6 +5587,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -5634,6 +5636,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -5675,6 +5679,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -5718,6 +5724,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -5764,6 +5772,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -5906,6 +5916,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -6052,10 +6064,10 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
-              /** @description Traces that match all filters; null if time or memory ran out before they were counted */
-              total: number | null;
               /** @description Whether time or memory ran out before a field or the total was counted */
               partial: boolean;
+              /** @description Traces that match all filters; null if time or memory ran out before they were counted */
+              total: number | null;
             };
           };
         };
@@ -6179,13 +6191,13 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description Whether time or memory ran out before time_to_first_token was read, which is then null */
+              partial: boolean;
               /** Format: date-time */
               since: string;
               /** Format: date-time */
               until: string;
               bucket_seconds: number;
-              /** @description Whether time or memory ran out before time_to_first_token was read, which is then null */
-              partial: boolean;
               /** @description Fields that are estimates: percentiles to about 1 %, and numbers of traces with group_by=model */
               approximate: string[];
             };
@@ -6227,6 +6239,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -6302,6 +6316,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of spans of the trace */
               total: number;
               /** @description Whether the response has fewer spans or texts than the trace */
@@ -6358,6 +6374,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of spans of the trace */
               total: number;
               /** @description Whether the response has fewer spans or texts than the trace */
@@ -6528,6 +6546,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -6578,6 +6598,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -6636,6 +6658,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -6688,6 +6712,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -6759,6 +6785,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of spans that were scored; for phrases, those that have their words */
               candidates: number;
               /** @description Whether the oldest spans were left out because too many have the words, or the response has fewer hits because their texts exceed its maximum size or too many texts have the words of a phrase */
@@ -6889,6 +6917,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description null for one row a group */
               granularity: ('minute' | 'hour' | 'day' | 'week' | 'month') | null;
               /** Format: date-time */
@@ -6939,6 +6969,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -6994,6 +7026,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -7047,6 +7081,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7087,6 +7123,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7126,6 +7164,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7165,6 +7205,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Whether a breakdown shows only its costliest groups. The total and the days cover all */
               truncated: boolean;
             };
@@ -7206,6 +7248,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7251,6 +7295,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7288,6 +7334,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7327,6 +7375,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7366,6 +7416,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -7411,6 +7463,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7450,6 +7504,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7486,6 +7542,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7526,6 +7584,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7565,6 +7625,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7601,6 +7663,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7646,6 +7710,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7697,6 +7763,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -7740,6 +7808,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7776,6 +7846,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7812,6 +7884,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -7863,6 +7937,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -7931,6 +8007,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8027,6 +8105,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of spans of the trace */
               total: number;
               /** @description Whether the trace has more spans than the response. The response has the first */
@@ -8147,6 +8227,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8218,6 +8300,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Whether the trace has more matches than the response */
               truncated: boolean;
             };
@@ -8435,6 +8519,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of model calls of the trace */
               total: number;
               /** @description Cursor of the next page. null on the last page */
@@ -8596,6 +8682,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8643,6 +8731,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -8770,6 +8860,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8892,6 +8984,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8929,6 +9023,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -8978,6 +9074,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9024,6 +9122,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9065,6 +9165,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9105,6 +9207,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9145,6 +9249,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9243,6 +9349,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9288,6 +9396,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9343,6 +9453,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9392,6 +9504,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9443,6 +9557,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9483,6 +9599,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9519,6 +9637,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9586,6 +9706,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9644,6 +9766,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9680,6 +9804,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9720,6 +9846,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9761,6 +9889,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9848,6 +9978,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9896,6 +10028,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -9937,6 +10071,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -9997,6 +10133,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10069,6 +10207,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10109,6 +10249,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10148,6 +10290,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Number of versions with calls */
               total: number;
               /** @description Whether `versions` leaves some out */
@@ -10195,6 +10339,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10243,6 +10389,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10285,6 +10433,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10766,6 +10916,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10819,6 +10971,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10841,6 +10995,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -10888,6 +11044,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -10931,6 +11089,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description True when more than 200 senders are not registered */
               truncated: boolean;
             };
@@ -10970,6 +11130,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11011,6 +11173,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11045,6 +11209,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11084,6 +11250,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11118,6 +11286,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11158,6 +11328,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11194,6 +11366,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11244,6 +11418,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11280,6 +11456,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11320,6 +11498,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11359,6 +11539,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11395,6 +11577,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11435,6 +11619,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11474,6 +11660,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11515,6 +11703,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -11569,6 +11759,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11605,6 +11797,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11645,6 +11839,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11694,6 +11890,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11734,6 +11932,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -11846,6 +12046,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11934,6 +12136,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -11970,6 +12174,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12010,6 +12216,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12113,6 +12321,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12169,6 +12379,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -12212,6 +12424,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -12326,6 +12540,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12362,6 +12578,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12402,6 +12620,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12448,6 +12668,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12491,6 +12713,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -12560,6 +12784,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12608,6 +12834,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               progress: {
                 total: number;
                 /** @description Items with all answers */
@@ -12676,6 +12904,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               progress: {
                 total: number;
                 /** @description Items with all answers */
@@ -12722,6 +12952,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               progress: {
                 total: number;
                 /** @description Items with all answers */
@@ -12814,6 +13046,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12878,6 +13112,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12912,6 +13148,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12951,6 +13189,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -12992,6 +13232,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               /** @description Dead letters of the service */
               total: number;
               /** @description null on the last page */
@@ -13032,6 +13274,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13072,6 +13316,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13114,6 +13360,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13148,6 +13396,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13184,6 +13434,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13220,6 +13472,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13261,6 +13515,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -13386,6 +13642,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13427,6 +13685,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13472,6 +13732,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -13520,6 +13782,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13563,6 +13827,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13606,6 +13872,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13650,6 +13918,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13686,6 +13956,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13728,6 +14000,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13768,6 +14042,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13811,6 +14087,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13852,6 +14130,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -13919,6 +14199,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13960,6 +14242,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -13996,6 +14280,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14058,6 +14344,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14092,6 +14380,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14126,6 +14416,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14165,6 +14457,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14206,6 +14500,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14240,6 +14536,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14328,6 +14626,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -14386,6 +14686,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14422,6 +14724,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14477,6 +14781,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14623,6 +14929,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -14675,6 +14983,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14714,6 +15024,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14756,6 +15068,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14805,6 +15119,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -14894,6 +15210,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14939,6 +15257,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -14980,6 +15300,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15058,6 +15380,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15113,6 +15437,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15158,6 +15484,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15221,6 +15549,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -15261,6 +15591,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15313,6 +15645,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15369,6 +15703,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15414,6 +15750,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15450,6 +15788,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15511,6 +15851,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15564,6 +15906,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15610,6 +15954,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15651,6 +15997,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
               total: number;
               page: number;
               per_page: number;
@@ -15691,6 +16039,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15727,6 +16077,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15779,6 +16131,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };
@@ -15813,6 +16167,8 @@ export interface operations {
                * @description Time of the response
                */
               timestamp: string;
+              /** @description true while a shard of the store is away: the answer to a read has what the other shards have */
+              partial?: boolean;
             };
           };
         };

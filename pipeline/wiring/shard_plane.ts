@@ -1,0 +1,168 @@
+// Wiring of what a worker does for one shard: it reads the shard's partitions from the log, lands their
+// rows, and moves their texts. Shards share nothing, so one that is away holds no other one up.
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { Budgets } from '../budgets/open.ts';
+import { AgentActivity } from '../landing/agent_activity.ts';
+import { ClickHouseHistoryStore } from '../landing/history_store.ts';
+import { Lander } from '../landing/lander.ts';
+import { ClickHouseOlderTextStore } from '../landing/older_text_store.ts';
+import { OlderTexts } from '../landing/older_texts.ts';
+import { PlaceSweep } from '../landing/place_sweep.ts';
+import { ReplacedSpans } from '../landing/replaced_spans.ts';
+import { TextMover } from '../landing/text_mover.ts';
+import { ClickHouseTextStore } from '../landing/text_store.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import type { PlacedRecord } from '../stages/match.ts';
+import { KnownRows } from '../worker/known_rows.ts';
+import { LogReaders } from '../worker/log_readers.ts';
+import type { Ownership } from '../worker/ownership.ts';
+import type { PartitionState } from '../worker/partition_state.ts';
+import { Publisher } from '../worker/publish.ts';
+import { takeOver } from '../worker/takeover.ts';
+import { Worker } from '../worker/worker.ts';
+import type { DataPlaneParts } from './data_plane.ts';
+import { countPublished, untilDone } from './parts.ts';
+import type { Platform } from './platform.ts';
+import { openPreparation, usesTailSampling, windowMsOf } from './preparation.ts';
+import type { ShardUp } from './store.ts';
+
+export interface ShardPlane {
+  states: ReadonlyMap<number, PartitionState>;
+  worker: Worker;
+  reader: LogReaders;
+  /** Brings partitions up; see takeOver. Waits for a shard that was never there since the worker started. */
+  acquire: (records: readonly PartitionRecord[]) => Promise<void>;
+  /** Starts the worker and the mover of texts. */
+  start: (onFailure: (error: unknown) => void) => void;
+  /** Stops what does not belong to partitions. */
+  stopMoves: () => Promise<void>;
+}
+
+interface ShardParts extends DataPlaneParts {
+  up: ShardUp;
+  ownership: Ownership;
+  budgets: Budgets;
+  /** Takes how many texts of a shard wait for their move. */
+  texts: { wait: (shard: number, texts: number) => void };
+}
+
+export function openShardPlane(parts: ShardParts): ShardPlane {
+  const { platform, storeUp, up, ownership, budgets } = parts;
+  const { log, logger } = platform;
+  const { clickhouse } = up.shard;
+  const states = new Map<number, PartitionState>();
+  const sharers = storeUp.shards.length;
+  const reader = new LogReaders({ js: log.js, logger, layout: () => log.streams.layout, sharers });
+  const activity = new AgentActivity((heard) => up.store.writeActivity(heard));
+  const replaced = new ReplacedSpans({ clickhouse, logger, windowMs: windowMsOf(platform), now: () => Date.now() });
+  const worker = new Worker({
+    states,
+    reader,
+    prepare: openPreparation(parts, clickhouse, states, reader),
+    lander: createLander(parts),
+    ownership,
+    publisher: createPublisher(platform),
+    logger,
+    reportLanded: (prepared) => {
+      activity.note(prepared.usage);
+      budgets.reportLanded(prepared);
+      if (prepared.replaces) replaced.wake();
+    },
+    sync: async () => {
+      await activity.write();
+      await storeUp.sync();
+    },
+  });
+  const takeover = takeoverOf(parts, states, worker);
+  const mover = createTextMover(parts);
+  return {
+    states,
+    worker,
+    reader,
+    acquire: async (records) => {
+      await up.ready;
+      await untilDone(logger, 'bringing partitions up', () => takeOver(takeover, records));
+      replaced.takeOver();
+    },
+    start: (onFailure) => {
+      worker.start(onFailure);
+      mover.start();
+    },
+    stopMoves: async () => {
+      await mover.stop();
+      await replaced.stop();
+    },
+  };
+}
+
+function createPublisher({ log, logger }: Platform): Publisher {
+  return new Publisher(log, logger, {
+    now: () => Date.now(),
+    onPublished: countPublished,
+    onLetterLost: () => {
+      metrics.deadLettersLostTotal.inc();
+    },
+  });
+}
+
+function createLander({ platform, up, ownership }: ShardParts): Lander {
+  const { logger, workerId } = platform;
+  const { shard, store } = up;
+  return new Lander({
+    store,
+    workerId,
+    logger,
+    owned: () => ownership.owned.filter(([partition]) => shard.has(partition)),
+    onFenced: (partition) => {
+      logger.warn({ partition }, 'the store has a newer owner of this partition');
+      ownership.fenced(partition);
+    },
+    observe: (table, rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
+    },
+  });
+}
+
+function createTextMover({ platform, storeUp, up, ownership, texts }: ShardParts): TextMover {
+  const { logger, workerId } = platform;
+  const { shard, fences } = up;
+  const older = new ClickHouseOlderTextStore(shard.clickhouse, fences, workerId);
+  return new TextMover({
+    store: new ClickHouseTextStore(shard.clickhouse, fences),
+    workerId,
+    logger,
+    background: [new PlaceSweep(older, logger), new OlderTexts({ store: older, workerId, logger, sync: storeUp.sync })],
+    isLeader: () => ownership.isLeader,
+    sync: storeUp.sync,
+    observe: (waiting, moved, seconds) => {
+      texts.wait(shard.index, waiting);
+      if (moved === 0) return;
+      metrics.clickhouseInsertSeconds.observe({ table: 'span_texts' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'span_texts' }, moved);
+    },
+  });
+}
+
+function takeoverOf(
+  { platform, settings, storeUp, up, ownership }: ShardParts,
+  states: ReadonlyMap<number, PartitionState>,
+  worker: Worker,
+): Parameters<typeof takeOver>[0] {
+  const { env, partitions } = platform;
+  const { clickhouse } = up.shard;
+  const known = new KnownRows(clickhouse);
+  return {
+    ownership,
+    states,
+    worker,
+    fences: up.fences,
+    store: new ClickHouseHistoryStore(clickhouse),
+    history: { logBase: storeUp.logBase, windowMs: windowMsOf(platform), tail: usesTailSampling(platform) },
+    partitions,
+    graceMs: env.SERVICE_TRACE_GRACE_MS,
+    idleMs: env.SERVICE_TRACE_IDLE_MS,
+    findCalls: (places: readonly PlacedRecord[]) => known.findCalls(places),
+    isJudged: (org_id: string) => settings.judges.of(org_id) !== null,
+  };
+}
