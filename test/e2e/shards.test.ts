@@ -122,6 +122,24 @@ describe('two shards', () => {
   });
 });
 
+it('analysts of an organization read both, and the views that add up rows once', async () => {
+  const { url, adminToken } = stack.address;
+  const made = await fetch(`${url}/admin/orgs/${org}/analysts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'first' }),
+  });
+  const { data } = (await made.json()) as { data: { user: string; password: string } };
+  const read = async (sql: string): Promise<string> => {
+    const headers = { 'X-ClickHouse-User': data.user, 'X-ClickHouse-Key': data.password };
+    return (await fetch(url, { method: 'POST', headers, body: sql })).text();
+  };
+  expect(await read("SELECT count() FROM analyst_spans WHERE agent_id = 'agent_first'")).toBe(`${TRACES * SPANS}\n`);
+  expect(await read("SELECT count(), sum(spans) FROM analyst_costs_daily WHERE model = 'gpt-4o'")).toBe(
+    `1\t${TRACES}\n`,
+  );
+}, 60_000);
+
 const SECOND = 'clickhouse-2';
 
 describe('a shard that is away', () => {
