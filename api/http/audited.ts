@@ -5,7 +5,7 @@ import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import type { Credential } from './credential.ts';
 import { ApiError } from './errors.ts';
-import { answerFromThere } from './partial_answers.ts';
+import { answerWithWhatIsThere } from './partial_answers.ts';
 import type { AnyContext, Route } from './route.ts';
 
 /** Notes for a route that keeps no record. */
@@ -26,7 +26,7 @@ export async function audited(
   trail: AuditTrail,
 ): Promise<{ result: Awaited<ReturnType<Route['handler']>>; changed: boolean }> {
   const { audit } = route;
-  if (audit === undefined || audit === null) return { result: await answerFromThere(route, ctx), changed: false };
+  if (audit === undefined || audit === null) return { result: await answerWithWhatIsThere(route, ctx), changed: false };
   const params = ctx.params as Record<string, unknown>;
   const final = {
     org_id: audit.operators === true ? '' : ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,

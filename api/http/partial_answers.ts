@@ -5,10 +5,12 @@ import { ApiError, STATUS_OF } from './errors.ts';
 import type { AnyContext, Route } from './route.ts';
 
 /**
- * Runs the handler of a route that changes nothing.
+ * Runs the handler of a route that changes nothing. Answers without meta cannot say that rows are missing, so their
+ * reads must be whole.
  * @throws what the handler throws; StoreUnavailable in place of a 404 if the shards that are there do not have it
  */
-export function answerFromThere(route: Route, ctx: AnyContext): ReturnType<Route['handler']> {
+export function answerWithWhatIsThere(route: Route, ctx: AnyContext): ReturnType<Route['handler']> {
+  if (route.bare === true || route.media !== undefined) return route.handler(ctx);
   return allowPartial(async (isPartial) => {
     try {
       const result = await route.handler(ctx);

@@ -32,7 +32,7 @@ const STEPS = 6;
 
 export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'purged' | 'proven';
 
-/** What an erasure uses of one shard for its part of cold storage. */
+/** A shard with its part of cold storage, from which an erasure deletes texts. */
 export interface EraseShard {
   store: Pick<ErasureStore, 'days' | 'texts'>;
   cold: Pick<ColdStorage, 'removeLeftovers' | 'objectsOf' | 'rewrite'>;

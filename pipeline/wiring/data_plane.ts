@@ -4,7 +4,6 @@
 // Each part is built after the parts that it depends on. Nothing runs before `start`.
 import * as metrics from '../../ops/platform/metrics.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
-import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { onTracesDeleted } from '../retention/deleted_traces.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
 import type { LogReaders } from '../worker/log_readers.ts';
@@ -16,7 +15,7 @@ import { countPublished } from './parts.ts';
 import type { Platform } from './platform.ts';
 import type { Settings } from './settings.ts';
 import { openShardPlane, type ShardPlane } from './shard_plane.ts';
-import { ShardWaits } from './shard_waits.ts';
+import { ShardWork } from './shard_work.ts';
 import type { StoreUp } from './store.ts';
 
 export interface DataPlaneParts {
@@ -143,17 +142,14 @@ async function openOwnership({ platform, storeUp, metricsServer }: DataPlanePart
  * partitions of others by a moment at most.
  */
 function createHolder(planes: readonly ShardPlane[], planeOf: (partition: number) => ShardPlane): PartitionHolder {
-  const alone = planes.length === 1;
-  const acquiring = new ShardWaits<ShardPlane>(alone);
-  const releasing = new ShardWaits<ShardPlane>(alone);
+  const work = new ShardWork<ShardPlane>(planes.length === 1);
   return {
-    acquire: (records) =>
-      acquiring.all(
-        Map.groupBy(records, ({ partition }) => planeOf(partition)),
-        (plane, of: PartitionRecord[]) => plane.acquire(of),
-      ),
-    release: (partitions) =>
-      releasing.all(Map.groupBy(partitions, planeOf), (plane, of: number[]) => plane.worker.release(of)),
+    acquire: async (records) => {
+      const byPlane = Map.groupBy(records, ({ partition }) => planeOf(partition));
+      const up = await work.run(byPlane, (plane, of) => plane.acquire(of));
+      return up.map(({ partition }) => partition);
+    },
+    release: (partitions) => work.run(Map.groupBy(partitions, planeOf), (plane, of) => plane.worker.release(of)),
     lose: (partition) => {
       planeOf(partition).worker.lose(partition);
     },

@@ -1,6 +1,6 @@
 // Wiring of the store: brings the schema of each shard up to date, finds the positions and epochs that
 // the store already knows, and chooses how rows are made durable.
-import { createSyncer } from '../../ops/platform/clickhouse/durability.ts';
+import { createSyncer, type Syncer } from '../../ops/platform/clickhouse/durability.ts';
 import { spreadParts } from '../../ops/platform/clickhouse/spread.ts';
 import { die } from '../../ops/platform/leave.ts';
 import { LOG_PLACE_KEY, settle } from '../../ops/platform/nats/open_log.ts';
@@ -41,12 +41,15 @@ export interface StoreParts extends WorkerParts {
 export async function bringUpStore(parts: StoreParts): Promise<StoreUp> {
   const { logger, log, store, workerId, env } = parts;
   const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = env;
-  const syncer = dir === undefined ? null : await createSyncer(dir);
+  // The folder exists once the engine answers.
+  let syncing: Promise<Syncer | null> | undefined;
+  const syncerOf = () => (syncing ??= dir === undefined ? Promise.resolve(null) : createSyncer(dir));
   const shards = store.shards.map((shard): ShardUp => {
     const fences = new Fences(shard.clickhouse, workerId, shard.index);
     const rows = new ClickHouseLandingStore(shard.clickhouse, fences);
-    const ready = untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts, shard)).then(() =>
-      untilDone(logger, 'choosing durability', () => rows.syncInserts(syncer === null)),
+    const what = shard.name === '' ? 'ClickHouse' : `the shard ${shard.name} of ClickHouse`;
+    const ready = untilDone(logger, `waiting for ${what}`, () => newestSchema(parts, shard)).then(() =>
+      untilDone(logger, `choosing durability of ${what}`, async () => rows.syncInserts((await syncerOf()) === null)),
     );
     return { shard, fences, store: rows, ready };
   });
@@ -63,7 +66,7 @@ export async function bringUpStore(parts: StoreParts): Promise<StoreUp> {
     shards,
     logBase: base,
     epochBase: epochs ?? 0,
-    sync: () => (syncer === null ? Promise.resolve() : syncer.sync()),
+    sync: async () => (await syncerOf())?.sync(),
   };
 }
 

@@ -38,15 +38,16 @@ export interface OwnershipOptions {
 /** The part of a worker that processes the partitions which the worker owns. */
 export interface PartitionHolder {
   /**
-   * Brings partitions up, and resolves when they are being read. After a rejection it is called
-   * again, also with partitions that are up already.
+   * Brings partitions up, and resolves with those that are being read. It is called again for the others,
+   * and after a rejection also for partitions that are up already.
    */
-  acquire(records: PartitionRecord[]): Promise<void>;
+  acquire(records: PartitionRecord[]): Promise<readonly number[]>;
   /**
-   * Stops reading partitions that another worker is to take over, and resolves when all that was
-   * read has landed and is checkpointed.
+   * Stops reading partitions that another worker is to take over, and resolves with those of which all that
+   * was read has landed and is checkpointed. It is called again for the others; one that this worker keeps
+   * after all is acquired again.
    */
-  release(partitions: number[]): Promise<void>;
+  release(partitions: number[]): Promise<readonly number[]>;
   /** Drops a partition that another worker has taken over, at once and without writing anything. */
   lose(partition: number): void;
 }
@@ -280,17 +281,13 @@ export class Ownership {
     const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
     if (down.length === 0) return;
     const began = performance.now();
-    try {
-      await this.#holder?.acquire(down.map(({ record }) => record));
-    } catch (error) {
+    const up = await this.#holder?.acquire(down.map(({ record }) => record)).catch((error: unknown) => {
       this.#options.logger.warn({ err: error }, 'partitions could not be brought up; trying again');
-      return;
-    }
-    for (const own of down) own.acquired = true;
-    this.#options.logger.info(
-      { partitions: down.map(({ record }) => record.partition), ms: Math.round(performance.now() - began) },
-      'partitions are read',
-    );
+      return undefined;
+    });
+    if (up === undefined || up.length === 0) return;
+    for (const own of down) own.acquired = up.includes(own.record.partition);
+    this.#options.logger.info({ partitions: up, ms: Math.round(performance.now() - began) }, 'partitions are read');
   }
 
   async #claim(partition: number): Promise<void> {
@@ -345,9 +342,14 @@ export class Ownership {
 
   async #handOver(partitions: number[]): Promise<void> {
     if (partitions.length === 0) return;
-    await this.#holder?.release(partitions);
-    await Promise.all(partitions.map((partition) => this.#disown(partition)));
-    this.#options.logger.info({ partitions }, 'partitions released');
+    for (const partition of partitions) {
+      const own = this.#owned.get(partition);
+      // One that is released later than this call waits for it must not count as read.
+      if (own !== undefined) own.acquired = false;
+    }
+    const released = (await this.#holder?.release(partitions)) ?? [];
+    await Promise.all(released.map((partition) => this.#disown(partition)));
+    if (released.length > 0) this.#options.logger.info({ partitions: released }, 'partitions released');
   }
 
   /**

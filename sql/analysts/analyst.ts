@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
 import type { ClickHouse } from '../client/client.ts';
 import { CLUSTER_DDL } from '../client/settings.ts';
-import { readScripts } from '../client/migrate.ts';
+import { viewNames } from '../client/migrate.ts';
 import { allViewGrants } from './grants.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -46,11 +46,10 @@ export async function ensureAnalyst(
 export function analystStatements(database: string, password: string, cluster?: string): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
   const identified = `IDENTIFIED WITH sha256_hash BY '${createHash('sha256').update(password).digest('hex')}'`;
-  const views = readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
   return [
     `CREATE USER IF NOT EXISTS analyst${on} ${identified} SETTINGS readonly = 1, max_execution_time = 60, max_memory_usage = 2000000000`,
     `ALTER USER analyst${on} ${identified}`,
-    ...views.map((view) => `GRANT${on} SELECT ON \`${database}\`.\`${view}\` TO analyst`),
+    ...viewNames().map((view) => `GRANT${on} SELECT ON \`${database}\`.\`${view}\` TO analyst`),
   ];
 }
 

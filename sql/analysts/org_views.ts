@@ -5,7 +5,7 @@
 // throwIf() would then reveal rows of other organizations. A row policy is always the first filter,
 // and its value is a constant to the engine, so the primary key is used.
 import { createHmac } from 'node:crypto';
-import { readScripts } from '../client/migrate.ts';
+import { readScripts, viewNames } from '../client/migrate.ts';
 
 /**
  * User as which the service sends the queries of analysts. Its password never leaves the service.
@@ -13,7 +13,7 @@ import { readScripts } from '../client/migrate.ts';
 export const ORG_ANALYST = 'org_analyst';
 /** Definer of the views; the row policies apply to this user. Nobody logs in as it. */
 export const ORG_READER = 'org_reader';
-/** Request header by which older versions name the organization. */
+/** Request header that names the organization to row policies of older versions. */
 export const ORG_HEADER = 'X-Millrace-Org';
 
 /** Tables that the views read. */
@@ -74,9 +74,6 @@ export const orgDatabaseOf = (database: string): string => `${database}_org`;
  */
 export const orgAnalystPassword = (appPassword: string): string =>
   createHmac('sha256', appPassword).update('org analysts').digest('hex');
-
-/** Returns the names of the documented views. */
-export const viewNames = (): string[] => readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
 
 /**
  * Returns the settings of ORG_ANALYST that a query may not change, by name.

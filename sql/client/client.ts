@@ -223,14 +223,7 @@ export class ClickHouse {
     take: (records: Buffer) => void,
   ): Promise<void> {
     await this.#timed(name, timeoutMs, signal, async (abort_signal, heard) => {
-      const { stream } = await this.#reads.send((client, settings) =>
-        client.exec({
-          query: sql,
-          ...bound(params),
-          abort_signal,
-          clickhouse_settings: { log_comment: name, ...READ, ...settings },
-        }),
-      );
+      const stream = await this.#raw(name, sql, params, abort_signal);
       addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);
       for await (const chunk of stream) {
@@ -253,14 +246,7 @@ export class ClickHouse {
     const stop = new AbortController();
     const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
     try {
-      const { stream } = await this.#reads.send((client, settings) =>
-        client.exec({
-          query: sql,
-          ...bound(params),
-          abort_signal,
-          clickhouse_settings: { log_comment: name, ...READ, ...settings },
-        }),
-      );
+      const stream = await this.#raw(name, sql, params, abort_signal);
       for await (const chunk of addAbortSignal(abort_signal, stream)) yield chunk as Buffer;
     } catch (error) {
       throw explained(error, name, timeout, timeoutMs, signal);
@@ -309,6 +295,19 @@ export class ClickHouse {
       await finished(stream.resume());
       return { written_rows: Number(summary?.written_rows ?? 0) };
     });
+  }
+
+  /** Returns the bytes of the answer to a read whose statement names its format. */
+  async #raw(name: string, sql: string, params: Read['params'], abort_signal: AbortSignal) {
+    const { stream } = await this.#reads.send((client, settings) =>
+      client.exec({
+        query: sql,
+        ...bound(params),
+        abort_signal,
+        clickhouse_settings: { log_comment: name, ...READ, ...settings },
+      }),
+    );
+    return stream;
   }
 
   #clientFor(timeoutMs: number): ClickHouseClient {

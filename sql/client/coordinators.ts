@@ -1,6 +1,8 @@
 // Reads of all shards. Any server of the cluster can coordinate a read: it asks every shard by way of its
 // Distributed tables (distributed.ts). Guarantees: a read goes to the next server if one does not answer,
 // and leaves out shards that are away only for callers that say so in their answers (partial.ts).
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type ClickHouseClient, type ClickHouseSettings, ClickHouseError } from '@clickhouse/client';
 import { isClosed, onceMoreIfStale } from './errors.ts';
 import { isPartialAllowed, notePartial } from './partial.ts';
@@ -112,8 +114,13 @@ export class Coordinators implements Reads {
 
   /** Returns true if any server answers. */
   async ping(): Promise<boolean> {
-    for (const client of this.#clients) if ((await client.ping()).success) return true;
-    return false;
+    const asked = this.#clients.map(async (client) => {
+      if (!(await isThere(client))) throw new Unreachable('the server does not answer');
+    });
+    return Promise.any(asked).then(
+      () => true,
+      () => false,
+    );
   }
 
   async close(): Promise<void> {
@@ -132,23 +139,39 @@ export class Coordinators implements Reads {
  * @throws Unreachable; what the answer throws
  */
 async function whileThere<T>(client: ClickHouseClient, answer: Promise<T>): Promise<T> {
-  const gone = Promise.withResolvers<never>();
-  gone.promise.catch(() => undefined);
-  const look = async (): Promise<void> => {
-    const { success } = await client.ping({ select: false, abort_signal: AbortSignal.timeout(CONNECT_MS_MAX) });
-    if (success) timer = setTimeout(() => void look(), ASKED_AFTER_MS);
-    else gone.reject(new Unreachable('the server does not answer'));
-  };
-  let timer = setTimeout(() => void look(), ASKED_AFTER_MS);
+  const ended = new AbortController();
+  const gone = untilGone(client, ended.signal);
   try {
-    return await Promise.race([answer, gone.promise]);
+    return await Promise.race([answer, gone]);
   } catch (error) {
-    // Its statement ends with the signal of its caller.
-    if (error instanceof Unreachable) answer.catch(() => undefined);
+    // The server may come back and answer, which nobody would read.
+    if (error instanceof Unreachable) answer.then(discard, () => undefined);
     throw error;
   } finally {
-    clearTimeout(timer);
+    ended.abort();
   }
+}
+
+/**
+ * Asks a server from time to time whether it is there.
+ * @returns rejects with Unreachable when it is not; otherwise it never settles
+ */
+async function untilGone(client: ClickHouseClient, ended: AbortSignal): Promise<never> {
+  do {
+    await sleep(ASKED_AFTER_MS, undefined, { signal: ended, ref: false }).catch(() => undefined);
+    if (ended.aborted) return new Promise(() => undefined);
+  } while (await isThere(client));
+  throw new Unreachable('the server does not answer');
+}
+
+const isThere = async (client: ClickHouseClient): Promise<boolean> =>
+  (await client.ping({ select: false, abort_signal: AbortSignal.timeout(CONNECT_MS_MAX) })).success;
+
+/** Closes the answer to a query or to a statement, which would otherwise keep its connection. */
+function discard(answer: unknown): void {
+  if (typeof answer !== 'object' || answer === null) return;
+  if ('close' in answer && typeof answer.close === 'function') (answer as { close: () => void }).close();
+  else if ('stream' in answer && answer.stream instanceof Readable) answer.stream.destroy();
 }
 
 /** Returns the address and the credentials of a URL of the store. */

@@ -5,7 +5,7 @@
 // The Distributed tables are over the views, and not beneath them: on another shard a query runs as the user
 // who asked, whatever the definer of a view is here, and analysts may read views only.
 import type { ClickHouse } from './client.ts';
-import { readScripts } from './migrate.ts';
+import { viewNames } from './migrate.ts';
 
 const TIMEOUT_MS = 60_000;
 /** The tables of migrations and fences, which say something about their own shard. */
@@ -26,8 +26,6 @@ const tableOver = (view: string): string => (view in SUMMED ? `${view}_by_shard`
 /** Returns the names that a user needs to read the documented views in the database of Distributed tables. */
 export const allViewNames = (): string[] =>
   viewNames().flatMap((view) => (view in SUMMED ? [view, tableOver(view)] : [view]));
-
-const viewNames = (): string[] => readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
 
 /** Table or view of a shard, and whether the Distributed table has the same columns. */
 interface Local {

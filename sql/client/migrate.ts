@@ -116,6 +116,9 @@ export function readScripts(): Scripts {
   return { migrations: readFolder('migrations'), views: readFolder('views') };
 }
 
+/** Returns the names of the documented views, which analysts read. */
+export const viewNames = (): string[] => readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
+
 function readFolder(folder: 'migrations' | 'views'): Script[] {
   const base = new URL(`../${folder}/`, import.meta.url);
   return readdirSync(base)

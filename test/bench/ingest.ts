@@ -37,7 +37,7 @@ const WARM_FRACTION = 0.25;
  */
 const GROWTH_MAX = 0.01;
 const SEARCHABLE_S_MAX = 10;
-/** Of an event in a batch, merges included, in steady state. */
+/** Bar of the CPU time of an event in a batch, in µs, merges included, in steady state. */
 const CPU_US_MAX = 95;
 const LOADED_BYTES_MAX = 2 * 1024 ** 3;
 

@@ -1,4 +1,4 @@
-// What shards and streams cost on one machine: the same load and the same reads on a service of one
+// Measures what shards and streams cost on one machine: the same load and the same reads on a service of one
 // shard and one stream, of two shards, and of four streams. Each set-up runs by itself in processes of
 // its own, an API process, two workers and a nats-server beside the engines; rounds alternate the order.
 // All set-ups share the cores of the machine, so a ratio shows the overhead of dividing the work and

@@ -9,7 +9,7 @@ const TRACES = 24;
 const SPANS = 2;
 const LANDED_MS_MAX = 60_000;
 
-const stack = new Stack({ ...SMALL, workers: 1, shards: 2 });
+const stack = new Stack({ ...SMALL, workers: 2, shards: 2 });
 const { org } = stack.address;
 
 beforeAll(() => stack.start(), 120_000);
@@ -173,6 +173,25 @@ describe('a shard that is away', () => {
     await stack.boot('clickhouse-1');
     await landed('third');
   }, 180_000);
+
+  it('stops no partitions of the other one when a worker joins and another one is killed', async () => {
+    await stack.kill('worker-2');
+    await send('fourth');
+    await landed('fourth');
+    await stack.kill(SECOND);
+    await stack.boot('worker-2');
+    const here = (run: string): string[] => traceIds(run).filter((trace_id) => shardOf(trace_id) === 0);
+    for (const run of ['fifth', 'sixth']) {
+      await send(run);
+      await eventually(async () => idsOf(await listOf(run)).length === here(run).length, {
+        withinMs: LANDED_MS_MAX,
+        what: `traces of ${run} in the shard that is there`,
+      });
+      await stack.kill('worker-1');
+    }
+    await stack.bootAll();
+    for (const run of ['fifth', 'sixth']) await landed(run);
+  }, 240_000);
 
   it.each(['clickhouse-1', 'clickhouse-2'] as const)(
     'that hangs delays reads by seconds, not for ever: %s',

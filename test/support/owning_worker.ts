@@ -39,11 +39,11 @@ process.on('disconnect', () => {
 await ownership.start({
   acquire: (records) => {
     for (const { partition, epoch } of records) process.send?.(`acquired ${partition} at ${epoch}`);
-    return Promise.resolve();
+    return Promise.resolve(records.map(({ partition }) => partition));
   },
   release: (released) => {
     for (const partition of released) process.send?.(`released ${partition}`);
-    return Promise.resolve();
+    return Promise.resolve(released);
   },
   lose: (partition) => process.send?.(`lost ${partition}`),
 });

@@ -8,7 +8,13 @@ import { text as readText } from 'node:stream/consumers';
 import { hex16 } from '../../../pipeline/domain/traces/ids.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { allDatabaseOf } from '../../../sql/client/distributed.ts';
-import { ORG_ANALYST, orgAnalystPassword, orgDatabaseOf, orgQueryId } from '../../../sql/analysts/org_views.ts';
+import {
+  ORG_ANALYST,
+  ORG_HEADER,
+  orgAnalystPassword,
+  orgDatabaseOf,
+  orgQueryId,
+} from '../../../sql/analysts/org_views.ts';
 import { CONNECTIONS_MAX } from './running.ts';
 
 /** Every query that the engine runs for an organization has this in its id, whichever process began it. */
@@ -73,6 +79,8 @@ export class AnalystEngine {
           'X-ClickHouse-User': ORG_ANALYST,
           'X-ClickHouse-Key': this.#password,
           'Content-Type': 'text/plain; charset=utf-8',
+          // For the row policies of an older version, which a server may still have.
+          ...(org_id === null ? {} : { [ORG_HEADER]: org_id }),
           ...(acceptEncoding === undefined ? {} : { 'Accept-Encoding': acceptEncoding }),
         },
       });

@@ -95,11 +95,11 @@ async function startBoth(leaseMs: number): Promise<void> {
   await w1.start({
     acquire: (records) => {
       for (const { partition } of records) held.add(partition);
-      return Promise.resolve();
+      return Promise.resolve(records.map(({ partition }) => partition));
     },
     release: (released) => {
       for (const partition of released) held.delete(partition);
-      return Promise.resolve();
+      return Promise.resolve(released);
     },
     lose: (partition) => held.delete(partition),
   });

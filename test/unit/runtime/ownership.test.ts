@@ -33,6 +33,8 @@ interface Worker {
   /** Runs before acquire does its work. */
   acquiring: { before: (records: PartitionRecord[]) => Promise<void> };
   released: number[][];
+  /** Partitions whose release takes longer than the worker waits for it; they cannot be acquired meanwhile. */
+  held: Set<number>;
 }
 
 /** Returns a worker with this number of partitions that reads on command. */
@@ -40,6 +42,7 @@ function aWorker(workerId: string, partitions: number): Worker {
   const reading: Worker['reading'] = new Map();
   const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
   const released: number[][] = [];
+  const held = new Set<number>();
   const ownership = new Ownership({
     nc: log.nc,
     kv: log.kv,
@@ -53,17 +56,20 @@ function aWorker(workerId: string, partitions: number): Worker {
     ownership.start({
       acquire: async (records) => {
         await acquiring.before(records);
-        for (const { partition, epoch } of records) reading.set(partition, epoch);
+        const now = records.filter(({ partition }) => !held.has(partition));
+        for (const { partition, epoch } of now) reading.set(partition, epoch);
+        return now.map(({ partition }) => partition);
       },
       release: (given) => {
         released.push(given);
-        for (const partition of given) reading.delete(partition);
-        return Promise.resolve();
+        const now = given.filter((partition) => !held.has(partition));
+        for (const partition of now) reading.delete(partition);
+        return Promise.resolve(now);
       },
       lose: (partition) => reading.delete(partition),
     });
   running.push(ownership);
-  return { ownership, start, reading, acquiring, released };
+  return { ownership, start, reading, acquiring, released, held };
 }
 
 /** The record of a partition that its owner has released. */
@@ -276,6 +282,27 @@ it('ownership releases to a worker that joins only what it needs for an even sha
   await ticks(SETTLED_TICKS);
   expect(counts()).toEqual([6, 0, 6]);
   expect(epochs().filter((epoch, partition) => epoch !== between[partition])).toHaveLength(4);
+});
+
+it('ownership hands over what is released, takes what is free, and reads again what it keeps after all', async () => {
+  const [first, second] = [aWorker('w1', 4), aWorker('w2', 4)];
+  await first.start();
+  for (const partition of [0, 1, 2, 3]) first.held.add(partition);
+  await second.start();
+  await ticks(SETTLED_TICKS);
+  expect([first.reading.size, second.reading.size]).toEqual([4, 0]);
+  const asked = first.released.at(-1) ?? [];
+  expect(asked).toHaveLength(2);
+  const [now = -1, later = -1] = asked;
+  first.held.delete(now);
+  await ticks(SETTLED_TICKS);
+  expect([first.reading.size, [...second.reading.keys()]]).toEqual([3, [now]]);
+  // The release of the other one ends when the newcomer has left, so that its owner keeps it.
+  first.reading.delete(later);
+  await second.ownership.stop();
+  first.held.clear();
+  await ticks(SETTLED_TICKS);
+  expect([...first.reading.keys()].toSorted()).toEqual([0, 1, 2, 3]);
 });
 
 it('ownership divides the partitions by sorted ids while a worker of an older version lives', async () => {

@@ -1,5 +1,5 @@
-// Which traces an erasure records in each of several shards, also after it was interrupted at any of
-// its statements. The shards are stand-ins that hold traces in memory.
+// The traces that an erasure records in each of several shards, also if it was interrupted at any of its
+// statements. The shards are stand-ins that hold traces in memory.
 import { expect, it } from 'vitest';
 import type { ErasureStore } from '../../../sql/stores/erasure.ts';
 import { ErasureOfShards } from '../../../sql/stores/erasure_of_shards.ts';
