@@ -8,7 +8,7 @@ import { openRoutes } from '../ops/platform/llm/routes.ts';
 import { createLogger } from '../ops/platform/logger.ts';
 import * as metrics from '../ops/platform/metrics.ts';
 import { connectNats } from '../ops/platform/nats/connect.ts';
-import { fixShards } from '../ops/platform/nats/fixed_shards.ts';
+import { ShardMap } from '../ops/platform/nats/shard_map.ts';
 import { fixedPartitions, logLimits, openLog } from '../ops/platform/nats/open_log.ts';
 import { die, leave } from '../ops/platform/leave.ts';
 import { openStore } from '../sql/client/shards.ts';
@@ -41,8 +41,12 @@ async function main(): Promise<void> {
   metrics.startMetrics('api', 'api');
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${process.pid}`, waitMs: NATS_WAIT_MS });
   const log = await openLog(nc, logLimits(env));
-  await fixShards(log, env.SERVICE_CLICKHOUSE_SHARDS);
-  const store = openStore(env, await fixedPartitions(log, env.SERVICE_PARTITIONS), {
+  const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
+  const places = await ShardMap.open(log, env.SERVICE_CLICKHOUSE_SHARDS, partitions, (error) => {
+    logger.fatal({ err: error }, 'the store has a shard that this process cannot reach');
+    die();
+  });
+  const store = openStore(env, places, {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
@@ -79,6 +83,7 @@ async function main(): Promise<void> {
     await api.flush();
     api.close();
     await nc.close();
+    places.close();
     await store.close();
     logger.info('API has drained');
     leave(0);

@@ -12,6 +12,7 @@ import { startDelivery } from './wiring/delivery.ts';
 import { serveMetrics } from './wiring/metrics_server.ts';
 import { openPlatform, readWorkerEnv } from './wiring/platform.ts';
 import { startServices } from './wiring/services.ts';
+import { movePartitions } from './wiring/moves.ts';
 import { openSettings } from './wiring/settings.ts';
 import { bringUpStore } from './wiring/store.ts';
 import { startUpkeep } from './wiring/upkeep.ts';
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
     );
     die();
   });
+  void movePartitions(platform, storeUp);
   const services = await startServices({ platform, settings, retention, cold, storeUp, dataPlane });
   const upkeep = startUpkeep(platform, storeUp, dataPlane, services);
   metricsServer.ready();

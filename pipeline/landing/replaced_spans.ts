@@ -16,6 +16,8 @@ const OVERLAP_MS = 60_000;
 
 interface ReplacedSpansOptions {
   clickhouse: ClickHouse;
+  /** Returns other shards that may have rows which a span here replaces: those in which its partitions were before. */
+  earlier: () => readonly ClickHouse[];
   logger: Logger;
   /** How far back the first run looks, in milliseconds. */
   windowMs: number;
@@ -69,12 +71,15 @@ export class ReplacedSpans {
 
   async #run(): Promise<void> {
     this.#asked = false;
-    const { clickhouse, logger, now } = this.#options;
+    const { clickhouse, earlier, logger, now } = this.#options;
     const began = now();
     try {
       const replacing = await readReplacing(clickhouse, this.#doneUntil);
-      const rows = replacing.length === 0 ? [] : await readReplaced(clickhouse, replacing);
-      if (rows.length > 0) await markReplaced(clickhouse, rows);
+      if (replacing.length > 0)
+        for (const shard of [clickhouse, ...earlier()]) {
+          const rows = await readReplaced(shard, replacing);
+          if (rows.length > 0) await markReplaced(shard, rows);
+        }
       const isWhole = replacing.length < REPLACED_MAX;
       this.#doneUntil = isWhole
         ? began - OVERLAP_MS

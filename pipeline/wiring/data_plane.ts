@@ -65,6 +65,14 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
     if (plane === undefined) throw new Error(`no shard has the partition ${partition}`);
     return plane;
   };
+  // A partition that has moved is claimed again under another epoch, so that its new plane takes it over from its
+  // checkpoint, as if another worker had owned it, and rows on their way to its former shard are fenced off.
+  const renew = (moved: readonly number[]): void => {
+    for (const partition of moved) {
+      ownership.renew(partition);
+      for (const { worker } of planes) worker.lose(partition);
+    }
+  };
   const each = async (run: (plane: ShardPlane) => Promise<void>): Promise<void> => {
     await Promise.all(planes.map(run));
   };
@@ -86,6 +94,7 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
       log.streams.onChange(() => {
         for (const { worker } of planes) worker.streamsChanged();
       });
+      platform.places.onChange(renew);
       await ownership.start(createHolder(planes, planeOf));
     },
     stop: async () => {
@@ -133,6 +142,7 @@ async function openOwnership({ platform, storeUp, metricsServer }: DataPlanePart
     },
     isUp: () => metricsServer.isReady(),
     epochBase: storeUp.epochBase,
+    places: platform.places,
     logger,
   });
 }

@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { statementNice } from '../../ops/platform/clickhouse/statement_nice.ts';
 import { type Env, EnvError, hasStore, parseEnv } from '../../ops/platform/env.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { createLogger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
 import { connectNats } from '../../ops/platform/nats/connect.ts';
-import { fixShards } from '../../ops/platform/nats/fixed_shards.ts';
+import { ShardMap } from '../../ops/platform/nats/shard_map.ts';
 import { TooManyStreams } from '../../ops/platform/nats/log_streams.ts';
 import { fixedPartitions, logLimits, openLog } from '../../ops/platform/nats/open_log.ts';
 import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
@@ -22,6 +23,8 @@ export interface Platform extends WorkerParts {
   partitions: number;
   /** The shards of ClickHouse; `clickhouse` reads all of them. */
   store: Store;
+  /** Which shard has the rows of each partition. */
+  places: ShardMap;
   sealer: Sealer;
   /**
    * Runs organizations' patterns and rules on another thread if they would take long on this one.
@@ -65,8 +68,11 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const log = await openLog(nc, logLimits(env));
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   if (env.SERVICE_LOG_STREAMS > partitions) throw new TooManyStreams(env.SERVICE_LOG_STREAMS, partitions);
-  await fixShards(log, env.SERVICE_CLICKHOUSE_SHARDS);
-  const store = openStore(env, partitions, {
+  const places = await ShardMap.open(log, env.SERVICE_CLICKHOUSE_SHARDS, partitions, (error) => {
+    logger.fatal({ err: error }, 'the store has a shard that this worker cannot reach');
+    die();
+  });
+  const store = openStore(env, places, {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
@@ -82,9 +88,24 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const deletions = await OrgDeletions.open(log, onProblem);
   const close = async (): Promise<void> => {
     deletions.close();
+    places.close();
     await nc.close();
     await store.close();
   };
   const { clickhouse } = store;
-  return { env, logger, log, store, clickhouse, workerId, onProblem, partitions, sealer, patterns, deletions, close };
+  return {
+    env,
+    logger,
+    log,
+    store,
+    places,
+    clickhouse,
+    workerId,
+    onProblem,
+    partitions,
+    sealer,
+    patterns,
+    deletions,
+    close,
+  };
 }

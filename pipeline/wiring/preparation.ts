@@ -1,6 +1,5 @@
 // Wiring of the preparation of batches (worker/prepare.ts): the stages, tail sampling, judging by
 // rules, and the look-ups that they make in the store.
-import type { ClickHouse } from '../../sql/client/client.ts';
 import { OrgTime } from '../../ops/platform/org_time.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
@@ -11,13 +10,14 @@ import { LIMITS } from '../limits.ts';
 import { IdWindow } from '../stages/id_window.ts';
 import { createTopology, type Topology } from '../topology.ts';
 import { bufferedAmong, TailSampler } from '../traces/tail_sampling.ts';
-import { KnownRows } from '../worker/known_rows.ts';
 import type { PrepareDeps } from '../worker/prepare.ts';
 import { createStageRunner } from '../worker/stage_runner.ts';
 import { stageMetrics } from './stage_metrics.ts';
 import type { LogReaders } from '../worker/log_readers.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
+import type { RowsOfShards } from '../landing/earlier_shards.ts';
 import type { DataPlaneParts } from './data_plane.ts';
+import type { ShardParts } from './shard_plane.ts';
 import { untilDone } from './parts.ts';
 import type { Platform } from './platform.ts';
 
@@ -25,18 +25,17 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Returns the dependencies of worker/prepare.ts.
- * @param clickhouse client of the shard of the partitions
+ * @param known look-ups in the shards of the partitions
  */
 export function openPreparation(
-  parts: DataPlaneParts,
-  clickhouse: ClickHouse,
+  parts: ShardParts,
+  known: RowsOfShards,
   states: ReadonlyMap<number, PartitionState>,
   reader: LogReaders,
 ): PrepareDeps {
   const { platform, storeUp, retention } = parts;
   const { logger } = platform;
-  const known = new KnownRows(clickhouse);
-  const scoring = openScoring(parts, clickhouse);
+  const scoring = openScoring(parts);
   return {
     topology: openTopology(parts, states, known),
     runner: createStageRunner(stageMetrics, logger),
@@ -60,7 +59,7 @@ export function openPreparation(
 function openTopology(
   { platform, settings }: DataPlaneParts,
   states: ReadonlyMap<number, PartitionState>,
-  known: KnownRows,
+  known: RowsOfShards,
 ): Topology {
   const { env } = platform;
   const { prices, policies, piiPolicies } = settings;
@@ -113,16 +112,20 @@ function createTailSampler({ platform }: DataPlaneParts): TailSampler | null {
   });
 }
 
-function openScoring({ platform, settings }: DataPlaneParts, clickhouse: ClickHouse): ScoringDeps {
-  const { logger, patterns } = platform;
-  const judged = new ClickHouseJudgedStore(clickhouse);
+function openScoring({ platform, settings, up }: ShardParts): ScoringDeps {
+  const { logger, patterns, store } = platform;
+  const ofShard = new ClickHouseJudgedStore(up.shard.clickhouse);
+  const ofAll = new ClickHouseJudgedStore(store.clickhouse);
+  // The spans of a trace are in several shards once its partition has moved.
+  const judgedOf = (refs: readonly { partition: number }[]) =>
+    refs.some(({ partition }) => store.before(partition).length > 0) ? ofAll : ofShard;
   const patiently = <T>(read: () => Promise<T>): Promise<T> => untilDone(logger, 'reading traces to be judged', read);
   return {
     judgesOf: settings.judges.of,
     store: {
-      spans: (refs) => patiently(() => judged.spans(refs)),
-      texts: (refs, places) => patiently(() => judged.texts(refs, places)),
-      judgements: (refs) => patiently(() => judged.judgements(refs)),
+      spans: (refs) => patiently(() => judgedOf(refs).spans(refs)),
+      texts: (refs, places) => patiently(() => judgedOf(refs).texts(refs, places)),
+      judgements: (refs) => patiently(() => judgedOf(refs).judgements(refs)),
     },
     time: new OrgTime(),
     runner: patterns,

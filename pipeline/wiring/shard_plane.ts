@@ -3,7 +3,7 @@
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Budgets } from '../budgets/open.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
-import { ClickHouseHistoryStore } from '../landing/history_store.ts';
+import { FencesOfShards, HistoryOfShards, type LookedShard, RowsOfShards } from '../landing/earlier_shards.ts';
 import { Lander } from '../landing/lander.ts';
 import { ClickHouseOlderTextStore } from '../landing/older_text_store.ts';
 import { OlderTexts } from '../landing/older_texts.ts';
@@ -12,8 +12,9 @@ import { ReplacedSpans } from '../landing/replaced_spans.ts';
 import { TextMover } from '../landing/text_mover.ts';
 import { ClickHouseTextStore } from '../landing/text_store.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import type { Shard } from '../../sql/client/shards.ts';
 import type { PlacedRecord } from '../stages/match.ts';
-import { KnownRows } from '../worker/known_rows.ts';
 import { LogReaders } from '../worker/log_readers.ts';
 import type { Ownership } from '../worker/ownership.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
@@ -38,7 +39,7 @@ export interface ShardPlane {
   stopMoves: () => Promise<void>;
 }
 
-interface ShardParts extends DataPlaneParts {
+export interface ShardParts extends DataPlaneParts {
   up: ShardUp;
   ownership: Ownership;
   budgets: Budgets;
@@ -50,15 +51,22 @@ export function openShardPlane(parts: ShardParts): ShardPlane {
   const { platform, storeUp, up, ownership, budgets } = parts;
   const { log, logger } = platform;
   const { clickhouse } = up.shard;
+  const rows = rowsOf(parts);
   const states = new Map<number, PartitionState>();
   const sharers = storeUp.shards.length;
   const reader = new LogReaders({ js: log.js, logger, layout: () => log.streams.layout, sharers });
   const activity = new AgentActivity((heard) => up.store.writeActivity(heard));
-  const replaced = new ReplacedSpans({ clickhouse, logger, windowMs: windowMsOf(platform), now: () => Date.now() });
+  const replaced = new ReplacedSpans({
+    clickhouse,
+    earlier: () => earlierOf(platform, up.shard),
+    logger,
+    windowMs: windowMsOf(platform),
+    now: () => Date.now(),
+  });
   const worker = new Worker({
     states,
     reader,
-    prepare: openPreparation(parts, clickhouse, states, reader),
+    prepare: openPreparation(parts, rows, states, reader),
     lander: createLander(parts),
     ownership,
     publisher: createPublisher(platform),
@@ -73,7 +81,7 @@ export function openShardPlane(parts: ShardParts): ShardPlane {
       await storeUp.sync();
     },
   });
-  const takeover = takeoverOf(parts, states, worker);
+  const takeover = takeoverOf(parts, rows, states, worker);
   const mover = createTextMover(parts);
   return {
     states,
@@ -144,25 +152,57 @@ function createTextMover({ platform, storeUp, up, ownership, texts }: ShardParts
   });
 }
 
+/** Returns the shards in which partitions of a shard were before. */
+function earlierOf({ store, partitions }: Platform, shard: Shard): ClickHouse[] {
+  const moved = Array.from({ length: partitions }, (_, partition) =>
+    shard.has(partition) ? store.before(partition) : [],
+  );
+  return [...new Set(moved.flat())].map(({ clickhouse }) => clickhouse);
+}
+
+/** The shard of a plane, and those in which its partitions were before. */
+function lookedOf({ storeUp, up, platform }: ShardParts) {
+  const looked = new Map(
+    storeUp.shards.map(({ shard, fences, store }): [Shard, LookedShard] => [
+      shard,
+      { clickhouse: shard.clickhouse, fences, store },
+    ]),
+  );
+  const own = looked.get(up.shard);
+  if (own === undefined) throw new Error('the shard of a plane is none of the store');
+  const before = (partition: number): LookedShard[] =>
+    platform.store.before(partition).flatMap((shard) => looked.get(shard) ?? []);
+  return { own, before };
+}
+
+function rowsOf(parts: ShardParts): RowsOfShards {
+  return new RowsOfShards({
+    ...lookedOf(parts),
+    epochOf: (partition) => parts.ownership.epochOf(partition),
+    workerId: parts.platform.workerId,
+  });
+}
+
 function takeoverOf(
-  { platform, settings, storeUp, up, ownership }: ShardParts,
+  parts: ShardParts,
+  rows: RowsOfShards,
   states: ReadonlyMap<number, PartitionState>,
   worker: Worker,
 ): Parameters<typeof takeOver>[0] {
+  const { platform, settings, storeUp, ownership } = parts;
   const { env, partitions } = platform;
-  const { clickhouse } = up.shard;
-  const known = new KnownRows(clickhouse);
+  const looked = lookedOf(parts);
   return {
     ownership,
     states,
     worker,
-    fences: up.fences,
-    store: new ClickHouseHistoryStore(clickhouse),
+    fences: new FencesOfShards(looked),
+    store: new HistoryOfShards(looked, rows),
     history: { logBase: storeUp.logBase, windowMs: windowMsOf(platform), tail: usesTailSampling(platform) },
     partitions,
     graceMs: env.SERVICE_TRACE_GRACE_MS,
     idleMs: env.SERVICE_TRACE_IDLE_MS,
-    findCalls: (places: readonly PlacedRecord[]) => known.findCalls(places),
+    findCalls: (places: readonly PlacedRecord[]) => rows.findCalls(places),
     isJudged: (org_id: string) => settings.judges.of(org_id) !== null,
   };
 }

@@ -5,6 +5,7 @@ import {
   findCallRows,
   findCorrectionRows,
   findEventRows,
+  findLiveTraces,
   findTraceRows,
   type FoundCall,
 } from '../../sql/stores/partition_rows.ts';
@@ -84,6 +85,19 @@ export class KnownRows {
     });
     const wanted = new Set(traces.map(({ org_id, trace_id }) => `${org_id} ${trace_id}`));
     return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
+  }
+
+  /** Returns those of the traces, with rows of a partition, that did not move to another shard. */
+  async liveAmong(partition: number, traces: readonly StoredTrace[]): Promise<StoredTrace[]> {
+    const live = new Set<string>();
+    for (const batch of parameterBatches(traces.map(({ state }) => state)))
+      for (const { org_id, trace_id, version } of await findLiveTraces(this.#client, {
+        partition,
+        orgs: [...new Set(batch.map((trace) => trace.org_id))],
+        traces: batch.map((trace) => trace.trace_id),
+      }))
+        live.add(`${org_id} ${trace_id} ${version}`);
+    return traces.filter(({ state, version }) => live.has(`${state.org_id} ${state.trace_id} ${version}`));
   }
 
   /** Returns the counted calls of each trace that landed before its position, in log order. */

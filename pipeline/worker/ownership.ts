@@ -30,6 +30,8 @@ export interface OwnershipOptions {
    * former log. Defaults to 0.
    */
   epochBase?: number;
+  /** The shards' record as this worker knows it. Without it the store has one server. */
+  places?: { readonly revision: number; catchUp: () => Promise<void> };
   /** Silence after which a worker is considered dead, in milliseconds. The default is that of LiveWorkers. */
   leaseMs?: number;
   logger: Logger;
@@ -156,13 +158,17 @@ export class Ownership {
   }
 
   /**
-   * Writes the checkpoint of a partition.
+   * Writes the checkpoint of a partition that this worker owns under an epoch.
    *
-   * @returns false if another worker owns the partition; it has been dropped then
+   * @returns false if it does not any more; the partition has been dropped if another worker owns it
    */
-  async checkpoint(partition: number, checkpoint: number, completedThrough: number): Promise<boolean> {
+  async checkpoint(
+    { partition, epoch }: { partition: number; epoch: number },
+    checkpoint: number,
+    completedThrough: number,
+  ): Promise<boolean> {
     const own = this.#owned.get(partition);
-    if (own === undefined) return false;
+    if (own?.record.epoch !== epoch) return false;
     return this.#write(own, { ...own.record, checkpoint, completed_through: completedThrough, up: true });
   }
 
@@ -172,6 +178,11 @@ export class Ownership {
    */
   fenced(partition: number): void {
     if (this.#owned.has(partition)) this.#drop(partition);
+  }
+
+  /** Gives a partition up, if this worker owns it; the next tick claims it again under a new epoch. */
+  renew(partition: number): void {
+    this.#owned.delete(partition);
   }
 
   /** Releases all partitions in order, and announces that this worker ends. */
@@ -291,8 +302,14 @@ export class Ownership {
   }
 
   async #claim(partition: number): Promise<void> {
-    const { workerId, epochBase = 0 } = this.#options;
+    const { workerId, epochBase = 0, places } = this.#options;
     const known = this.#records.get(partition);
+    // The owner before knew of a move that this worker does not know of: its rows would land in the wrong shard.
+    const seen = known?.record.shards_at ?? 0;
+    if (places !== undefined && seen > places.revision) {
+      await places.catchUp();
+      if (seen > places.revision) return;
+    }
     const record: PartitionRecord = {
       partition,
       owner: workerId,
@@ -300,6 +317,7 @@ export class Ownership {
       checkpoint: known?.record.checkpoint ?? 0,
       completed_through: known?.record.completed_through ?? 0,
       up: false,
+      ...(places !== undefined && places.revision > 0 && { shards_at: places.revision }),
       at: new Date().toISOString(),
     };
     await this.#attempt(partition, async () => {

@@ -12,6 +12,8 @@ export const partitionRecord = z.object({
   completed_through: z.number().int(),
   /** True once its owner reads it and has written a checkpoint. Unset by workers of an older version. */
   up: z.boolean().optional(),
+  /** Revision of the shards' record that its owner followed (see ShardMap). Unset in a store with one server. */
+  shards_at: z.number().int().optional(),
   at: z.string(),
 });
 export type PartitionRecord = z.infer<typeof partitionRecord>;

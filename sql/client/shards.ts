@@ -1,6 +1,6 @@
 // The store as the service sees it: its shards, each with a range of partitions of the ingest log, and a
 // client that reads all of them. A store of one server is one shard with every partition.
-import { checkRanges, type ShardSetting } from '../../schemas/shards.ts';
+import type { PartitionPlace, ShardSetting } from '../../schemas/shards.ts';
 import { ClickHouse, type ClickHouseOptions } from './client.ts';
 import { allDatabaseOf } from './distributed.ts';
 
@@ -17,6 +17,7 @@ export interface Shard {
   clickhouse: ClickHouse;
   /** Clients of the shard's other servers, which only coordinate reads. */
   replicas: readonly ClickHouse[];
+  /** Whether rows of a partition land here. */
   has: (partition: number) => boolean;
 }
 
@@ -27,6 +28,8 @@ export interface Store {
    */
   clickhouse: ClickHouse;
   shards: readonly Shard[];
+  /** Returns the shards in which rows of a partition landed before it moved, the newest first. */
+  before: (partition: number) => Shard[];
   /** Name of the cluster through which reads reach all shards; null for a single server. */
   cluster: string | null;
   close: () => Promise<void>;
@@ -42,30 +45,43 @@ export interface StoreSettings {
 export const storeOfOne = (clickhouse: ClickHouse): Store => ({
   clickhouse,
   shards: [{ name: '', index: 0, clickhouse, replicas: [], has: () => true }],
+  before: () => [],
   cluster: null,
   close: () => clickhouse.close(),
 });
 
+/** Which shard has the rows of each partition; see ShardMap. */
+export interface Places {
+  readonly names: readonly string[];
+  placeOf: (partition: number) => PartitionPlace;
+}
+
 /**
  * Creates the clients of the store. It sends nothing yet.
- * @param partitions number of partitions of the ingest log
- * @throws ShardsError if the shards do not take all of them; Error if no server is named
+ * @throws Error if no server is named
  */
 export function openStore(
   env: StoreSettings,
-  partitions: number,
+  places: Places,
   options: Omit<ClickHouseOptions, 'url' | 'reads'>,
 ): Store {
   const { SERVICE_CLICKHOUSE_SHARDS: shards, SERVICE_CLICKHOUSE_URL: url } = env;
-  const [first] = shards?.flatMap(({ urls }) => urls) ?? [url];
+  // The first shard that the store had, wherever the setting names it.
+  const home = shards?.find(({ name }) => name === places.names[0]) ?? shards?.[0];
+  const first = home === undefined ? url : home.urls[0];
   if (first === undefined) throw new Error('the store has no server');
   if (shards === undefined) return storeOfOne(new ClickHouse({ ...options, url: first }));
-  checkRanges(shards, partitions);
-  const opened = shards.map(({ name, from, to, urls }, index): Shard => {
+  const opened = shards.map(({ name, urls }): Shard => {
     const [clickhouse = new ClickHouse({ ...options, url: first }), ...replicas] = urls.map(
       (one) => new ClickHouse({ ...options, url: one }),
     );
-    return { name, index, clickhouse, replicas, has: (partition) => partition >= from && partition <= to };
+    return {
+      name,
+      index: places.names.indexOf(name),
+      clickhouse,
+      replicas,
+      has: (partition) => places.placeOf(partition).now === name,
+    };
   });
   const database = opened[0]?.clickhouse.database ?? '';
   const clickhouse = new ClickHouse({
@@ -76,6 +92,8 @@ export function openStore(
   return {
     clickhouse,
     shards: opened,
+    before: (partition) =>
+      places.placeOf(partition).before.flatMap((name) => opened.find((shard) => shard.name === name) ?? []),
     cluster: env.SERVICE_CLICKHOUSE_CLUSTER ?? DEFAULT_CLUSTER,
     close: async () => {
       const own = opened.flatMap((shard) => [shard.clickhouse, ...shard.replicas]);

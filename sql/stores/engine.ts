@@ -52,3 +52,16 @@ export async function sweepReplacedParts(client: ClickHouse, table: string): Pro
     timeoutMs: PARTS_TIMEOUT_MS,
   });
 }
+
+const clusterShardsQuery = defineQuery({
+  name: 'cluster_shards',
+  file: 'engine/cluster_shards.sql',
+  params: z.object({ cluster: z.string() }),
+  row: z.object({ shards: z.coerce.number() }),
+  timeoutMs: COUNT_TIMEOUT_MS,
+});
+
+/** Returns the number of shards that a server has in its configuration of a cluster; 0 if it does not know the cluster. */
+export async function countClusterShards(client: ClickHouse, cluster: string): Promise<number> {
+  return (await clusterShardsQuery(client, { cluster }))[0]?.shards ?? 0;
+}

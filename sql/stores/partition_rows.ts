@@ -82,6 +82,18 @@ export const findTraceRows = defineQuery({
   timeoutMs: READ_TIMEOUT_MS,
 });
 
+/**
+ * The traces that findTraceRows finds may have moved to another shard: their rows are cancelled then, and
+ * still there until a merge. This returns the live ones.
+ */
+export const findLiveTraces = defineQuery({
+  name: 'find_live_traces',
+  file: 'landing/live_traces.sql',
+  params: z.object({ partition, orgs: z.array(z.string()), traces: z.array(z.string()) }),
+  row: z.object({ org_id: z.string(), trace_id: z.string(), version: z.coerce.number() }),
+  timeoutMs: READ_TIMEOUT_MS,
+});
+
 /** `corrections` are 16 hexadecimal characters each. */
 export const findCorrectionRows = defineQuery({
   name: 'find_corrections',

@@ -30,7 +30,7 @@ export interface Fault {
   name: string;
   what: string;
   /** What a stack must have. */
-  needs?: { cluster?: true; proxied?: true; disk?: true };
+  needs?: { cluster?: true; proxied?: true; disk?: true; shards?: true };
   /** Default duration, milliseconds. */
   holdMs: number;
   /** Milliseconds within which the partitions of the silent worker must land rows again; absent without a bound. */
@@ -57,6 +57,24 @@ async function killed(ground: Ground, names: readonly ProcessName[], holdMs: num
   ground.struck(`kill -9 ${names.join(', ')}`);
   await pause(holdMs);
   await ground.stack.bootAll();
+}
+
+/** Starts each worker again with another division of the partitions; kills the last one as soon as the first has it. */
+async function movedPartitions(ground: Ground, holdMs: number): Promise<void> {
+  const { stack } = ground;
+  const [first = 'worker-1', ...others] = stack.named('worker');
+  const last = others.at(-1) ?? first;
+  stack.divide();
+  await stack.end(first);
+  ground.struck(`${first} ends and starts with other ranges, then kill -9 ${last}`);
+  await stack.boot(first);
+  await stack.kill(last);
+  ground.killed([last]);
+  await pause(holdMs);
+  for (const name of others) {
+    await stack.end(name);
+    await stack.boot(name);
+  }
 }
 
 async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
@@ -172,6 +190,13 @@ export const FAULTS: readonly Fault[] = [
     run: async (ground, holdMs) => paused(ground, [await leader(ground)], holdMs),
   },
   stop('clickhouse'),
+  {
+    name: 'move-partitions',
+    what: 'partitions move to another shard: workers start one after the other with other ranges, and one is killed -9 meanwhile',
+    needs: { shards: true },
+    holdMs: SHORT_MS,
+    run: movedPartitions,
+  },
   {
     name: 'nats-quorum',
     what: 'kill -9 of all nats-servers but one, started again after 10 s',

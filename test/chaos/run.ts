@@ -70,7 +70,10 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     env: { SERVICE_LOG_STREAMS: values.streams },
   };
   const fits = FAULTS.filter(
-    ({ needs }) => (needs?.cluster !== true || stack.nats > 1) && (needs?.proxied !== true || stack.proxied),
+    ({ needs }) =>
+      (needs?.cluster !== true || stack.nats > 1) &&
+      (needs?.proxied !== true || stack.proxied) &&
+      (needs?.shards !== true || stack.shards > 1),
   );
   const wanted = values.fault.split(',').map((name) => name.trim());
   const faults =

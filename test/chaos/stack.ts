@@ -84,6 +84,8 @@ export class Stack {
   #network: Network | null = null;
   /** Addresses of the shards without the proxies, by process. */
   readonly #clickhouseUrls = new Map<ProcessName, string>();
+  /** Whether the shards have the other of two divisions of the partitions. */
+  #divided = false;
   /** Processes that ended by themselves. */
   readonly unexpected: string[] = [];
 
@@ -206,6 +208,11 @@ export class Stack {
     await running.stop();
   }
 
+  /** Gives processes that start from now on another division of the partitions among the shards, or the first again. */
+  divide(): void {
+    this.#divided = !this.#divided;
+  }
+
   /** Sends SIGSTOP, and later SIGCONT. */
   pause(name: ProcessName): void {
     this.#signal(name, 'SIGSTOP');
@@ -322,7 +329,9 @@ export class Stack {
       return url.href;
     });
     if (urls.length === 1) return { SERVICE_CLICKHOUSE_URL: urls[0] ?? '' };
-    const first = (shard: number): number => Math.floor((shard * PARTITIONS) / urls.length);
+    const moved = this.#divided ? Math.floor(PARTITIONS / urls.length / 2) : 0;
+    const first = (shard: number): number =>
+      Math.floor((shard * PARTITIONS) / urls.length) - (shard % urls.length === 0 ? 0 : moved);
     const shards = urls.map((url, index) => `s${index + 1}:${first(index)}-${first(index + 1) - 1}=${url}`);
     return { SERVICE_PARTITIONS: String(PARTITIONS), SERVICE_CLICKHOUSE_SHARDS: shards.join(' ') };
   }

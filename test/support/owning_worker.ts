@@ -30,7 +30,7 @@ process.on('message', (message) => {
     return;
   }
   void ownership
-    .checkpoint(0, 7, 7)
+    .checkpoint({ partition: 0, epoch: ownership.epochOf(0) ?? 0 }, 7, 7)
     .then((accepted) => process.send?.(`checkpoint ${accepted ? 'accepted' : 'rejected'}`));
 });
 process.on('disconnect', () => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseShards } from '../../../schemas/shards.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
-import { fixShards } from '../../../ops/platform/nats/fixed_shards.ts';
+import { ShardMap } from '../../../ops/platform/nats/shard_map.ts';
 import { LOG_PLACE_KEY, type Log, openLog, settle } from '../../../ops/platform/nats/open_log.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';
@@ -10,10 +10,15 @@ import { migrateShard, MixedSchema } from '../../../sql/client/migrate_store.ts'
 import type { Shard, Store } from '../../../sql/client/shards.ts';
 import { startShardEngines, type ShardEngines, TEST_CLUSTER } from '../../support/shard_engines.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
 
 const TWO = parseShards('a:0-3=http://app:secret@ch-a:8123/millrace b:4-7=http://app:secret@ch-b:8123/millrace');
-const MOVED = parseShards('a:0-3=http://app:secret@ch-x:8123/millrace b:4-7=http://app:secret@ch-y:8123/millrace');
-const OTHER = parseShards('a:0-5=http://app:secret@ch-a:8123/millrace b:6-7=http://app:secret@ch-b:8123/millrace');
+const ELSEWHERE = parseShards('a:0-3=http://app:secret@ch-x:8123/millrace b:4-7=http://app:secret@ch-y:8123/millrace');
+const THREE = parseShards(
+  'a:0-2=http://app:secret@ch-a:8123/millrace c:3-3=http://app:secret@ch-c:8123/millrace b:4-7=http://app:secret@ch-b:8123/millrace',
+);
+const WITHOUT_A = parseShards('b:0-7=http://app:secret@ch-b:8123/millrace');
+const PARTITIONS = 8;
 
 describe('the shards of a log', () => {
   let nats: TestNats;
@@ -30,24 +35,70 @@ describe('the shards of a log', () => {
     await nats.remove();
   });
 
+  const maps: ShardMap[] = [];
+  const unknown: string[] = [];
+  const open = async (settings: typeof TWO | undefined): Promise<ShardMap> => {
+    const map = await ShardMap.open(log, settings, PARTITIONS, (error) => unknown.push(error.message));
+    maps.push(map);
+    return map;
+  };
+  beforeEach(() => {
+    unknown.length = 0;
+  });
+  afterEach(() => {
+    for (const map of maps.splice(0)) map.close();
+  });
+
   it('are those of the first process; their servers may move', async () => {
-    await fixShards(log, TWO);
-    await fixShards(log, MOVED);
-    await expect(fixShards(log, OTHER)).rejects.toThrow(
-      'SERVICE_CLICKHOUSE_SHARDS: the store of this log has a:0-3 b:4-7, and the setting a:0-5 b:6-7',
+    const map = await open(TWO);
+    expect([map.names, map.placeOf(3), map.placeOf(4)]).toEqual([
+      ['a', 'b'],
+      { now: 'a', before: [] },
+      { now: 'b', before: [] },
+    ]);
+    expect((await open(ELSEWHERE)).placeOf(4)).toEqual({ now: 'b', before: [] });
+    // Versions that cannot move partitions read this form.
+    const record = await (await log.bucket('service')).get('shards');
+    expect(record?.json()).toEqual([
+      { name: 'a', from: 0, to: 3 },
+      { name: 'b', from: 4, to: 7 },
+    ]);
+    await expect(open(WITHOUT_A)).rejects.toThrow(
+      'the store of this log has rows in the shard a, which the setting does not name',
     );
-    await expect(fixShards(log, undefined)).rejects.toThrow('has a:0-3 b:4-7, and the setting a single server');
+    await expect(open(undefined)).rejects.toThrow('the store of this log has a, b, and the setting names none');
+  });
+
+  it('get partitions that every process follows', async () => {
+    const [early, blind] = [
+      await open([...TWO, ...parseShards('c=http://app:secret@ch-c:8123/millrace')]),
+      await open(TWO),
+    ];
+    const moved: number[][] = [];
+    early.onChange((partitions) => moved.push(partitions));
+    const late = await open(THREE);
+    expect([late.isToMove, late.placeOf(3)]).toEqual([true, { now: 'a', before: [] }]);
+    await late.move();
+    expect([late.isToMove, late.placeOf(3)]).toEqual([false, { now: 'c', before: ['a'] }]);
+    await eventually(() => moved.length > 0, { what: 'the news' });
+    expect([moved, early.placeOf(3), early.names]).toEqual([[[3]], { now: 'c', before: ['a'] }, ['a', 'b', 'c']]);
+    expect(early.revision).toBe(late.revision);
+    await eventually(() => unknown.length > 0, { what: 'a process that does not know the shard' });
+    expect([unknown[0], blind.placeOf(3).now]).toEqual([
+      'SERVICE_CLICKHOUSE_SHARDS: the store of this log has rows in the shard c, which the setting does not name',
+      'a',
+    ]);
   });
 
   it('of one server stay one server', async () => {
-    await fixShards(log, undefined);
-    await expect(fixShards(log, TWO)).rejects.toThrow('the store of this log has a single server');
+    await open(undefined);
+    await expect(open(TWO)).rejects.toThrow('the store of this log has a single server');
   });
 
   it('of a version without shards are one server', async () => {
     await settle(log, LOG_PLACE_KEY, () => Promise.resolve({ base: 0 }));
-    await expect(fixShards(log, TWO)).rejects.toThrow('the store of this log has a single server');
-    await fixShards(log, undefined);
+    await expect(open(TWO)).rejects.toThrow('the store of this log has a single server');
+    expect((await open(undefined)).placeOf(1)).toEqual({ now: '', before: [] });
   });
 });
 
@@ -67,7 +118,7 @@ describe('the schema of the shards', () => {
     }));
     const [first] = clients;
     if (first === undefined) throw new Error('no shard');
-    store = { clickhouse: first, shards, cluster: TEST_CLUSTER, close: () => Promise.resolve() };
+    store = { clickhouse: first, shards, before: () => [], cluster: TEST_CLUSTER, close: () => Promise.resolve() };
   });
   afterEach(async () => {
     await Promise.all(clients.map((client) => client.close()));

@@ -2,7 +2,7 @@
 // shards in every process.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { checkRanges } from '../../../schemas/shards.ts';
+import { shardsOfPartitions } from '../../../schemas/shards.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 import { projectFile } from '../../support/deploy_files.ts';
 import {
@@ -85,7 +85,7 @@ describe('settings', () => {
       expect(shards).toHaveLength(2);
       for (const env of envs) {
         expect(env.SERVICE_CLICKHOUSE_URL).toBeUndefined();
-        checkRanges(shards, env.SERVICE_PARTITIONS);
+        shardsOfPartitions(shards, env.SERVICE_PARTITIONS);
       }
       const cluster = projectFile(names.at(-1) ?? '');
       const first = [

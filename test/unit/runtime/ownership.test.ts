@@ -5,7 +5,7 @@ import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat, showPresence } from '../../../ops/exchange/heartbeats.ts';
 import { ABSENT_MS } from '../../../pipeline/worker/absent_workers.ts';
 import { BEAT_MS, LEASE_MS } from '../../../pipeline/worker/live_workers.ts';
-import { Ownership } from '../../../pipeline/worker/ownership.ts';
+import { Ownership, type OwnershipOptions } from '../../../pipeline/worker/ownership.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import type { Heartbeat } from '../../../schemas/signals/heartbeats.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
@@ -38,7 +38,7 @@ interface Worker {
 }
 
 /** Returns a worker with this number of partitions that reads on command. */
-function aWorker(workerId: string, partitions: number): Worker {
+function aWorker(workerId: string, partitions: number, places?: OwnershipOptions['places']): Worker {
   const reading: Worker['reading'] = new Map();
   const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
   const released: number[][] = [];
@@ -50,6 +50,7 @@ function aWorker(workerId: string, partitions: number): Worker {
     partitions,
     metricsUrl: '',
     streamOf: () => 0,
+    ...(places !== undefined && { places }),
     logger: createLogger('test', 'silent'),
   });
   const start = () =>
@@ -131,8 +132,37 @@ it('ownership reports a recovered partition with its first checkpoint', async ()
   const { ownership, start } = aWorker('w1', 1);
   await start();
   expect(record(0)).toMatchObject({ owner: 'w1', up: false });
-  await ownership.checkpoint(0, 7, 5);
+  await ownership.checkpoint({ partition: 0, epoch: 1 }, 7, 5);
   expect(record(0)).toMatchObject({ owner: 'w1', up: true, checkpoint: 7, completed_through: 5 });
+});
+
+it('ownership claims no partition while its owner before knew of a newer move between shards', async () => {
+  const places = { revision: 3, catchUp: vi.fn(() => Promise.resolve()) };
+  log.put('partition.0', { partition: 0, ...released, shards_at: 4 });
+  log.put('partition.1', { partition: 1, ...released, shards_at: 3 });
+  const { start, reading } = aWorker('w1', 2, places);
+  await start();
+  expect([...reading.keys()]).toEqual([1]);
+  expect(places.catchUp).toHaveBeenCalled();
+  places.catchUp.mockImplementation(() => {
+    places.revision = 4;
+    return Promise.resolve();
+  });
+  await ticks(1);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1]);
+  expect(record(0)).toMatchObject({ owner: 'w1', epoch: 5, shards_at: 4 });
+});
+
+it('ownership takes a partition that moved to another shard again, under a new epoch that old checkpoints do not reach', async () => {
+  const { ownership, start, reading } = aWorker('w1', 1);
+  await start();
+  await ownership.checkpoint({ partition: 0, epoch: 1 }, 7, 5);
+  ownership.renew(0);
+  expect(await ownership.checkpoint({ partition: 0, epoch: 1 }, 9, 9)).toBe(false);
+  await ticks(1);
+  expect(reading.get(0)).toBe(2);
+  expect(await ownership.checkpoint({ partition: 0, epoch: 1 }, 9, 9)).toBe(false);
+  expect(record(0)).toMatchObject({ epoch: 2, checkpoint: 7, completed_through: 5 });
 });
 
 it('ownership hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {

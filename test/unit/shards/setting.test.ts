@@ -1,6 +1,6 @@
 // SERVICE_CLICKHOUSE_SHARDS: which texts name shards, and what is said about others.
 import { describe, expect, it } from 'vitest';
-import { checkRanges, parseShards } from '../../../schemas/shards.ts';
+import { firstRecord, movedRecord, parseShards, shardsOfPartitions, shardsRecord } from '../../../schemas/shards.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 
 const A = 'a:0-3=http://app:secret@ch-a:8123/millrace';
@@ -9,11 +9,10 @@ const B = 'b:4-7=https://app:secret@ch-b:8443/millrace,http://app:secret@ch-c:81
 describe('parseShards', () => {
   it('returns names, ranges and addresses in order', () => {
     expect(parseShards(` ${A}\n${B} `)).toEqual([
-      { name: 'a', from: 0, to: 3, urls: ['http://app:secret@ch-a:8123/millrace'] },
+      { name: 'a', range: { from: 0, to: 3 }, urls: ['http://app:secret@ch-a:8123/millrace'] },
       {
         name: 'b',
-        from: 4,
-        to: 7,
+        range: { from: 4, to: 7 },
         urls: ['https://app:secret@ch-b:8443/millrace', 'http://app:secret@ch-c:8123/millrace'],
       },
     ]);
@@ -45,8 +44,43 @@ describe('parseShards', () => {
     [16, 'takes the partitions 0 to 7; the ingest log has 0 to 15'],
   ])('a log of %i partitions needs other ranges', (partitions, problem) => {
     expect(() => {
-      checkRanges(parseShards(`${A} ${B}`), partitions);
+      shardsOfPartitions(parseShards(`${A} ${B}`), partitions);
     }).toThrow(problem);
+  });
+});
+
+describe('the record of shards', () => {
+  const two = parseShards('a:0-1=http://h b:2-3=http://i');
+
+  it('has every shard and partition at first', () => {
+    expect(firstRecord(parseShards('a:0-0=http://h b:1-1=http://i c=http://j'), 2)).toEqual({
+      names: ['a', 'b', 'c'],
+      places: [
+        { now: 'a', before: [] },
+        { now: 'b', before: [] },
+      ],
+    });
+  });
+
+  it('has ranges as long as every shard has one, as in versions that cannot move partitions', () => {
+    expect(firstRecord(two, 4)).toEqual([
+      { name: 'a', from: 0, to: 1 },
+      { name: 'b', from: 2, to: 3 },
+    ]);
+  });
+
+  it('stays what it is where no partition moves, in whatever order the setting names the shards', () => {
+    const record = shardsRecord.parse(firstRecord(two, 4));
+    expect(movedRecord(record, two)).toBe(record);
+  });
+
+  it('gets a shard at its end, and remembers where partitions were', () => {
+    const once = movedRecord(shardsRecord.parse(firstRecord(two, 4)), parseShards('a:0-0=http://h c:1-1=http://j b:2-3=http://i'));
+    expect(once.names).toEqual(['a', 'b', 'c']);
+    expect(once.places[1]).toEqual({ now: 'c', before: ['a'] });
+    expect(once.places[0]).toEqual({ now: 'a', before: [] });
+    const back = movedRecord(once, parseShards('a:0-1=http://h b:2-3=http://i c=http://j'));
+    expect(back.places[1]).toEqual({ now: 'a', before: ['c'] });
   });
 });
 

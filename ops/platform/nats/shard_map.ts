@@ -1,0 +1,173 @@
+// Which shard of the store has the rows of each partition, as a record in the bucket `service` says. Every
+// process follows the record: rows of a partition that two processes land in different shards would be
+// counted twice. The ranges of the setting are a wish, which a worker writes into the record (`move`).
+import { isDeepStrictEqual } from 'node:util';
+import type { KV } from '@nats-io/kv';
+import {
+  firstRecord,
+  movedRecord,
+  type PartitionPlace,
+  type ShardSetting,
+  ShardsError,
+  type ShardsRecord,
+  shardsRecord,
+} from '../../../schemas/shards.ts';
+import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
+import { LOG_PLACE_KEY, type Log, settle } from './open_log.ts';
+
+const KEY = 'shards';
+/** A watch that broke is opened again after this time. */
+const WATCH_AGAIN_MS = 250;
+/** Maximum writes of the record against other processes. */
+const TRIES_MAX = 20;
+
+export class ShardMap {
+  readonly #kv: KV;
+  readonly #settings: readonly ShardSetting[];
+  readonly #listeners = new Set<(moved: number[]) => void>();
+  readonly #onUnknown: (error: ShardsError) => void;
+  #record: ShardsRecord;
+  #revision = 0;
+  #closed = false;
+
+  private constructor(
+    kv: KV,
+    settings: readonly ShardSetting[],
+    record: ShardsRecord,
+    onUnknown: (error: ShardsError) => void,
+  ) {
+    this.#kv = kv;
+    this.#settings = settings;
+    this.#record = record;
+    this.#onUnknown = onUnknown;
+  }
+
+  /**
+   * Takes the shards of the record, which are those of the settings when the log is new.
+   * @param settings undefined for a single server
+   * @param onUnknown called if the record later names a shard that the settings do not have
+   * @throws ShardsError if the settings lack a shard of the record, or name shards for a store of one server
+   */
+  static async open(
+    log: Pick<Log, 'bucket'>,
+    settings: readonly ShardSetting[] | undefined,
+    partitions: number,
+    onUnknown: (error: ShardsError) => void,
+  ): Promise<ShardMap> {
+    const kv = await log.bucket('service');
+    const shards = settings ?? [];
+    const decided = await settle<unknown>(log, KEY, async () => {
+      // A store that has rows of this log and no record has a single server.
+      const before = await kv.get(LOG_PLACE_KEY);
+      return settings === undefined || before?.operation === 'PUT' ? [] : firstRecord(shards, partitions);
+    });
+    const record = shardsRecord.parse(decided);
+    if ((record.names.length === 0) !== (settings === undefined))
+      throw new ShardsError(
+        `SERVICE_CLICKHOUSE_SHARDS: the store of this log has ${textOf(record)}, and the setting names ${shards.length === 0 ? 'none' : shards.map(({ name }) => name).join(', ')}; a store with rows stays one server or several`,
+      );
+    checkKnown(record, shards);
+    const map = new ShardMap(kv, shards, record, onUnknown);
+    if (settings === undefined) return map;
+    // Fails here, not in the first move, if the settings take other partitions than the log has.
+    movedRecord(record, shards);
+    await map.catchUp();
+    void map.#watch();
+    return map;
+  }
+
+  /** Revision of the record that this process knows; 0 for a single server. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Whether the settings name a shard that the record does not have, or other partitions for one. */
+  get isToMove(): boolean {
+    return this.#settings.length > 0 && movedRecord(this.#record, this.#settings) !== this.#record;
+  }
+
+  /** Names of the shards in the order in which they came; empty for a single server. */
+  get names(): readonly string[] {
+    return this.#record.names;
+  }
+
+  /** Returns where the rows of a partition are; the name is empty for a single server. */
+  placeOf(partition: number): PartitionPlace {
+    return this.#record.places[partition] ?? { now: '', before: [] };
+  }
+
+  /**
+   * Calls back with the partitions that have moved, as soon as they have.
+   * @returns a function that stops it
+   */
+  onChange(listener: (moved: number[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Reads the record, which another process has changed. */
+  async catchUp(): Promise<void> {
+    const entry = await this.#kv.get(KEY);
+    if (entry?.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
+  }
+
+  /** Moves the partitions to the shards of the settings. Every shard of them must be able to take rows. */
+  async move(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      await this.catchUp();
+      if (!this.isToMove) return;
+      const wanted = movedRecord(this.#record, this.#settings);
+      try {
+        this.#take(wanted, await this.#kv.update(KEY, JSON.stringify(wanted), this.#revision));
+        return;
+      } catch (error) {
+        if (!isLostWrite(error) || tries >= TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
+      }
+    }
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        for await (const entry of await this.#kv.watch({ key: KEY }))
+          if (entry.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
+      } catch {
+        // The next watch begins with the newest record.
+      }
+      await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS).unref());
+    }
+  }
+
+  #take(record: ShardsRecord, revision: number): void {
+    if (revision <= this.#revision) return;
+    this.#revision = revision;
+    if (isDeepStrictEqual(record, this.#record)) return;
+    try {
+      checkKnown(record, this.#settings);
+    } catch (error) {
+      this.#onUnknown(error as ShardsError);
+      return;
+    }
+    const before = this.#record.places;
+    this.#record = record;
+    const moved = record.places.flatMap(({ now }, partition) => (before[partition]?.now === now ? [] : [partition]));
+    if (moved.length > 0) for (const listener of this.#listeners) listener(moved);
+  }
+}
+
+/** @throws ShardsError if the settings do not say where a shard is */
+function checkKnown({ places }: ShardsRecord, shards: readonly ShardSetting[]): void {
+  const known = new Set(shards.map(({ name }) => name));
+  const unknown = places.flatMap(({ now, before }) => [now, ...before]).find((name) => !known.has(name));
+  if (unknown !== undefined)
+    throw new ShardsError(
+      `SERVICE_CLICKHOUSE_SHARDS: the store of this log has rows in the shard ${unknown}, which the setting does not name`,
+    );
+}
+
+const textOf = ({ names }: ShardsRecord): string => (names.length === 0 ? 'a single server' : names.join(', '));
