@@ -72,8 +72,10 @@ export class RowsOfShards {
     return [...here.values()];
   }
 
+  /** Returns the calls in log order. */
   async findCalls(places: readonly PlacedRecord[]): Promise<LandedCall[]> {
-    return this.#eachShard(places, (known, some) => known.findCalls(some));
+    const found = await this.#eachShard(places, (known, some) => known.findCalls(some));
+    return found.toSorted((a, b) => a.log_seq - b.log_seq);
   }
 
   async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {

@@ -19,6 +19,7 @@ interface PartitionCalls {
 export interface LandedCall extends CallRecord {
   org_id: string;
   trace_id: string;
+  log_seq: number;
 }
 
 /** The first record of a trace whose calls are looked up, and the partition of the trace. */

@@ -151,7 +151,7 @@ export class KnownRows {
  * key sent it, so its usage belongs to none.
  */
 function landedCall(row: FoundCall): LandedCall | null {
-  const { org_id, trace_id, span_id, source_format, received_ms, named } = row;
+  const { org_id, trace_id, log_seq, span_id, source_format, received_ms, named } = row;
   const attributes = Object.fromEntries(named.map(([name, json]): [string, unknown] => [name, JSON.parse(json)]));
   const usage = {
     ...noUsage({ ...row, hour: Math.floor(received_ms / HOUR_MS) * HOUR_MS }),
@@ -161,6 +161,6 @@ function landedCall(row: FoundCall): LandedCall | null {
   };
   const source = callSource(source_format, attributes);
   const ids = callIds(attributes, source);
-  const call = { org_id, trace_id, span_id, source, usage, ids };
+  const call = { org_id, trace_id, log_seq, span_id, source, usage, ids };
   return ids.length > 0 && (call.source === GATEWAY || isUsed(call)) ? call : null;
 }

@@ -10,6 +10,7 @@ import { sendBeat, showPresence } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { BEAT_MS, LiveWorkers } from './live_workers.ts';
+import type { PartitionHolder } from './partition_holder.ts';
 import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 import { divide, divideByIds } from './shares.ts';
 
@@ -35,23 +36,6 @@ export interface OwnershipOptions {
   /** Silence after which a worker is considered dead, in milliseconds. The default is that of LiveWorkers. */
   leaseMs?: number;
   logger: Logger;
-}
-
-/** The part of a worker that processes the partitions which the worker owns. */
-export interface PartitionHolder {
-  /**
-   * Brings partitions up, and resolves with those that are being read. It is called again for the others,
-   * and after a rejection also for partitions that are up already.
-   */
-  acquire(records: PartitionRecord[]): Promise<readonly number[]>;
-  /**
-   * Stops reading partitions that another worker is to take over, and resolves with those of which all that
-   * was read has landed and is checkpointed. It is called again for the others; one that this worker keeps
-   * after all is acquired again.
-   */
-  release(partitions: number[]): Promise<readonly number[]>;
-  /** Drops a partition that another worker has taken over, at once and without writing anything. */
-  lose(partition: number): void;
 }
 
 /** The record by which this worker owns a partition. */

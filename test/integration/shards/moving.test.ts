@@ -20,7 +20,7 @@ let engines: ShardEngines;
 let database: ShardDatabase;
 let nats: TestNats;
 let log: TestLog;
-let workers: TestWorker[] = [];
+const workers: TestWorker[] = [];
 
 beforeAll(async () => {
   engines = await startShardEngines(2);
@@ -43,14 +43,15 @@ const stop = async (worker: TestWorker): Promise<void> => {
   await worker.exited;
 };
 
-/** Starts a worker for which the first shard has the partitions up to one, and the second the others. */
+/** Starts a worker for which the first shard has the partitions up to one (-1: none), and the second the others. */
 async function start(firstShardTo: number): Promise<TestWorker> {
   const [first = '', second = ''] = database.urls;
+  const own = firstShardTo < 0 ? '' : `:0-${firstShardTo}`;
   const ranges = firstShardTo < PARTITIONS - 1 ? `:${firstShardTo + 1}-${PARTITIONS - 1}` : '';
   const worker = startWorker({
     natsUrl: nats.url,
     more: {
-      SERVICE_CLICKHOUSE_SHARDS: `s1:0-${firstShardTo}=${first} s2${ranges}=${second}`,
+      SERVICE_CLICKHOUSE_SHARDS: `s1${own}=${first} s2${ranges}=${second}`,
       SERVICE_TRACE_GRACE_MS: '50',
       SERVICE_TRACE_IDLE_MS: '300',
     },
@@ -63,14 +64,20 @@ async function start(firstShardTo: number): Promise<TestWorker> {
 const traceIds = Array.from({ length: TRACES }, (_, at) => `trace-${at}`);
 
 /** Publishes an event of each trace. */
-function send(round: number): Promise<void> {
+function send(round: number, attributes: Record<string, unknown> = {}): Promise<void> {
   const events = traceIds.map((trace_id) =>
     logged('custom', {
       name: `round ${round}`,
       outcome: 'success',
       duration_ms: 1,
       trace_id,
-      attributes: { span_id: `${trace_id}-${round}`, input_tokens: 1, span_kind: 'llm', model: 'gpt-4o' },
+      attributes: {
+        span_id: `${trace_id}-${round}`,
+        input_tokens: 1,
+        span_kind: 'llm',
+        model: 'gpt-4o',
+        ...attributes,
+      },
     }),
   );
   return log.publish(events, ({ org_id, trace_id }) => partitionOf(org_id, trace_id, PARTITIONS));
@@ -151,6 +158,23 @@ it('a partition that comes back finds its traces where they are newest', async (
   await landed(3);
   await becomesWhole(3);
   expect(await each('SELECT count() FROM traces FINAL')).toEqual([String(TRACES), '0']);
+});
+
+it('the gateway counts a call in place of a record that landed in the former shard', async () => {
+  const before = await start(PARTITIONS - 1);
+  await send(1, { 'gen_ai.response.id': 'msg_1' });
+  await landed(1);
+  await stop(before);
+  await start(-1);
+  await send(2, { 'gen_ai.response.id': 'msg_1', gateway: true });
+  await landed(2);
+  const replaced = (sql: string) => all(`SELECT ${sql} FROM spans WHERE log_seq > 0`);
+  await eventually(async () => (await replaced('sum(input_tokens)')) === String(TRACES), {
+    withinMs: LANDED_MS_MAX,
+    what: 'rows that count once',
+  });
+  expect(await each(`SELECT countIf(JSONHas(attributes, 'duplicate_of')) FROM spans`)).toEqual([String(TRACES), '0']);
+  expect(await all('SELECT sum(input_tokens), count() FROM traces FINAL')).toBe(`${TRACES}\t${TRACES}`);
 });
 
 it('partitions move while two workers run, of which one is killed and another never restarts', async () => {

@@ -122,7 +122,7 @@ it('recalls the calls of open traces that landed up to the checkpoint, so that t
   const usage = noUsage({ ...trace, agent_id: '', model: '', department: '', realm: '', hour: 0, day: 0 });
   deps.findCalls = (places) => {
     asked.push(...places);
-    return Promise.resolve([{ ...trace, span_id: 's1', source: 'otlp', ids: ['id 1'], usage }]);
+    return Promise.resolve([{ ...trace, log_seq: 1, span_id: 's1', source: 'otlp', ids: ['id 1'], usage }]);
   };
   await takeOver(deps, [record(0, 3)]);
   expect(asked).toEqual([

@@ -114,7 +114,9 @@ describe('match', () => {
     const first = anEvent(GATEWAY);
     const record = callRecordOf(first);
     if (record === null) throw new Error('the event is a record');
-    const { run, looked } = aStage([{ ...record, org_id: first.org_id, trace_id: first.trace_id }]);
+    const { run, looked } = aStage([
+      { ...record, org_id: first.org_id, trace_id: first.trace_id, log_seq: first.log_seq },
+    ]);
     const [again] = await run(anEvent(SPAN));
     await run(anEvent(SPAN));
     expect(again && duplicateOf(again)).toBe(record.span_id);
