@@ -77,6 +77,25 @@ it('while the store is away the page says so, and shows its rows by itself once 
   await banner(page, 'The store does not answer').waitFor({ state: 'detached' });
 });
 
+it('while answers lack rows of a shard the page says so, and reads again until they are whole', async () => {
+  const page = await openPage({ at: at('/me'), portal });
+  await settled(page);
+  await page.route(
+    ({ pathname }) => pathname === '/v1/traces',
+    async (route) => {
+      const response = await route.fetch();
+      const body = (await response.json()) as { data: unknown[]; meta: object };
+      await route.fulfill({ response, json: { data: [], meta: { ...body.meta, partial: true } } });
+    },
+  );
+  await page.getByRole('link', { name: 'Traces', exact: true }).click();
+  await banner(page, 'A part of the store does not answer').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await page.unrouteAll({ behavior: 'wait' });
+  await row(page, 'the-first-run').waitFor();
+  await banner(page, 'A part of the store does not answer').waitFor({ state: 'detached' });
+});
+
 it('while NATS is away a form says so and keeps what was typed, and saves it once NATS is back', async () => {
   const page = await openPage({ at: at('/prompts'), portal });
   const name = `nats-away-${randomUUID().slice(0, 8)}`;

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
 import { apiQuery } from '../client/api.ts';
 import { currentHealth, type Health, onHealthChange } from '../client/health.ts';
+import { lacksRows, onLackChange } from '../client/partial.ts';
 import { useOrganization, useSession } from '../client/session.ts';
 import { isSlow, onSlowChange } from '../client/slow.ts';
 import { isLiveLost, onLiveLostChange } from '../live/live_lost.ts';
@@ -54,16 +55,14 @@ export function BannerLine({
   const minutes = useMinutesLeft(expires_at);
   const health = useSyncExternalStore(onHealthChange, currentHealth);
   const slow = useSyncExternalStore(onSlowChange, isSlow);
+  const partial = useSyncExternalStore(onLackChange, lacksRows);
   const lost = useSyncExternalStore(onLiveLostChange, isLiveLost);
   const text =
     AWAY[health] ??
-    (slow
-      ? SLOW
-      : lost
-        ? LOST
-        : minutes === null
-          ? notice
-          : `Your session ends in ${minutes} min. Log in again to keep it.`);
+    (slow ? SLOW : null) ??
+    (partial ? PARTIAL : null) ??
+    (lost ? LOST : null) ??
+    (minutes === null ? notice : `Your session ends in ${minutes} min. Log in again to keep it.`);
   if (text === null) return null;
   return (
     <p className={styles.banner} role="status">
@@ -82,6 +81,8 @@ const AWAY: Readonly<Record<Health, string | null>> = {
   workers: 'No pipeline worker is running. Ingest goes on; new telemetry appears once a worker is back.',
 };
 const SLOW = 'The service is slow to answer. What was here before stays until the answer comes.';
+const PARTIAL =
+  'A part of the store does not answer, so rows and sums on this page are incomplete. Nothing is lost. This page goes on by itself.';
 const LOST = 'Live updates have stopped. This page connects again by itself and then shows what it missed.';
 
 /** Returns the minutes until the session ends when there are at most five; null before. */
