@@ -21,7 +21,7 @@ import type { DocumentSearch } from '../telemetry/spans/postings/document_search
 import { spanRoutes } from '../telemetry/spans/routes.ts';
 import { oneTraceRoutes } from '../telemetry/trace/routes.ts';
 import { SCORES_MAX } from '../telemetry/trace/schema.ts';
-import { locateTrace } from '../telemetry/traces/locate.ts';
+import { locateInShard } from '../telemetry/traces/locate.ts';
 import { REPLAYS_ORG_MAX } from '../telemetry/traces/replay.ts';
 import { traceRoutes } from '../telemetry/traces/routes.ts';
 import type { WiringParts } from './parts.ts';
@@ -38,17 +38,19 @@ export interface TelemetryDeps {
 
 /** Returns the routes of the telemetry slices, except those of analysts. */
 export function telemetryRoutes(
-  { env, log, clickhouse, now, onProblem }: WiringParts,
+  { env, log, store, clickhouse, now, onProblem }: WiringParts,
   stores: Stores,
   { written, upstream, recorder, documents }: TelemetryDeps,
 ): Route[] {
   const { agents, policies, piiPolicies, costs, prompts, incidents } = stores;
   const policyOf = (org_id: string) => policies.get(org_id);
+  const { ofTrace } = store;
   const locate = (org_id: string, trace_id: string, signal: AbortSignal) =>
-    locateTrace(clickhouse, org_id, trace_id, signal);
+    locateInShard({ clickhouse, ofTrace }, org_id, trace_id, signal);
   return [
     traceRoutes({
       clickhouse,
+      ofTrace,
       findByWords: (query, signal) => documents.traces(query, signal),
       written,
       exporterOf: (org_id) => piiPolicies.exporter(org_id),
@@ -81,7 +83,7 @@ export function telemetryRoutes(
     auditRoutes({ clickhouse, now }),
     // Last of the traces' routes: its path /v1/traces/{trace_id} also fits /v1/traces/facets and the like.
     oneTraceRoutes({
-      clickhouse,
+      ofTrace,
       written,
       locate,
       scoresOf: (org_id, trace_id, signal) => newestScores(clickhouse, { org_id, trace_id, rows: SCORES_MAX }, signal),

@@ -15,8 +15,11 @@ export { classifyStoreError, isExhausted, isTooLarge, StoreUnavailable } from '.
 export interface ClickHouseOptions {
   /** http(s)://user:password@host:port/database; everything but reads goes there. */
   url: string;
-  /** Servers and database of reads, where they are of several shards; absent for those of `url`. */
-  reads?: { urls: readonly string[]; database: string };
+  /**
+   * Servers and database of reads, where there are several shards; absent for those of `url`. Reads begin at the
+   * server `first`, or at any.
+   */
+  reads?: { urls: readonly string[]; database: string; first?: number };
   /** Called once for each statement that ended, with its duration in seconds. */
   observeQuery?: (name: string, seconds: number) => void;
   /** Nice value of threads of the embedded engine while they run a statement; absent, or 0, for that of its process. */
@@ -103,7 +106,7 @@ export class ClickHouse {
     this.#reads =
       reads === undefined
         ? readsOfOne(this.#client)
-        : new Coordinators(reads.urls, { ...this.#config, database: reads.database });
+        : new Coordinators(reads.urls, { ...this.#config, database: reads.database }, reads.first);
   }
 
   /** Address without credentials: http(s)://host:port */

@@ -1,5 +1,6 @@
 // The store as the service sees it: its shards, each with a range of partitions of the ingest log, and a
 // client that reads all of them. A store of one server is one shard with every partition.
+import { partitionOf } from '../../schemas/partition_of.ts';
 import type { PartitionPlace, ShardSetting } from '../../schemas/shards.ts';
 import { ClickHouse, type ClickHouseOptions } from './client.ts';
 import { allDatabaseOf } from './distributed.ts';
@@ -28,6 +29,11 @@ export interface Store {
    */
   clickhouse: ClickHouse;
   shards: readonly Shard[];
+  /**
+   * Returns a client that reads the only shard with rows of the ingest log of a trace; one that reads all shards
+   * where its partition has moved. It finds no rows that belong to no partition.
+   */
+  ofTrace: (org_id: string, trace_id: string) => ClickHouse;
   /** Returns the shards in which rows of a partition landed before it moved, the newest first. */
   before: (partition: number) => Shard[];
   /** Name of the cluster through which reads reach all shards; null for a single server. */
@@ -45,6 +51,7 @@ export interface StoreSettings {
 export const storeOfOne = (clickhouse: ClickHouse): Store => ({
   clickhouse,
   shards: [{ name: '', index: 0, clickhouse, replicas: [], has: () => true }],
+  ofTrace: () => clickhouse,
   before: () => [],
   cluster: null,
   close: () => clickhouse.close(),
@@ -53,6 +60,8 @@ export const storeOfOne = (clickhouse: ClickHouse): Store => ({
 /** Which shard has the rows of each partition; see ShardMap. */
 export interface Places {
   readonly names: readonly string[];
+  /** Number of partitions; 0 for a single server. */
+  readonly partitions: number;
   placeOf: (partition: number) => PartitionPlace;
 }
 
@@ -89,15 +98,25 @@ export function openStore(
     url: first,
     reads: { urls: shards.flatMap(({ urls }) => urls), database: allDatabaseOf(database) },
   });
+  const ownReads = new Map(
+    shards.map(({ name, urls: [one = first, ...others] }) => [
+      name,
+      new ClickHouse({ ...options, url: one, reads: { urls: [one, ...others], database, first: 0 } }),
+    ]),
+  );
   return {
     clickhouse,
     shards: opened,
+    ofTrace: (org_id, trace_id) => {
+      const { now, before } = places.placeOf(partitionOf(org_id, trace_id, places.partitions));
+      return before.length > 0 ? clickhouse : (ownReads.get(now) ?? clickhouse);
+    },
     before: (partition) =>
       places.placeOf(partition).before.flatMap((name) => opened.find((shard) => shard.name === name) ?? []),
     cluster: env.SERVICE_CLICKHOUSE_CLUSTER ?? DEFAULT_CLUSTER,
     close: async () => {
       const own = opened.flatMap((shard) => [shard.clickhouse, ...shard.replicas]);
-      await Promise.all([clickhouse, ...own].map((client) => client.close()));
+      await Promise.all([clickhouse, ...own, ...ownReads.values()].map((client) => client.close()));
     },
   };
 }

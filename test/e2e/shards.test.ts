@@ -31,6 +31,8 @@ async function call(path: string, body?: unknown): Promise<Answer> {
 }
 
 const traceIds = (run: string): string[] => Array.from({ length: TRACES }, (_, at) => `${run}-${at}`);
+/** Reads of one trace. */
+const TRACE_READS = ['', '/tree', '/timeline', '/outline', '/conversation'];
 /** Shard of a trace in a stack with 8 partitions, from 0. */
 const shardOf = (trace_id: string): number => Math.floor(partitionOf(org, trace_id, 8) / 4);
 
@@ -84,10 +86,15 @@ describe('two shards', () => {
   });
 
   it('reads a trace of either shard', async () => {
-    for (const trace_id of traceIds('first').slice(0, 6)) {
-      const { status, data } = await call(`/v1/traces/${trace_id}/tree`);
-      expect([status, JSON.stringify(data).includes(`${trace_id}-call`)]).toEqual([200, true]);
-    }
+    for (const trace_id of traceIds('first').slice(0, 6))
+      for (const read of TRACE_READS) {
+        const { status, data } = await call(`/v1/traces/${trace_id}${read}`);
+        expect([read, status, JSON.stringify(data).includes(read === '' ? trace_id : `${trace_id}-call`)]).toEqual([
+          read,
+          200,
+          true,
+        ]);
+      }
   });
 
   it('adds the shards up', async () => {
@@ -149,8 +156,12 @@ describe('a shard that is away', () => {
     const list = await listOf('first');
     expect([list.status, list.meta.partial, idsOf(list)]).toEqual([200, true, here.toSorted()]);
     const there = traceIds('first').find((trace_id) => shardOf(trace_id) === 1) ?? '';
-    expect((await call(`/v1/traces/${here[0] ?? ''}/tree`)).status).toBe(200);
-    expect((await call(`/v1/traces/${there}/tree`)).status).toBe(502);
+    // A trace is read from its shard alone.
+    for (const read of TRACE_READS) {
+      const { status, meta } = await call(`/v1/traces/${here[0] ?? ''}${read}`);
+      expect([read, status, meta.partial]).toEqual([read, 200, undefined]);
+      expect([read, (await call(`/v1/traces/${there}${read}`)).status]).toEqual([read, 502]);
+    }
     await send('second');
     const ofFirst = traceIds('second').filter((trace_id) => shardOf(trace_id) === 0);
     await eventually(async () => idsOf(await listOf('second')).length === ofFirst.length, {

@@ -7,6 +7,7 @@ import type { CompleteRule } from './complete.ts';
 import type { TraceRange } from './store.ts';
 
 export interface TraceDeps {
+  /** Reads the shard of the trace. */
   clickhouse: ClickHouse;
   written: WrittenAnswers;
   /** @throws ApiError trace_not_found, cross_org_access */

@@ -6,6 +6,7 @@ import { traceParams } from '../../http/trace_items.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
 import { readConversation } from './conversation.ts';
 import { conversation, conversationMeta, conversationQuery } from './conversation_schema.ts';
+import type { TraceReads } from '../traces/locate.ts';
 import type { TraceDeps } from './deps.ts';
 import { findMatches } from './matches.ts';
 import { readTraceOutline } from './outline.ts';
@@ -27,9 +28,18 @@ import { streamText } from './text.ts';
 import { readTraceDetail } from './trace_item.ts';
 
 const TAG = 'Traces';
+/** Dependencies of the routes, which find the shard of a trace themselves. */
+export type TraceRouteDeps = Omit<TraceDeps, 'clickhouse'> & Pick<TraceReads, 'ofTrace'>;
+
+/** Returns the dependencies of the reads of one trace. */
+const at = ({ ofTrace, ...deps }: TraceRouteDeps, org_id: string, trace_id: string): TraceDeps => ({
+  ...deps,
+  clickhouse: ofTrace(org_id, trace_id),
+});
+
 const RESOURCE = { type: 'trace', param: 'trace_id' } as const;
 
-export function oneTraceRoutes(deps: TraceDeps): Route[] {
+export function oneTraceRoutes(deps: TraceRouteDeps): Route[] {
   return [
     getTraceRoute(deps),
     getTraceOutlineRoute(deps),
@@ -40,7 +50,7 @@ export function oneTraceRoutes(deps: TraceDeps): Route[] {
   ];
 }
 
-function getTraceRoute(deps: TraceDeps): Route {
+function getTraceRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id',
@@ -53,11 +63,12 @@ function getTraceRoute(deps: TraceDeps): Route {
     params: traceParams,
     response: traceDetail,
     errors: ['trace_not_found'],
-    handler: ({ org_id, params, signal }) => readTraceDetail(deps, org_id, params.trace_id, signal),
+    handler: ({ org_id, params, signal }) =>
+      readTraceDetail(at(deps, org_id, params.trace_id), org_id, params.trace_id, signal),
   });
 }
 
-function getTraceOutlineRoute(deps: TraceDeps): Route {
+function getTraceOutlineRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/outline',
@@ -71,11 +82,12 @@ function getTraceOutlineRoute(deps: TraceDeps): Route {
     response: outline,
     meta: outlineMeta,
     errors: ['trace_not_found'],
-    handler: ({ org_id, params, signal }) => readTraceOutline(deps, org_id, params.trace_id, signal),
+    handler: ({ org_id, params, signal }) =>
+      readTraceOutline(at(deps, org_id, params.trace_id), org_id, params.trace_id, signal),
   });
 }
 
-function getSpanRoute(deps: TraceDeps): Route {
+function getSpanRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/spans/:span_id',
@@ -89,11 +101,11 @@ function getSpanRoute(deps: TraceDeps): Route {
     params: spanParams,
     response: spanDetail,
     errors: ['trace_not_found', 'span_not_found'],
-    handler: ({ org_id, params, signal }) => readSpanDetail(deps, org_id, params, signal),
+    handler: ({ org_id, params, signal }) => readSpanDetail(at(deps, org_id, params.trace_id), org_id, params, signal),
   });
 }
 
-function getSpanTextRoute(deps: TraceDeps): Route {
+function getSpanTextRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/spans/:span_id/texts/:text',
@@ -108,13 +120,15 @@ function getSpanTextRoute(deps: TraceDeps): Route {
     media: ['text/plain'],
     errors: ['trace_not_found', 'span_not_found', 'text_not_found'],
     handler: async ({ org_id, params, res, signal }) => {
-      await deps.written.run(org_id, signal, () => streamText(deps, org_id, params, res, signal));
+      await deps.written.run(org_id, signal, () =>
+        streamText(at(deps, org_id, params.trace_id), org_id, params, res, signal),
+      );
       return STREAMED;
     },
   });
 }
 
-function findInTraceRoute(deps: TraceDeps): Route {
+function findInTraceRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/matches',
@@ -130,11 +144,11 @@ function findInTraceRoute(deps: TraceDeps): Route {
     meta: matchesMeta,
     errors: ['trace_not_found'],
     handler: ({ org_id, params, query, signal }) =>
-      findMatches(deps, org_id, { trace_id: params.trace_id, search: query.q }, signal),
+      findMatches(at(deps, org_id, params.trace_id), org_id, { trace_id: params.trace_id, search: query.q }, signal),
   });
 }
 
-function getTraceConversationRoute(deps: TraceDeps): Route {
+function getTraceConversationRoute(deps: TraceRouteDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/conversation',
@@ -151,6 +165,11 @@ function getTraceConversationRoute(deps: TraceDeps): Route {
     meta: conversationMeta,
     errors: ['trace_not_found'],
     handler: ({ org_id, params, query, signal }) =>
-      readConversation(deps, org_id, { trace_id: params.trace_id, cursor: query.cursor }, signal),
+      readConversation(
+        at(deps, org_id, params.trace_id),
+        org_id,
+        { trace_id: params.trace_id, cursor: query.cursor },
+        signal,
+      ),
   });
 }

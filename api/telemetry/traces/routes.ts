@@ -15,11 +15,12 @@ import { type ReplayDeps, replayTrace } from './replay.ts';
 import { exportBody, exportFile, listMeta, listQuery, timeline, tree, treeMeta } from './schema.ts';
 import { traceSeries } from './series.ts';
 import { series, seriesMeta, seriesQuery } from './series_schema.ts';
+import type { TraceReads } from './locate.ts';
 import { readTimelineOf, readTree } from './tree.ts';
 
 const TAG = 'Traces';
 
-export type TracesDeps = ListDeps & ExportDeps & CompareDeps & ReplayDeps;
+export type TracesDeps = ListDeps & ExportDeps & CompareDeps & ReplayDeps & TraceReads;
 
 export function traceRoutes(deps: TracesDeps): Route[] {
   return [
@@ -151,7 +152,7 @@ function previewTracesRoute({ clickhouse }: TracesDeps): Route {
   });
 }
 
-function getTraceTreeRoute({ clickhouse }: TracesDeps): Route {
+function getTraceTreeRoute(deps: TracesDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/tree',
@@ -166,11 +167,11 @@ function getTraceTreeRoute({ clickhouse }: TracesDeps): Route {
     response: tree,
     meta: treeMeta,
     errors: ['trace_not_found'],
-    handler: ({ org_id, params, signal }) => readTree(clickhouse, org_id, params.trace_id, signal),
+    handler: ({ org_id, params, signal }) => readTree(deps, org_id, params.trace_id, signal),
   });
 }
 
-function getTraceTimelineRoute({ clickhouse }: TracesDeps): Route {
+function getTraceTimelineRoute(deps: TracesDeps): Route {
   return defineRoute({
     method: 'get',
     path: '/v1/traces/:trace_id/timeline',
@@ -184,7 +185,7 @@ function getTraceTimelineRoute({ clickhouse }: TracesDeps): Route {
     response: timeline,
     meta: treeMeta,
     errors: ['trace_not_found'],
-    handler: ({ org_id, params, signal }) => readTimelineOf(clickhouse, org_id, params.trace_id, signal),
+    handler: ({ org_id, params, signal }) => readTimelineOf(deps, org_id, params.trace_id, signal),
   });
 }
 

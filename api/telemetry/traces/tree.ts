@@ -8,7 +8,7 @@ import { type SpanTexts, textsOfMessages, withMessages } from '../../../pipeline
 import { readSpanMessages, SPAN_MESSAGES_BYTES_MAX } from '../../../sql/stores/span_messages.ts';
 import { readAttributes } from '../../../pipeline/domain/text/attributes.ts';
 import { duplicateField, type SpanItem } from '../../http/trace_items.ts';
-import { locateTrace, traceNotFound } from './locate.ts';
+import { locateInShard, traceNotFound, type TraceReads } from './locate.ts';
 import type { Timeline } from './schema.ts';
 import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
 
@@ -37,8 +37,9 @@ interface Place {
 export const placeKey = ({ log_seq, log_index, log_sub }: Place): string => `${log_seq}:${log_index}:${log_sub}`;
 
 /** Serves GET /v1/traces/{trace_id}/tree. */
-export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
-  const range = await locateTrace(clickhouse, orgId, traceId, signal);
+export async function readTree(reads: TraceReads, orgId: string, traceId: string, signal: AbortSignal) {
+  const range = await locateInShard(reads, orgId, traceId, signal);
+  const clickhouse = reads.ofTrace(orgId, traceId);
   const [rows, ahead] = await Promise.all([
     readSpans(clickhouse, { ...range, rows: TREE_SPANS_MAX, counted: true }, { signal }),
     textsAhead(clickhouse, range, signal),
@@ -248,9 +249,9 @@ function labelOf(kind: string): Label {
 }
 
 /** Serves GET /v1/traces/{trace_id}/timeline. */
-export async function readTimelineOf(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
-  const range = await locateTrace(clickhouse, orgId, traceId, signal);
-  const rows = await readTimeline(clickhouse, { ...range, rows: TIMELINE_EVENTS_MAX }, { signal });
+export async function readTimelineOf(reads: TraceReads, orgId: string, traceId: string, signal: AbortSignal) {
+  const range = await locateInShard(reads, orgId, traceId, signal);
+  const rows = await readTimeline(reads.ofTrace(orgId, traceId), { ...range, rows: TIMELINE_EVENTS_MAX }, { signal });
   const [first] = rows;
   if (first === undefined) throw traceNotFound();
   const byLabel = Map.groupBy(rows, (row) => labelOf(row.kind));

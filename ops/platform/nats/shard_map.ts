@@ -91,6 +91,11 @@ export class ShardMap {
     return this.#record.names;
   }
 
+  /** Number of partitions; 0 for a single server. */
+  get partitions(): number {
+    return this.#record.places.length;
+  }
+
   /** Returns where the rows of a partition are; the name is empty for a single server. */
   placeOf(partition: number): PartitionPlace {
     return this.#record.places[partition] ?? { now: '', before: [] };

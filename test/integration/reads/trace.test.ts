@@ -12,14 +12,15 @@ import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 import { createDecodeStage } from '../../../pipeline/stages/decode.ts';
 import { DEFAULT_PII_POLICY } from '../../../schemas/records/pii_policy.ts';
 import { aSpan } from '../../support/spans.ts';
+import { storeOfOne } from '../../../sql/client/shards.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 
 const AT = Date.parse('2026-02-03T04:05:06.789Z');
 const signal = new AbortController().signal;
 let store: TestStore;
 
-const tree = (traceId: string, orgId = 'org_a') => readTree(store.client, orgId, traceId, signal);
-const timeline = (traceId: string) => readTimelineOf(store.client, 'org_a', traceId, signal);
+const tree = (traceId: string, orgId = 'org_a') => readTree(storeOfOne(store.client), orgId, traceId, signal);
+const timeline = (traceId: string) => readTimelineOf(storeOfOne(store.client), 'org_a', traceId, signal);
 
 /** Returns the export options of an organization without a PII policy. */
 const asked = (body: Record<string, unknown>) => {

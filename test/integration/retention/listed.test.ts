@@ -7,6 +7,7 @@ import { listQuery } from '../../../api/telemetry/traces/schema.ts';
 import { readTree } from '../../../api/telemetry/traces/tree.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
+import { storeOfOne } from '../../../sql/client/shards.ts';
 import { tracesOf } from '../../support/store.ts';
 import { wordsDeps } from '../../support/words.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold } from './a_cold.ts';
@@ -72,7 +73,7 @@ async function listed(org_id: string): Promise<string[]> {
 async function expectReadable(org_id: string): Promise<string[]> {
   const ids = await listed(org_id);
   for (const id of ids) {
-    const { data } = await readTree(cold.store.client, org_id, id, signal);
+    const { data } = await readTree(storeOfOne(cold.store.client), org_id, id, signal);
     expect([id, data.spans.length > 0]).toEqual([id, true]);
   }
   return ids;

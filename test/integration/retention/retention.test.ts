@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readTree } from '../../../api/telemetry/traces/tree.ts';
 import { ColdStorage } from '../../../pipeline/cold/cold_storage.ts';
 import { ColdTables } from '../../../sql/stores/cold.ts';
+import { storeOfOne } from '../../../sql/client/shards.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold, textSum } from './a_cold.ts';
 
 let cold: TestCold;
@@ -56,7 +57,7 @@ describe('texts', () => {
       { messages: { $ref: 'prompt', $json: true }, output: { $ref: 'response' }, n: 7 },
     ]);
     await cold.restore('org_a');
-    const tree = await readTree(cold.store.client, 'org_a', `trc_${DAY}`, new AbortController().signal);
+    const tree = await readTree(storeOfOne(cold.store.client), 'org_a', `trc_${DAY}`, new AbortController().signal);
     expect(tree.data.spans[0]?.attributes).toEqual({ messages, output: 'okapi', n: 7, span_kind: 'llm' });
   });
 

@@ -118,7 +118,14 @@ describe('the schema of the shards', () => {
     }));
     const [first] = clients;
     if (first === undefined) throw new Error('no shard');
-    store = { clickhouse: first, shards, before: () => [], cluster: TEST_CLUSTER, close: () => Promise.resolve() };
+    store = {
+      clickhouse: first,
+      shards,
+      ofTrace: () => first,
+      before: () => [],
+      cluster: TEST_CLUSTER,
+      close: () => Promise.resolve(),
+    };
   });
   afterEach(async () => {
     await Promise.all(clients.map((client) => client.close()));
