@@ -1,6 +1,8 @@
 // The faults, each as its effect on a running stack: strike, hold, heal. A fault reports when it
 // has struck, and resolves when it is healed.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { SHARDS_KEY } from '../../ops/platform/nats/shard_map.ts';
+import { shardsRecord } from '../../schemas/shards.ts';
 import { INGEST_STREAM } from '../../schemas/streams.ts';
 import type { Random } from '../bench/vocabulary.ts';
 import { pause } from './client.ts';
@@ -75,6 +77,9 @@ async function movedPartitions(ground: Ground, holdMs: number): Promise<void> {
     await stack.end(name);
     await stack.boot(name);
   }
+  const record = await (await ground.log.bucket('service')).get(SHARDS_KEY);
+  if (record === null || shardsRecord.parse(record.json()).places.every(({ before }) => before.length === 0))
+    throw new Error('no partition has moved');
 }
 
 async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {

@@ -15,7 +15,8 @@ import {
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 import { LOG_PLACE_KEY, type Log, settle } from './open_log.ts';
 
-const KEY = 'shards';
+/** Key of the record in the bucket `service`. */
+export const SHARDS_KEY = 'shards';
 /** A watch that broke is opened again after this time. */
 const WATCH_AGAIN_MS = 250;
 /** Maximum writes of the record against other processes. */
@@ -56,7 +57,7 @@ export class ShardMap {
   ): Promise<ShardMap> {
     const kv = await log.bucket('service');
     const shards = settings ?? [];
-    const decided = await settle<unknown>(log, KEY, async () => {
+    const decided = await settle<unknown>(log, SHARDS_KEY, async () => {
       // A store that has rows of this log and no record has a single server.
       const before = await kv.get(LOG_PLACE_KEY);
       return settings === undefined || before?.operation === 'PUT' ? [] : firstRecord(shards, partitions);
@@ -116,7 +117,7 @@ export class ShardMap {
 
   /** Reads the record, which another process has changed. */
   async catchUp(): Promise<void> {
-    const entry = await this.#kv.get(KEY);
+    const entry = await this.#kv.get(SHARDS_KEY);
     if (entry?.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
   }
 
@@ -127,7 +128,7 @@ export class ShardMap {
       if (!this.isToMove) return;
       const wanted = movedRecord(this.#record, this.#settings);
       try {
-        this.#take(wanted, await this.#kv.update(KEY, JSON.stringify(wanted), this.#revision));
+        this.#take(wanted, await this.#kv.update(SHARDS_KEY, JSON.stringify(wanted), this.#revision));
         return;
       } catch (error) {
         if (!isLostWrite(error) || tries >= TRIES_MAX) throw error;
@@ -139,7 +140,7 @@ export class ShardMap {
   async #watch(): Promise<void> {
     while (!this.#closed) {
       try {
-        for await (const entry of await this.#kv.watch({ key: KEY }))
+        for await (const entry of await this.#kv.watch({ key: SHARDS_KEY }))
           if (entry.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
       } catch {
         // The next watch begins with the newest record.
