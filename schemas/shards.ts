@@ -122,10 +122,16 @@ const firstPlaces = (list: z.output<typeof ranges>): ShardsRecord => ({
   ),
 });
 
+/** Returns the record with the names of all shards of a setting; the same record if it has them. */
+export function namedRecord(record: ShardsRecord, shards: readonly ShardSetting[]): ShardsRecord {
+  const names = [...new Set([...record.names, ...shards.map(({ name }) => name)])];
+  return names.length === record.names.length ? record : { ...record, names };
+}
+
 /** Returns the record with the partitions in the shards of a setting; the same record if they are there. */
 export function movedRecord(record: ShardsRecord, shards: readonly ShardSetting[]): ShardsRecord {
   const wanted = shardsOfPartitions(shards, record.places.length);
-  const names = [...new Set([...record.names, ...shards.map(({ name }) => name)])];
+  const { names } = namedRecord(record, shards);
   const places = record.places.map(({ now, before }, partition) => {
     const next = wanted[partition] ?? now;
     return next === now ? { now, before } : { now: next, before: [now, ...before.filter((name) => name !== next)] };

@@ -6,6 +6,7 @@ import type { KV } from '@nats-io/kv';
 import {
   firstRecord,
   movedRecord,
+  namedRecord,
   type PartitionPlace,
   type ShardSetting,
   ShardsError,
@@ -72,7 +73,7 @@ export class ShardMap {
     if (settings === undefined) return map;
     // Fails here, not in the first move, if the settings take other partitions than the log has.
     movedRecord(record, shards);
-    await map.catchUp();
+    await map.#write(namedRecord);
     void map.#watch();
     return map;
   }
@@ -82,7 +83,7 @@ export class ShardMap {
     return this.#revision;
   }
 
-  /** Whether the settings name a shard that the record does not have, or other partitions for one. */
+  /** Whether the settings have other partitions for a shard than the record. */
   get isToMove(): boolean {
     return this.#settings.length > 0 && movedRecord(this.#record, this.#settings) !== this.#record;
   }
@@ -123,10 +124,15 @@ export class ShardMap {
 
   /** Moves the partitions to the shards of the settings. Every shard of them must be able to take rows. */
   async move(): Promise<void> {
+    await this.#write(movedRecord);
+  }
+
+  /** Writes the record as a change of it says, unless it is so already. */
+  async #write(change: (record: ShardsRecord, shards: readonly ShardSetting[]) => ShardsRecord): Promise<void> {
     for (let tries = 1; ; tries++) {
       await this.catchUp();
-      if (!this.isToMove) return;
-      const wanted = movedRecord(this.#record, this.#settings);
+      const wanted = change(this.#record, this.#settings);
+      if (wanted === this.#record) return;
       try {
         this.#take(wanted, await this.#kv.update(SHARDS_KEY, JSON.stringify(wanted), this.#revision));
         return;

@@ -74,6 +74,8 @@ describe('the shards of a log', () => {
       await open([...TWO, ...parseShards('c=http://app:secret@ch-c:8123/millrace')]),
       await open(TWO),
     ];
+    // The place of a shard among the names is known before rows land in it.
+    expect([early.names, early.isToMove]).toEqual([['a', 'b', 'c'], false]);
     const moved: number[][] = [];
     early.onChange((partitions) => moved.push(partitions));
     const late = await open(THREE);
