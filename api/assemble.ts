@@ -36,6 +36,13 @@ export interface Api {
   listener: RequestListener;
   /** OTLP over gRPC; null where it is off. */
   grpc: GrpcServer | null;
+  /**
+   * Resolves once this process has tried to bring the schema of each shard up to date. Reads of a process
+   * that answers before may fail although the store is available.
+   */
+  schemaTried: Promise<void>;
+  /** Makes /healthz answer 503, so that load balancers take this process out. Requests are still answered. */
+  leave: () => void;
   /** Ends the calls through the gateway that are in progress; what they used is recorded. */
   endCalls: () => void;
   /** Ends the live streams, which would otherwise keep a drain waiting. */
@@ -116,7 +123,9 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked: parts.tracked });
   const queuePending = pendingScoreQueue(log);
   const ingest = { admission, publisher, once: edge.once, partitions, observeIngest, refused, queuePending };
+  const leaving = { begun: false };
   const app = createApp({
+    isDraining: () => leaving.begun,
     edge: edge.deps,
     ingest,
     gateway: {
@@ -140,6 +149,10 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   return {
     listener: app.listener,
     grpc: env.SERVICE_OTLP_GRPC_PORT === undefined ? null : createGrpcServer(otlpDeps({ edge: edge.deps, ingest })),
+    schemaTried: migration.tried,
+    leave: () => {
+      leaving.begun = true;
+    },
     endCalls: calls.endAll,
     endLive: () => {
       slices.endLive();

@@ -9,8 +9,11 @@ import { HeartbeatListener, isAbsent } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { AbsentWorkers } from './absent_workers.ts';
 
-export const BEAT_MS = 500;
-export const LEASE_MS = 2000;
+export const BEAT_MS = 250;
+/** Six heartbeats are missing. Workers of an older version send one every 500 ms, so three of theirs are. */
+export const LEASE_MS = 1500;
+/** A live worker that is silent for this long is looked at more often. */
+const LATE_MS = 2.5 * BEAT_MS;
 /** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
 
@@ -48,6 +51,11 @@ export class LiveWorkers {
   /** True while a worker has no connection and may come back. */
   get isSuspecting(): boolean {
     return this.#absent.isSuspecting;
+  }
+
+  /** Returns whether a live worker is absent, or so late that its lease may end soon. */
+  isUncertain(now: number): boolean {
+    return this.isSuspecting || this.#heartbeats.live(now, LATE_MS).length < this.live(now).length;
   }
 
   /** Begins the liveness window. */

@@ -64,8 +64,8 @@ interface OwnedPartition extends RecordRevision {
 const ABILITIES = { present: true, sticky: true };
 /** Time between two looks at which workers live. */
 const LOOK_MS = 250;
-/** The same while a worker is absent that may have lost its connection only. */
-const ABSENT_LOOK_MS = 100;
+/** The same while a worker is absent that may have lost its connection only, or late. */
+const UNCERTAIN_LOOK_MS = 100;
 /**
  * The live workers, and what this worker is to release, must be unchanged for this long before it
  * releases partitions.
@@ -149,7 +149,8 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => void tick().finally(loop), this.#workers.isSuspecting ? ABSENT_LOOK_MS : LOOK_MS);
+      const wait = this.#workers.isUncertain(performance.now()) ? UNCERTAIN_LOOK_MS : LOOK_MS;
+      this.#timer = setTimeout(() => void tick().finally(loop), wait);
     };
     await tick();
     loop();

@@ -11,11 +11,15 @@ import { SmallDisk } from './disk.ts';
 import type { Fault } from './faults.ts';
 import { Load, startAround, type Around } from './load.ts';
 import { Stack, type ProcessName, type StackOptions } from './stack.ts';
+import type { Calls } from './traffic.ts';
+import type { Version } from './versions.ts';
 import { Watch, type Times } from './watch.ts';
 
 export interface ChaosOptions {
   stack: StackOptions;
   faults: readonly Fault[];
+  /** The versions of a rolling upgrade. The stack starts with the older one; unset without such a fault. */
+  versions?: { older: Version; newer: Version };
   rounds: number;
   /** Events a second of the main load. */
   rate: number;
@@ -45,6 +49,8 @@ export interface Struck extends Times {
   settled_ms: number | null;
   /** Bound of a takeover after this fault, in milliseconds; null without one. */
   takeover_ms_max: number | null;
+  /** Requests during the fault, and those that failed; null where they may fail. */
+  calls: Calls | null;
   breaches: string[];
 }
 
@@ -82,6 +88,7 @@ class Chaos {
     this.#disk = disk;
     this.#stack = new Stack({
       ...options.stack,
+      ...(options.versions === undefined ? {} : { root: options.versions.older.root }),
       env: { ...around.env, ...options.stack.env, ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }) },
       ...(disk === null ? {} : { folder: disk.folder }),
     });
@@ -165,18 +172,30 @@ class Chaos {
       log,
       random: this.#random,
       disk: this.#disk,
+      traffic: this.#stack.address.traffic,
+      versions: this.#options.versions ?? null,
+      note: (what: string) => {
+        this.#note(what);
+      },
       killed,
       struck: (what: string) => {
         this.#note(what);
         watch.struck();
       },
     };
+    const { traffic } = ground;
+    if (fault.noFailures === true) {
+      traffic.open();
+      load.reads.start();
+    }
     await fault.run(ground, this.#options.holdMs ?? fault.holdMs);
     this.#note(`${fault.name} healed`);
     watch.healed();
     await watch.moving(RECOVER_MS_MAX);
     await pause(this.#options.aroundMs);
     watch.quiet();
+    await load.reads.stop();
+    const calls = fault.noFailures === true ? await traffic.close() : null;
     if (checks) await load.stop();
     // Under load there may always be a small lag: without checks it is not waited for.
     const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
@@ -184,8 +203,9 @@ class Chaos {
       fault: fault.name,
       ...times,
       takeover_ms_max: fault.takeoverMsMax ?? null,
+      calls,
       settled_ms: null,
-      breaches: lateTakeover(fault, times),
+      breaches: [...lateTakeover(fault, times), ...failedCalls(calls)],
     };
     this.#struck.push(struck);
     return struck;
@@ -238,6 +258,12 @@ function lateTakeover({ takeoverMsMax = Infinity }: Fault, { takeover }: Times):
   if (takeover === null || takeover.ms <= takeoverMsMax) return [];
   const ms = Math.round(takeover.ms);
   return [`the partitions of the silent worker landed no rows for ${ms} ms instead of ${takeoverMsMax} ms at most`];
+}
+
+/** Returns a breach if requests failed that must not fail. */
+function failedCalls(calls: Calls | null): string[] {
+  if (calls === null || calls.failures === 0) return [];
+  return [`${calls.failures} of ${calls.made} requests failed: ${calls.failed.slice(0, 5).join('; ')}`];
 }
 
 interface Sources {
