@@ -16,7 +16,7 @@ import {
   readRunningStatements,
 } from '../../sql/stores/landing_fences.ts';
 
-/** How long a new owner waits for statements of former owners to end before it kills them. */
+/** How long a new owner waits for statements of live workers to end before it kills them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
 
@@ -40,13 +40,15 @@ export class Fences {
   /**
    * Fences former owners off. Once it resolves, no statement of theirs can write to these
    * partitions any more: the fence is written first, so that later statements write nothing, and
-   * running ones are awaited.
+   * running ones are awaited, or killed if their worker does not live: it may be paused in the middle of one.
+   * @param isLive returns whether a worker lives
    */
-  async raise(owned: readonly PartitionEpoch[]): Promise<void> {
+  async raise(owned: readonly PartitionEpoch[], isLive: (worker: string) => boolean = () => true): Promise<void> {
     const again = owned.some(([partition]) => this.#raised.has(partition));
     for (const [partition] of owned) this.#raised.add(partition);
     await raiseFences(this.#client, owned, this.#workerId);
-    await this.#outlast('land-', again ? undefined : `land-${this.#workerId}-`);
+    const except = again ? undefined : `land-${this.#workerId}-`;
+    await this.#outlast('land-', { except, isLive: (queryId) => isLive(queryId.split('-')[1] ?? '') });
   }
 
   /**
@@ -89,14 +91,21 @@ export class Fences {
    * too long. Statements of this worker count too if it owned one of the partitions before: it may
    * have lost it in the middle of a landing.
    *
-   * @param except prefix of statements that hold no row of the partitions
+   * @param options.except prefix of statements that hold no row of the partitions
+   * @param options.isLive returns whether the worker of a statement lives; by default all do
    */
-  async #outlast(prefix: string, except?: string): Promise<void> {
+  async #outlast(
+    prefix: string,
+    { except, isLive }: { except?: string | undefined; isLive?: (queryId: string) => boolean } = {},
+  ): Promise<void> {
     const running = async (): Promise<string[]> =>
       (await readRunningStatements(this.#client, prefix)).filter(
         (queryId) => except === undefined || !queryId.startsWith(except),
       );
     let left = await running();
+    const kills = left.filter((queryId) => isLive?.(queryId) === false).map((id) => killStatement(this.#client, id));
+    // A statement that could not be killed is awaited like the others.
+    await Promise.allSettled(kills);
     // The time runs from the first answer: a store that was stalled until now has had no time to
     // finish anything.
     const deadline = performance.now() + FORMER_WAIT_MS;

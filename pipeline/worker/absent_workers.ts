@@ -15,7 +15,7 @@ export const ABSENT_MS = 400;
  * the server little. Each worker is looked at by as many others; the rest find it when it is silent.
  */
 export const LOOKED_AT_MAX = 8;
-/** Each worker looks at one that is silent for this long: four heartbeats are missing. */
+/** Each worker looks at one that is silent for this long: two heartbeats are missing. */
 const SILENT_MS = 1000;
 
 /** A worker, and when its last heartbeat was heard on the clock of `look`. */

@@ -9,11 +9,17 @@ import { HeartbeatListener, isAbsent } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import { AbsentWorkers } from './absent_workers.ts';
 
-export const BEAT_MS = 250;
-/** Six heartbeats are missing. Workers of an older version send one every 500 ms, so three of theirs are. */
-export const LEASE_MS = 1500;
-/** A live worker that is silent for this long is looked at more often. */
-const LATE_MS = 2.5 * BEAT_MS;
+export const BEAT_MS = 500;
+/** Three heartbeats are missing. A process that is paused for less than two never loses its partitions. */
+export const LEASE_MS = 3 * BEAT_MS;
+/** A worker is late from here on: its lease may end soon. */
+const LATE_MS = 2 * BEAT_MS;
+/** Time between two looks at which workers live. */
+const LOOK_MS = 250;
+/** The same while a worker is absent, which may have lost its connection only, or late. */
+const UNCERTAIN_LOOK_MS = 100;
+/** This worker has heard nothing for a while if its own heartbeats are silent for this long. */
+const DEAF_MS = 2 * BEAT_MS;
 /** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
 
@@ -53,9 +59,10 @@ export class LiveWorkers {
     return this.#absent.isSuspecting;
   }
 
-  /** Returns whether a live worker is absent, or so late that its lease may end soon. */
-  isUncertain(now: number): boolean {
-    return this.isSuspecting || this.#heartbeats.live(now, LATE_MS).length < this.live(now).length;
+  /** Returns the time until the next look, in milliseconds. */
+  lookAfterMs(now: number): number {
+    const isLate = this.#heartbeats.live(now, LATE_MS).length < this.live(now).length;
+    return this.isSuspecting || isLate ? UNCERTAIN_LOOK_MS : LOOK_MS;
   }
 
   /** Begins the liveness window. */
@@ -87,6 +94,12 @@ export class LiveWorkers {
     return now - own > LEASE_MS ? [] : this.#heartbeats.live(now, this.#leaseMs);
   }
 
+  /** Returns whether a worker lives. While this worker hears nothing, none is known to be dead. */
+  isLive(worker: string, now: number): boolean {
+    const live = this.live(now);
+    return live.length === 0 || live.includes(worker);
+  }
+
   /**
    * Returns whether the owner that a record names is dead.
    *
@@ -109,7 +122,7 @@ export class LiveWorkers {
   /** Restarts the liveness window after a time in which nothing could be heard. */
   #excuseSilence(now: number): void {
     const own = this.#heartbeats.heardAt(this.#workerId) ?? now;
-    const deaf = now - own > LEASE_MS / 2 || now - this.#lastLookAt > LEASE_MS;
+    const deaf = now - own > DEAF_MS || now - this.#lastLookAt > LEASE_MS;
     this.#lastLookAt = now;
     if (!deaf) return;
     this.#heartbeats.excuseAll(now);

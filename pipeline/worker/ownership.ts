@@ -62,10 +62,6 @@ interface OwnedPartition extends RecordRevision {
 
 /** Fields by which heartbeats tell this version from older ones. */
 const ABILITIES = { present: true, sticky: true };
-/** Time between two looks at which workers live. */
-const LOOK_MS = 250;
-/** The same while a worker is absent that may have lost its connection only, or late. */
-const UNCERTAIN_LOOK_MS = 100;
 /**
  * The live workers, and what this worker is to release, must be unchanged for this long before it
  * releases partitions.
@@ -129,6 +125,11 @@ export class Ownership {
     return this.#owned.size > 0 && this.#workers.live(performance.now())[0] === this.#options.workerId;
   }
 
+  /** Returns whether a worker lives, as far as this worker knows. */
+  isLive(worker: string): boolean {
+    return this.#workers.isLive(worker, performance.now());
+  }
+
   async start(holder: PartitionHolder): Promise<void> {
     this.#holder = holder;
     await this.#records.watch();
@@ -149,8 +150,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      const wait = this.#workers.isUncertain(performance.now()) ? UNCERTAIN_LOOK_MS : LOOK_MS;
-      this.#timer = setTimeout(() => void tick().finally(loop), wait);
+      this.#timer = setTimeout(() => void tick().finally(loop), this.#workers.lookAfterMs(performance.now()));
     };
     await tick();
     loop();

@@ -190,10 +190,7 @@ function report(
 }
 
 /** Runs the faults and prints the report. Returns the exit code. */
-async function run(
-  options: ChaosOptions & { report?: string; from?: string },
-  trees: string,
-): Promise<number> {
+async function run(options: ChaosOptions & { report?: string; from?: string }, trees: string): Promise<number> {
   const began = new Date().toISOString();
   const needsOlder = options.faults.some(({ needs }) => needs?.olderVersion === true);
   const versions = needsOlder

@@ -43,6 +43,15 @@ it('ends the statements of former owners, and leaves those of its own that hold 
   await own.ended;
 });
 
+it('ends the statements of a worker that does not live before those of live workers', async () => {
+  const [paused, live] = [await aLanding('w2'), await aLanding('w3')];
+  const raised = new Fences(store.client, 'w1').raise([[3, 2]], (worker) => worker !== 'w2');
+  await paused.ended;
+  expect(await running()).toEqual([live.queryId]);
+  await killStatement(store.client, live.queryId);
+  await Promise.all([raised, live.ended]);
+});
+
 it('ends its own statements too when it owned a partition before, because they may hold rows of it', async () => {
   const fences = new Fences(store.client, 'w1');
   await fences.raise([[0, 3]]);
