@@ -12,6 +12,7 @@ import type { Fault } from './faults.ts';
 import { Load, startAround, type Around } from './load.ts';
 import { Stack, type ProcessName, type StackOptions } from './stack.ts';
 import type { Calls } from './traffic.ts';
+import { UPGRADE_ENV } from './upgrade.ts';
 import type { Version } from './versions.ts';
 import { Watch, type Times } from './watch.ts';
 
@@ -89,7 +90,12 @@ class Chaos {
     this.#stack = new Stack({
       ...options.stack,
       ...(options.versions === undefined ? {} : { root: options.versions.older.root }),
-      env: { ...around.env, ...options.stack.env, ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }) },
+      env: {
+        ...around.env,
+        ...(options.versions === undefined ? {} : UPGRADE_ENV),
+        ...options.stack.env,
+        ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }),
+      },
       ...(disk === null ? {} : { folder: disk.folder }),
     });
     this.#random = seededRandom(options.seed);

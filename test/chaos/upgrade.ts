@@ -14,10 +14,11 @@ const SIDE_BY_SIDE_MS = 5000;
  */
 const PRE_STOP_MS = 1000;
 
-export const ROLLING_UPGRADE = 'rolling-upgrade';
+/** Settings of a stack whose processes are replaced: the load balancer notices well within this time. */
+export const UPGRADE_ENV: Readonly<Record<string, string>> = { SERVICE_DRAIN_DELAY_MS: '1500' };
 
 export const rollingUpgrade: Fault = {
-  name: ROLLING_UPGRADE,
+  name: 'rolling-upgrade',
   what: 'each worker and API process drained and replaced by a newer version, one at a time, with both side by side, and back',
   needs: { apis: 2, olderVersion: true },
   holdMs: SIDE_BY_SIDE_MS,
