@@ -83,7 +83,8 @@ export class LiveWorkers {
       this.#logger.info({ worker }, 'a worker has lost its connection to NATS and counts as dead');
     }
     this.#heartbeats.forget(now, FORGET_MS);
-    const live = this.live(now);
+    // A paused worker does not answer, so its lease may have ended while this one asked.
+    const live = this.live(performance.now());
     for (const worker of live) this.#gone.delete(worker);
     return live;
   }
