@@ -23,6 +23,18 @@ const LOOK_MS = 50;
 /** A partition and the epoch under which its owner writes. */
 export type PartitionEpoch = OwnedPartition;
 
+/** What a new owner knows of the workers whose statements may hold rows of its partitions. */
+export interface Writers {
+  /**
+   * Returns the only other worker whose running statements may hold rows of a partition: the owner before, if it
+   * had raised its own fence. Null if this is not known.
+   */
+  formerOf(partition: number): string | null;
+  isLive(worker: string): boolean;
+}
+
+const NOTHING_KNOWN: Writers = { formerOf: () => null, isLive: () => true };
+
 export class Fences {
   readonly #client: ClickHouse;
   readonly #workerId: string;
@@ -41,14 +53,19 @@ export class Fences {
    * Fences former owners off. Once it resolves, no statement of theirs can write to these
    * partitions any more: the fence is written first, so that later statements write nothing, and
    * running ones are awaited, or killed if their worker does not live: it may be paused in the middle of one.
-   * @param isLive returns whether a worker lives
    */
-  async raise(owned: readonly PartitionEpoch[], isLive: (worker: string) => boolean = () => true): Promise<void> {
+  async raise(owned: readonly PartitionEpoch[], writers: Writers = NOTHING_KNOWN): Promise<void> {
     const again = owned.some(([partition]) => this.#raised.has(partition));
     for (const [partition] of owned) this.#raised.add(partition);
     await raiseFences(this.#client, owned, this.#workerId);
-    const except = again ? undefined : `land-${this.#workerId}-`;
-    await this.#outlast('land-', { except, isLive: (queryId) => isLive(queryId.split('-')[1] ?? '') });
+    const formers = owned.map(([partition]) => writers.formerOf(partition));
+    await this.#outlast('land-', {
+      concerns: (queryId) => {
+        const worker = writerOf(queryId);
+        return worker === this.#workerId ? again : formers.includes(null) || formers.includes(worker);
+      },
+      isLive: (queryId) => writers.isLive(writerOf(queryId)),
+    });
   }
 
   /**
@@ -91,19 +108,19 @@ export class Fences {
    * too long. Statements of this worker count too if it owned one of the partitions before: it may
    * have lost it in the middle of a landing.
    *
-   * @param options.except prefix of statements that hold no row of the partitions
+   * @param options.concerns returns whether a statement may hold rows of the partitions; by default all may
    * @param options.isLive returns whether the worker of a statement lives; by default all do
    */
   async #outlast(
     prefix: string,
-    { except, isLive }: { except?: string | undefined; isLive?: (queryId: string) => boolean } = {},
+    {
+      concerns = () => true,
+      isLive = () => true,
+    }: { concerns?: (queryId: string) => boolean; isLive?: (queryId: string) => boolean } = {},
   ): Promise<void> {
-    const running = async (): Promise<string[]> =>
-      (await readRunningStatements(this.#client, prefix)).filter(
-        (queryId) => except === undefined || !queryId.startsWith(except),
-      );
+    const running = async (): Promise<string[]> => (await readRunningStatements(this.#client, prefix)).filter(concerns);
     let left = await running();
-    const kills = left.filter((queryId) => isLive?.(queryId) === false).map((id) => killStatement(this.#client, id));
+    const kills = left.filter((queryId) => !isLive(queryId)).map((id) => killStatement(this.#client, id));
     // A statement that could not be killed is awaited like the others.
     await Promise.allSettled(kills);
     // The time runs from the first answer: a store that was stalled until now has had no time to
@@ -122,3 +139,6 @@ export class Fences {
     }
   }
 }
+
+/** Returns the worker of a landing statement, by its id (`land-<worker>-<table>-<number>`). */
+const writerOf = (queryId: string): string => queryId.split('-')[1] ?? '';

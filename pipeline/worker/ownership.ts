@@ -58,6 +58,7 @@ interface OwnedPartition extends RecordRevision {
    * True once the holder has acquired the partition. Until then every tick asks the holder again.
    */
   acquired: boolean;
+  former: string | null;
 }
 
 /** Fields by which heartbeats tell this version from older ones. */
@@ -125,10 +126,10 @@ export class Ownership {
     return this.#owned.size > 0 && this.#workers.live(performance.now())[0] === this.#options.workerId;
   }
 
+  /** Returns the owner before, if that was another worker and it had read the partition; null otherwise. */
+  formerOf = (partition: number): string | null => this.#owned.get(partition)?.former ?? null;
   /** Returns whether a worker lives, as far as this worker knows. */
-  isLive(worker: string): boolean {
-    return this.#workers.isLive(worker, performance.now());
-  }
+  isLive = (worker: string): boolean => this.#workers.isLive(worker, performance.now());
 
   async start(holder: PartitionHolder): Promise<void> {
     this.#holder = holder;
@@ -303,9 +304,11 @@ export class Ownership {
       up: false,
       at: new Date().toISOString(),
     };
+    const owner = known?.record.up === true ? known.record.owner : '';
+    const former = owner === '' || owner === workerId ? null : owner;
     await this.#attempt(partition, async () => {
       const revision = await this.#records.put(record, known?.revision);
-      this.#owned.set(partition, { record, revision, acquired: false });
+      this.#owned.set(partition, { record, revision, acquired: false, former });
     });
   }
 

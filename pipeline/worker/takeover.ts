@@ -19,7 +19,7 @@ import {
 import type { Worker } from './worker.ts';
 
 export interface TakeoverDeps {
-  ownership: Pick<Ownership, 'isOwner' | 'epochOf' | 'isLive'>;
+  ownership: Pick<Ownership, 'isOwner' | 'epochOf' | 'formerOf' | 'isLive'>;
   states: ReadonlyMap<number, PartitionState>;
   worker: Pick<Worker, 'add'>;
   fences: Pick<Fences, 'raise'>;
@@ -64,7 +64,7 @@ export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRe
     fences
       .raise(
         down.map((record) => [record.partition, record.epoch] as const),
-        (worker) => ownership.isLive(worker),
+        ownership,
       )
       .then(() => store.histories(down, options)),
     recallCalls(deps, down),

@@ -34,6 +34,7 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
     ownership: {
       isOwner: (partition) => owned.has(partition),
       epochOf: (partition) => owned.get(partition),
+      formerOf: () => null,
       isLive: () => true,
     },
     states,
