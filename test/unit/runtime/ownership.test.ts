@@ -236,6 +236,20 @@ it.each([
   expect([...reading]).toEqual([[0, 5]]);
 });
 
+it('ownership knows the former owner of a partition if that one had read it, because only then are all owners before it fenced off', async () => {
+  const dead = { epoch: 4, checkpoint: 9, completed_through: 9, at: '' };
+  log.put('partition.0', { ...dead, partition: 0, owner: 'w0', up: true });
+  log.put('partition.1', { ...dead, partition: 1, owner: 'w0', up: false });
+  log.put('partition.2', { ...dead, partition: 2, owner: 'w0' });
+  log.put('partition.3', { ...dead, partition: 3, owner: '', up: true });
+  const { ownership, start, reading } = aWorker('w1', 4);
+  await start();
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 2);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1, 2, 3]);
+  expect([0, 1, 2, 3].map(ownership.formerOf)).toEqual(['w0', null, null, null]);
+  expect(['w0', 'w1'].map(ownership.isLive)).toEqual([false, true]);
+});
+
 it('ownership leaves a worker its partitions whose connection breaks and is back in time', async () => {
   log.put('partition.0', { partition: 0, owner: 'w0', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const { start, reading } = aWorker('w1', 1);
