@@ -60,6 +60,7 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
   };
   server.on('request', serve).on('checkExpectation', serve);
   server.on('checkContinue', (req, res) => {
+    if (state.isClosing) res.shouldKeepAlive = false;
     deferContinue(req, res);
     serve(req, res);
   });

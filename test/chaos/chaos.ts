@@ -28,6 +28,8 @@ export interface ChaosOptions {
   aroundMs: number;
   /** How long each fault lasts; null for the fault's own duration. */
   holdMs: number | null;
+  /** Bound of takeovers in place of the fault's own, in milliseconds; null for that one. */
+  takeoverMsMax: number | null;
   /** Checks after each fault, not only at the end. */
   checkEach: boolean;
   seed: number;
@@ -205,13 +207,15 @@ class Chaos {
     if (checks) await load.stop();
     // Under load there may always be a small lag: without checks it is not waited for.
     const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
+    const takeoverMsMax =
+      fault.takeoverMsMax === undefined ? null : (this.#options.takeoverMsMax ?? fault.takeoverMsMax);
     const struck: Struck = {
       fault: fault.name,
       ...times,
-      takeover_ms_max: fault.takeoverMsMax ?? null,
+      takeover_ms_max: takeoverMsMax,
       calls,
       settled_ms: null,
-      breaches: [...lateTakeover(fault, times), ...failedCalls(calls)],
+      breaches: [...lateTakeover(takeoverMsMax, times), ...failedCalls(calls)],
     };
     this.#struck.push(struck);
     return struck;
@@ -260,8 +264,8 @@ class Chaos {
 }
 
 /** Returns a breach if the partitions of a silent worker landed rows later than they must. */
-function lateTakeover({ takeoverMsMax = Infinity }: Fault, { takeover }: Times): string[] {
-  if (takeover === null || takeover.ms <= takeoverMsMax) return [];
+function lateTakeover(takeoverMsMax: number | null, { takeover }: Times): string[] {
+  if (takeover === null || takeoverMsMax === null || takeover.ms <= takeoverMsMax) return [];
   const ms = Math.round(takeover.ms);
   return [`the partitions of the silent worker landed no rows for ${ms} ms instead of ${takeoverMsMax} ms at most`];
 }

@@ -13,13 +13,14 @@ import { FAULTS } from './faults.ts';
 import { SMALL, WHOLE } from './stack.ts';
 import { openVersion, thisVersion } from './versions.ts';
 
-const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
+const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--takeover SECONDS] [--seed N]
                             [--stack whole|small] [--shards 1] [--streams 1] [--sync workers|inserts] [--from COMMIT|FOLDER] [--once] [--file runs.json] [--report FILE] [--keep]
   --fault    which faults, in this order; all of them without it
   --rounds   how often they are gone through
   --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
   --around   seconds of load before the first fault and after each
   --hold     seconds that each fault lasts, in place of its own time
+  --takeover seconds after which a run fails if rows have not landed again in all partitions of a silent worker; 15 without it
   --stack    whole: 2 APIs, 3 workers, 3 nats-servers, ClickHouse, proxies between them; small: 1 API, 2 workers, 1 nats-server
   --shards   shards of ClickHouse, 1 to 4; faults of ClickHouse strike one of them
   --streams  streams of the ingest log, 1 to 8
@@ -44,6 +45,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string; from?: 
       rate: text('400'),
       around: text('8'),
       hold: { type: 'string' },
+      takeover: { type: 'string' },
       seed: text(String(Date.now() % 1_000_000)),
       stack: text('whole'),
       shards: text('1'),
@@ -96,8 +98,10 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string; from?: 
     Number(values.seed),
   ];
   const hold = values.hold === undefined ? null : Number(values.hold);
-  if (!(rounds >= 1 && rate > 0 && around > 0 && Number.isInteger(seed) && (hold === null || hold > 0)))
-    throw new UsageError('--rounds, --rate, --around, --hold and --seed take numbers above 0');
+  const takeover = values.takeover === undefined ? null : Number(values.takeover);
+  const positive = [rounds, rate, around, hold ?? 1, takeover ?? 1].every((number) => number > 0);
+  if (!(positive && rounds >= 1 && Number.isInteger(seed)))
+    throw new UsageError('--rounds, --rate, --around, --hold, --takeover and --seed take numbers above 0');
   return {
     stack,
     faults,
@@ -105,6 +109,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string; from?: 
     rate,
     aroundMs: around * 1000,
     holdMs: hold === null ? null : hold * 1000,
+    takeoverMsMax: takeover === null ? null : takeover * 1000,
     checkEach: !values.once,
     seed,
     keep: values.keep,
