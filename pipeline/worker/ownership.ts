@@ -181,8 +181,9 @@ export class Ownership {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
-    if (this.#beats !== null) clearInterval(this.#beats);
+    // Heartbeats continue, so that the other workers wait for a landing that outlasts the lease.
     await this.#handOver([...this.#owned.keys()]);
+    if (this.#beats !== null) clearInterval(this.#beats);
     this.#records.close();
     this.#workers.stop();
     this.#endPresence();
