@@ -37,6 +37,8 @@ export interface AppDeps {
   analysts: Omit<AnalystsDeps, 'edge'>;
   mcp: Pick<McpDeps, 'hasProvider' | 'publicUrl' | 'runSql'>;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
+  /** Returns true once this process has begun to shut down. */
+  isDraining: () => boolean;
   status: StatusDeps;
   /** Origins whose pages may call every path. */
   corsOrigins: readonly string[];

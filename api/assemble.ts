@@ -36,6 +36,13 @@ export interface Api {
   listener: RequestListener;
   /** OTLP over gRPC; null where it is off. */
   grpc: GrpcServer | null;
+  /**
+   * Resolves once this process has tried to bring the schema of each shard up to date. Reads of a process
+   * that answers before may fail although the store is available.
+   */
+  schemaTried: Promise<void>;
+  /** Makes /healthz answer 503, so that load balancers take this process out. Requests are still answered. */
+  leave: () => void;
   /** Ends the calls through the gateway that are in progress; what they used is recorded. */
   endCalls: () => void;
   /** Ends the live streams, which would otherwise keep a drain waiting. */
@@ -65,12 +72,19 @@ const slicesOf = ({ routes, keyInForce }: Awaited<ReturnType<typeof openBudgets>
 const portalOf = ({ SERVICE_PORTAL, SERVICE_PORTAL_DIR }: ApiParts['env']) =>
   SERVICE_PORTAL && SERVICE_PORTAL_DIR !== undefined ? openPortal(SERVICE_PORTAL_DIR) : null;
 
-const callsOf = ({ recorder, open }: ReturnType<typeof openGatewayCalls>) => ({ recorder, open });
-
-/** What organizations have set for calls of the gateway. */
-const settingsOfCalls = ({ judges, policies }: Stores) => ({
+/** The upstreams of the gateway, its calls, and what organizations have set for them. */
+const gatewayOf = (
+  parts: WiringParts,
+  { judges, policies }: Stores,
+  { recorder, open }: ReturnType<typeof openGatewayCalls>,
+) => ({
   judgesOf: (org_id: string) => judges.list(org_id),
   captureOf: (org_id: string) => policies.get(org_id).capture,
+  routes: parts.gatewayRoutes,
+  recorder,
+  open,
+  cache: new ResponseCache(parts.log, parts.now, parts.onProblem),
+  observeCall,
 });
 
 /** True where the service signs session tokens of its own: logins by ticket, and at the identity provider. */
@@ -116,18 +130,16 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked: parts.tracked });
   const queuePending = pendingScoreQueue(log);
   const ingest = { admission, publisher, once: edge.once, partitions, observeIngest, refused, queuePending };
+  const shutdown = openShutdown();
   const app = createApp({
+    isDraining: shutdown.hasBegun,
     edge: edge.deps,
     ingest,
     gateway: {
-      ...settingsOfCalls(stores),
+      ...gatewayOf(parts, stores, calls),
       admission,
-      countUse: (org_id, event) => budgets.check.count(org_id, event),
-      routes: given.gatewayRoutes,
-      ...callsOf(calls),
-      cache: new ResponseCache(log, parts.now, parts.onProblem),
+      countUse: budgets.check.count.bind(budgets.check),
       partitions,
-      observeCall,
     },
     ...sqlOf(env, slices.analysts),
     protocols: compatProtocols(parts, partitions),
@@ -140,6 +152,8 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   return {
     listener: app.listener,
     grpc: env.SERVICE_OTLP_GRPC_PORT === undefined ? null : createGrpcServer(otlpDeps({ edge: edge.deps, ingest })),
+    schemaTried: migration.tried,
+    leave: shutdown.begin,
     endCalls: calls.endAll,
     endLive: () => {
       slices.endLive();
@@ -151,6 +165,16 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       stopGauges();
       for (const part of [refusals, slices, budgets, stores, edge, readiness]) part.close();
       migration.stop();
+    },
+  };
+}
+
+function openShutdown() {
+  let begun = false;
+  return {
+    hasBegun: () => begun,
+    begin: () => {
+      begun = true;
     },
   };
 }

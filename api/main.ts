@@ -1,8 +1,9 @@
 // The API process: parses settings, opens the clients, creates the first organization, then serves
-// HTTP until a signal stops it. Draining loses nothing: the process accepts no new connections,
-// requests in flight end, what they published is confirmed, and then the clients close. Ingest
-// starts without ClickHouse; without NATS the process ends after a bounded wait.
+// HTTP until a signal stops it. Draining loses nothing: the process says that it leaves, and after
+// SERVICE_DRAIN_DELAY_MS it accepts no new connections, requests in flight end, what they published is
+// confirmed, and then the clients close. Ingest starts without ClickHouse; without NATS the process ends after a bounded wait.
 import { flushCompileCache } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EnvError, hasStore, parseEnv } from '../ops/platform/env.ts';
 import { openRoutes } from '../ops/platform/llm/routes.ts';
 import { createLogger } from '../ops/platform/logger.ts';
@@ -13,10 +14,15 @@ import { fixedPartitions, logLimits, openLog } from '../ops/platform/nats/open_l
 import { die, leave } from '../ops/platform/leave.ts';
 import { openStore } from '../sql/client/shards.ts';
 import { assembleApi } from './assemble.ts';
-import { closeGracefully, httpServer, listen } from './http/server.ts';
+import { announceClose, closeGracefully, httpServer, listen } from './http/server.ts';
 
 const NATS_WAIT_MS = 15_000;
-/** Maximum time of the drain; then the process ends with the requests that are still in flight. */
+/**
+ * The process listens after this time even if the schema of the store is not up to date, because it accepts
+ * events without the store.
+ */
+const SCHEMA_MS_MAX = 5000;
+/** Maximum time of the drain, which begins after SERVICE_DRAIN_DELAY_MS; then the process ends with the requests that are still in flight. */
 const DRAIN_MS = 8000;
 /**
  * Gateway streams can last longer than the drain; they are ended after this time, early enough to
@@ -53,6 +59,7 @@ async function main(): Promise<void> {
   });
   const show = (line: string) => void process.stdout.write(`${line}\n`);
   const api = await assembleApi({ env, logger, log, store, gatewayRoutes, now: Date.now, show });
+  await Promise.race([api.schemaTried, sleep(SCHEMA_MS_MAX, undefined, { ref: false })]);
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
   const grpcPort =
@@ -68,6 +75,10 @@ async function main(): Promise<void> {
   stop = async () => {
     if (draining) return;
     draining = true;
+    // Load balancers see the 503 and send their requests to other processes; clients see `Connection: close`.
+    api.leave();
+    announceClose(server);
+    await sleep(env.SERVICE_DRAIN_DELAY_MS);
     setTimeout(() => {
       logger.error('draining took too long; requests without an answer were not accepted');
       die();

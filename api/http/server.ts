@@ -16,6 +16,14 @@ const REQUEST_MS_MAX = 120_000;
 const KEEP_ALIVE_MS = 65_000;
 const CLOSE_SWEEP_MS = 50;
 
+/** Whether a server has announced that it closes, and the requests that it has not answered. */
+interface Answering {
+  isClosing: boolean;
+  open: Set<ServerResponse>;
+}
+
+const answering = new WeakMap<Server, Answering>();
+
 /**
  * Returns a server whose every response, even to invalid HTTP, has a request id and the security
  * headers.
@@ -30,6 +38,8 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
     noDelay: true,
     requireHostHeader: false,
   });
+  const state: Answering = { isClosing: false, open: new Set() };
+  answering.set(server, state);
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     // A request after a response with Connection: close is not served, because no response can be
     // sent any more.
@@ -38,6 +48,9 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
       return;
     }
     lingerAfter(req, res);
+    if (state.isClosing) res.shouldKeepAlive = false;
+    state.open.add(res);
+    res.once('close', () => state.open.delete(res));
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       refuse(req.socket, '400 Bad Request', 'The Host header is required.');
     else {
@@ -47,6 +60,7 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
   };
   server.on('request', serve).on('checkExpectation', serve);
   server.on('checkContinue', (req, res) => {
+    if (state.isClosing) res.shouldKeepAlive = false;
     deferContinue(req, res);
     serve(req, res);
   });
@@ -102,10 +116,22 @@ export function listen(server: NetServer, host: string, port: number, setting = 
 }
 
 /**
+ * Ends each connection with its next response, which says `Connection: close`, so that clients do not send
+ * requests into connections that are about to be closed. The server still accepts connections.
+ */
+export function announceClose(server: Server): void {
+  const state = answering.get(server);
+  if (state === undefined) return;
+  state.isClosing = true;
+  for (const res of state.open) if (!res.headersSent) res.shouldKeepAlive = false;
+}
+
+/**
  * Accepts no new connections, and resolves once every request has its response. Idle connections
- * are closed.
+ * are closed, and the others with their next response.
  */
 export async function closeGracefully(server: Server): Promise<void> {
+  announceClose(server);
   const closed = new Promise((resolve) => server.close(resolve));
   const sweep = setInterval(() => {
     server.closeIdleConnections();

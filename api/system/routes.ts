@@ -26,6 +26,8 @@ const GUIDE_POLICY = `${DOCS_POLICY}; img-src 'self'`;
 const WORKER_METRICS_MS_MAX = 500;
 
 export interface SystemDeps {
+  /** Returns true once this process has begun to shut down. */
+  isDraining: () => boolean;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   reference: Pick<ApiReference, 'json' | 'html'>;
   /** The guides and the pages for operators. */
@@ -38,18 +40,24 @@ export function systemRoutes(deps: SystemDeps): Route[] {
   return [...healthRoutes(deps), metricsRoute(deps), ...statusRoutes(deps.status), ...referenceRoutes(deps)];
 }
 
-function healthRoutes({ readiness: watch }: SystemDeps): Route[] {
+function healthRoutes({ readiness: watch, isDraining }: SystemDeps): Route[] {
   return [
     definePublicRoute({
       method: 'get',
       path: '/healthz',
       operation_id: 'health',
-      summary: 'Check that the process is up',
+      summary: 'Check that the process takes requests',
+      description:
+        'Returns 200 with the status `ok`, or 503 with the status `draining` once the process has begun to shut down. It still answers requests then, for SERVICE_DRAIN_DELAY_MS, so that load balancers have time to take it out.',
       tag: 'System',
       any_query: true,
       bare: true,
-      response: z.object({ status: z.literal('ok'), version: z.string() }),
-      handler: () => ({ bare: { status: 'ok' as const, version: API_VERSION } }),
+      also: { 503: 'The process is shutting down' },
+      response: z.object({ status: z.enum(['ok', 'draining']), version: z.string() }),
+      handler: () =>
+        isDraining()
+          ? { status: 503, bare: { status: 'draining' as const, version: API_VERSION } }
+          : { status: 200, bare: { status: 'ok' as const, version: API_VERSION } },
     }),
     definePublicRoute({
       method: 'get',

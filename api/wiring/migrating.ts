@@ -8,6 +8,8 @@ const RETRY_MS = 1000;
 
 export interface Migrating {
   readonly done: boolean;
+  /** Resolves once each shard was migrated, or its first try has failed. */
+  readonly tried: Promise<void>;
   stop: () => void;
 }
 
@@ -22,19 +24,22 @@ export function migrateInBackground(
   const stopped = new AbortController();
   const state = {
     done: false,
+    tried: Promise.resolve(),
     stop: () => {
       stopped.abort();
     },
   };
-  const run = async (shard: Shard) => {
+  const run = async (shard: Shard, onTried: () => void) => {
     for (let tries = 0; !stopped.signal.aborted; tries++) {
       try {
         await migrateShard(store, shard, env.SERVICE_CLICKHOUSE_CLUSTER);
+        onTried();
         if (state.done) return;
         state.done = true;
         onDone();
         return;
       } catch (cause) {
+        onTried();
         if (tries === 0)
           logger.warn(
             { err: cause, shard: shard.name },
@@ -44,6 +49,7 @@ export function migrateInBackground(
       }
     }
   };
-  for (const shard of store.shards) void run(shard);
+  const tries = store.shards.map((shard) => new Promise<void>((onTried) => void run(shard, onTried)));
+  state.tried = Promise.all(tries).then(() => undefined);
   return state;
 }

@@ -303,6 +303,8 @@ export class Supervisor {
       ...process.env,
       SERVICE_DATA_DIR: this.#options.dataDir,
       SERVICE_PORT: String(this.#apiPort),
+      // There is one API process, so no other one could take its requests meanwhile.
+      SERVICE_DRAIN_DELAY_MS: '0',
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
       SERVICE_CLICKHOUSE_DATA_DIR: hasStore(this.#env) ? undefined : this.#file('clickhouse'),

@@ -68,6 +68,7 @@ const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
   SERVICE_PORT: integer(0, 65535).default(8080),
+  SERVICE_DRAIN_DELAY_MS: integer(0, 60_000).default(0),
   /**
    * Address at which a worker serves /metrics, /healthz and /readyz. API processes include its
    * metrics in theirs only when it is the loopback.

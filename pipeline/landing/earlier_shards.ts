@@ -15,7 +15,7 @@ import type {
   PartitionHistory,
   PartitionMemory,
 } from '../worker/partition_state.ts';
-import type { Fences, PartitionEpoch } from './fences.ts';
+import type { Fences, PartitionEpoch, Writers } from './fences.ts';
 import { ClickHouseHistoryStore } from './history_store.ts';
 import type { LandingStore } from './lander.ts';
 import { pieceOfRows } from './landing_piece.ts';
@@ -166,11 +166,11 @@ export class FencesOfShards {
     this.#before = before;
   }
 
-  async raise(owned: readonly PartitionEpoch[]): Promise<void> {
+  async raise(owned: readonly PartitionEpoch[], writers?: Writers): Promise<void> {
     const earlier = byEarlier(owned, ([partition]) => this.#before(partition));
     await Promise.all([
-      this.#own.fences.raise(owned),
-      ...[...earlier].map(([shard, some]) => shard.fences.raise(some)),
+      this.#own.fences.raise(owned, writers),
+      ...[...earlier].map(([shard, some]) => shard.fences.raise(some, writers)),
     ]);
   }
 }

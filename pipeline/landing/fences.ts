@@ -16,12 +16,24 @@ import {
   readRunningStatements,
 } from '../../sql/stores/landing_fences.ts';
 
-/** How long a new owner waits for statements of former owners to end before it kills them. */
+/** How long a new owner waits for statements of live workers to end before it kills them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
 
 /** A partition and the epoch under which its owner writes. */
 export type PartitionEpoch = OwnedPartition;
+
+/** What a new owner knows of the workers whose statements may hold rows of its partitions. */
+export interface Writers {
+  /**
+   * Returns the only other worker whose running statements may hold rows of a partition: the owner before, if it
+   * had raised its own fence. Null if this is not known.
+   */
+  formerOf(partition: number): string | null;
+  isLive(worker: string): boolean;
+}
+
+const NOTHING_KNOWN: Writers = { formerOf: () => null, isLive: () => true };
 
 export class Fences {
   readonly #client: ClickHouse;
@@ -40,13 +52,20 @@ export class Fences {
   /**
    * Fences former owners off. Once it resolves, no statement of theirs can write to these
    * partitions any more: the fence is written first, so that later statements write nothing, and
-   * running ones are awaited.
+   * running ones are awaited, or killed if their worker does not live: it may be paused in the middle of one.
    */
-  async raise(owned: readonly PartitionEpoch[]): Promise<void> {
+  async raise(owned: readonly PartitionEpoch[], writers: Writers = NOTHING_KNOWN): Promise<void> {
     const again = owned.some(([partition]) => this.#raised.has(partition));
     for (const [partition] of owned) this.#raised.add(partition);
     await raiseFences(this.#client, owned, this.#workerId);
-    await this.#outlast('land-', again ? undefined : `land-${this.#workerId}-`);
+    const formers = owned.map(([partition]) => writers.formerOf(partition));
+    await this.#outlast('land-', {
+      concerns: (queryId) => {
+        const worker = writerOf(queryId);
+        return worker === this.#workerId ? again : formers.includes(null) || formers.includes(worker);
+      },
+      isLive: (queryId) => writers.isLive(writerOf(queryId)),
+    });
   }
 
   /**
@@ -89,14 +108,21 @@ export class Fences {
    * too long. Statements of this worker count too if it owned one of the partitions before: it may
    * have lost it in the middle of a landing.
    *
-   * @param except prefix of statements that hold no row of the partitions
+   * @param options.concerns returns whether a statement may hold rows of the partitions; by default all may
+   * @param options.isLive returns whether the worker of a statement lives; by default all do
    */
-  async #outlast(prefix: string, except?: string): Promise<void> {
-    const running = async (): Promise<string[]> =>
-      (await readRunningStatements(this.#client, prefix)).filter(
-        (queryId) => except === undefined || !queryId.startsWith(except),
-      );
+  async #outlast(
+    prefix: string,
+    {
+      concerns = () => true,
+      isLive = () => true,
+    }: { concerns?: (queryId: string) => boolean; isLive?: (queryId: string) => boolean } = {},
+  ): Promise<void> {
+    const running = async (): Promise<string[]> => (await readRunningStatements(this.#client, prefix)).filter(concerns);
     let left = await running();
+    const kills = left.filter((queryId) => !isLive(queryId)).map((id) => killStatement(this.#client, id));
+    // A statement that could not be killed is awaited like the others.
+    await Promise.allSettled(kills);
     // The time runs from the first answer: a store that was stalled until now has had no time to
     // finish anything.
     const deadline = performance.now() + FORMER_WAIT_MS;
@@ -113,3 +139,6 @@ export class Fences {
     }
   }
 }
+
+/** Returns the worker of a landing statement, by its id (`land-<worker>-<table>-<number>`). */
+const writerOf = (queryId: string): string => queryId.split('-')[1] ?? '';

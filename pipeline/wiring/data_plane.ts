@@ -99,15 +99,17 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
       await ownership.start(createHolder(planes, planeOf));
     },
     stop: async () => {
-      await each((plane) => plane.stopMoves());
+      // A move of texts that is under way may take seconds; partitions are released meanwhile.
+      const moves = each((plane) => plane.stopMoves());
       // NATS or the store may be unavailable. The next owner of the partitions then starts from the
       // last checkpoint.
-      await ownership.stop().catch((error: unknown) => {
+      const released = ownership.stop().catch((error: unknown) => {
         logger.warn(
           { err: error },
           'partitions could not be released; other workers take them over when the lease of this worker expires',
         );
       });
+      await Promise.all([moves, released]);
       await each((plane) => plane.worker.stop());
       await budgets.stop();
     },

@@ -10,7 +10,16 @@ import type { Logger } from '../../ops/platform/logger.ts';
 import { AbsentWorkers } from './absent_workers.ts';
 
 export const BEAT_MS = 500;
-export const LEASE_MS = 2000;
+/** Three heartbeats are missing. A process that is paused for less than two never loses its partitions. */
+export const LEASE_MS = 3 * BEAT_MS;
+/** A worker is late from here on: its lease may end soon. */
+const LATE_MS = 2 * BEAT_MS;
+/** Time between two looks at which workers live. */
+const LOOK_MS = 250;
+/** The same while a worker is absent, which may have lost its connection only, or late. */
+const UNCERTAIN_LOOK_MS = 100;
+/** This worker has heard nothing for a while if its own heartbeats are silent for this long. */
+const DEAF_MS = 2 * BEAT_MS;
 /** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
 
@@ -50,6 +59,12 @@ export class LiveWorkers {
     return this.#absent.isSuspecting;
   }
 
+  /** Returns the time until the next look, in milliseconds. */
+  lookAfterMs(now: number): number {
+    const isLate = this.#heartbeats.live(now, LATE_MS).length < this.live(now).length;
+    return this.isSuspecting || isLate ? UNCERTAIN_LOOK_MS : LOOK_MS;
+  }
+
   /** Begins the liveness window. */
   start(): void {
     this.#listeningSince = performance.now();
@@ -68,7 +83,8 @@ export class LiveWorkers {
       this.#logger.info({ worker }, 'a worker has lost its connection to NATS and counts as dead');
     }
     this.#heartbeats.forget(now, FORGET_MS);
-    const live = this.live(now);
+    // A paused worker does not answer, so its lease may have ended while this one asked.
+    const live = this.live(performance.now());
     for (const worker of live) this.#gone.delete(worker);
     return live;
   }
@@ -77,6 +93,12 @@ export class LiveWorkers {
   live(now: number): string[] {
     const own = this.#heartbeats.heardAt(this.#workerId) ?? -Infinity;
     return now - own > LEASE_MS ? [] : this.#heartbeats.live(now, this.#leaseMs);
+  }
+
+  /** Returns whether a worker lives. While this worker hears nothing, none is known to be dead. */
+  isLive(worker: string, now: number): boolean {
+    const live = this.live(now);
+    return live.length === 0 || live.includes(worker);
   }
 
   /**
@@ -101,7 +123,7 @@ export class LiveWorkers {
   /** Restarts the liveness window after a time in which nothing could be heard. */
   #excuseSilence(now: number): void {
     const own = this.#heartbeats.heardAt(this.#workerId) ?? now;
-    const deaf = now - own > LEASE_MS / 2 || now - this.#lastLookAt > LEASE_MS;
+    const deaf = now - own > DEAF_MS || now - this.#lastLookAt > LEASE_MS;
     this.#lastLookAt = now;
     if (!deaf) return;
     this.#heartbeats.excuseAll(now);

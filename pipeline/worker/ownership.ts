@@ -44,14 +44,11 @@ interface OwnedPartition extends RecordRevision {
    * True once the holder has acquired the partition. Until then every tick asks the holder again.
    */
   acquired: boolean;
+  former: string | null;
 }
 
 /** Fields by which heartbeats tell this version from older ones. */
 const ABILITIES = { present: true, sticky: true };
-/** Time between two looks at which workers live. */
-const LOOK_MS = 250;
-/** The same while a worker is absent that may have lost its connection only. */
-const ABSENT_LOOK_MS = 100;
 /**
  * The live workers, and what this worker is to release, must be unchanged for this long before it
  * releases partitions.
@@ -115,6 +112,11 @@ export class Ownership {
     return this.#owned.size > 0 && this.#workers.live(performance.now())[0] === this.#options.workerId;
   }
 
+  /** Returns the owner before, if that was another worker and it had read the partition; null otherwise. */
+  formerOf = (partition: number): string | null => this.#owned.get(partition)?.former ?? null;
+  /** Returns whether a worker lives, as far as this worker knows. */
+  isLive = (worker: string): boolean => this.#workers.isLive(worker, performance.now());
+
   async start(holder: PartitionHolder): Promise<void> {
     this.#holder = holder;
     await this.#records.watch();
@@ -135,7 +137,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => void tick().finally(loop), this.#workers.isSuspecting ? ABSENT_LOOK_MS : LOOK_MS);
+      this.#timer = setTimeout(() => void tick().finally(loop), this.#workers.lookAfterMs(performance.now()));
     };
     await tick();
     loop();
@@ -174,8 +176,9 @@ export class Ownership {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
-    if (this.#beats !== null) clearInterval(this.#beats);
+    // Heartbeats continue, so that the other workers wait for a landing that outlasts the lease.
     await this.#handOver([...this.#owned.keys()]);
+    if (this.#beats !== null) clearInterval(this.#beats);
     this.#records.close();
     this.#workers.stop();
     this.#endPresence();
@@ -304,9 +307,11 @@ export class Ownership {
       ...(places !== undefined && places.revision > 0 && { shards_at: places.revision }),
       at: new Date().toISOString(),
     };
+    const owner = known?.record.up === true ? known.record.owner : '';
+    const former = owner === '' || owner === workerId ? null : owner;
     await this.#attempt(partition, async () => {
       const revision = await this.#records.put(record, known?.revision);
-      this.#owned.set(partition, { record, revision, acquired: false });
+      this.#owned.set(partition, { record, revision, acquired: false, former });
     });
   }
 

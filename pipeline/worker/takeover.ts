@@ -19,7 +19,7 @@ import {
 import type { Worker } from './worker.ts';
 
 export interface TakeoverDeps {
-  ownership: Pick<Ownership, 'isOwner' | 'epochOf'>;
+  ownership: Pick<Ownership, 'isOwner' | 'epochOf' | 'formerOf' | 'isLive'>;
   states: ReadonlyMap<number, PartitionState>;
   worker: Pick<Worker, 'add'>;
   fences: Pick<Fences, 'raise'>;
@@ -62,7 +62,10 @@ export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRe
   );
   const [histories, calls] = await allOf([
     fences
-      .raise(down.map((record) => [record.partition, record.epoch] as const))
+      .raise(
+        down.map((record) => [record.partition, record.epoch] as const),
+        ownership,
+      )
       .then(() => store.histories(down, options)),
     recallCalls(deps, down),
     store.recall(down, options, memories),

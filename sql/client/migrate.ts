@@ -1,4 +1,5 @@
-// Migrates a database to the newest schema: sql/migrations in numerical order, then the views.
+// Migrates a database to the newest schema: sql/migrations in numerical order, then the views, which are left alone
+// where a newer version has migrated the database.
 // Guarantees: migrations only go forward; each runs once and is recorded with the checksum of its
 // text; an applied migration that was edited is rejected; two processes may start at once, because
 // every statement is idempotent.
@@ -66,7 +67,9 @@ export async function migrate(
     await apply(script);
     applied.push(script.name);
   }
-  for (const view of scripts.views) {
+  // A process of an older version that starts beside newer ones must not take columns of the views from them.
+  const isNewer = unknownAmong(known.keys(), scripts).length > 0;
+  for (const view of isNewer ? [] : scripts.views) {
     const name = `views/${view.name}`;
     if (applied.length > 0 || known.get(name) !== checksumOf(view.sql)) await apply({ name, sql: view.sql });
   }
@@ -78,8 +81,12 @@ export async function migrate(
  * @throws StoreUnavailable
  */
 export async function unknownMigrations(client: ClickHouse, scripts: Scripts = readScripts()): Promise<string[]> {
-  const names = new Set(scripts.migrations.map(({ name }) => name));
-  return [...(await readKnown(client)).keys()].filter((name) => !name.startsWith('views/') && !names.has(name));
+  return unknownAmong((await readKnown(client)).keys(), scripts);
+}
+
+function unknownAmong(applied: Iterable<string>, { migrations }: Scripts): string[] {
+  const names = new Set(migrations.map(({ name }) => name));
+  return [...applied].filter((name) => !name.startsWith('views/') && !names.has(name));
 }
 
 /** Returns the newest checksum of every applied script. */

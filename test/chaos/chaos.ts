@@ -11,11 +11,16 @@ import { SmallDisk } from './disk.ts';
 import type { Fault } from './faults.ts';
 import { Load, startAround, type Around } from './load.ts';
 import { Stack, type ProcessName, type StackOptions } from './stack.ts';
+import type { Calls } from './traffic.ts';
+import { UPGRADE_ENV } from './upgrade.ts';
+import type { Version } from './versions.ts';
 import { Watch, type Times } from './watch.ts';
 
 export interface ChaosOptions {
   stack: StackOptions;
   faults: readonly Fault[];
+  /** The versions of a rolling upgrade. The stack starts with the older one; unset without such a fault. */
+  versions?: { older: Version; newer: Version };
   rounds: number;
   /** Events a second of the main load. */
   rate: number;
@@ -23,6 +28,8 @@ export interface ChaosOptions {
   aroundMs: number;
   /** How long each fault lasts; null for the fault's own duration. */
   holdMs: number | null;
+  /** Bound of takeovers in place of the fault's own, in milliseconds; null for that one. */
+  takeoverMsMax: number | null;
   /** Checks after each fault, not only at the end. */
   checkEach: boolean;
   seed: number;
@@ -45,6 +52,8 @@ export interface Struck extends Times {
   settled_ms: number | null;
   /** Bound of a takeover after this fault, in milliseconds; null without one. */
   takeover_ms_max: number | null;
+  /** Requests during the fault, and those that failed; null where they may fail. */
+  calls: Calls | null;
   breaches: string[];
 }
 
@@ -82,7 +91,13 @@ class Chaos {
     this.#disk = disk;
     this.#stack = new Stack({
       ...options.stack,
-      env: { ...around.env, ...options.stack.env, ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }) },
+      ...(options.versions === undefined ? {} : { root: options.versions.older.root }),
+      env: {
+        ...around.env,
+        ...(options.versions === undefined ? {} : UPGRADE_ENV),
+        ...options.stack.env,
+        ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }),
+      },
       ...(disk === null ? {} : { folder: disk.folder }),
     });
     this.#random = seededRandom(options.seed);
@@ -165,27 +180,42 @@ class Chaos {
       log,
       random: this.#random,
       disk: this.#disk,
+      traffic: this.#stack.address.traffic,
+      versions: this.#options.versions ?? null,
+      note: (what: string) => {
+        this.#note(what);
+      },
       killed,
       struck: (what: string) => {
         this.#note(what);
         watch.struck();
       },
     };
+    const { traffic } = ground;
+    if (fault.noFailures === true) {
+      traffic.open();
+      load.reads.start();
+    }
     await fault.run(ground, this.#options.holdMs ?? fault.holdMs);
     this.#note(`${fault.name} healed`);
     watch.healed();
     await watch.moving(RECOVER_MS_MAX);
     await pause(this.#options.aroundMs);
     watch.quiet();
+    await load.reads.stop();
+    const calls = fault.noFailures === true ? await traffic.close() : null;
     if (checks) await load.stop();
     // Under load there may always be a small lag: without checks it is not waited for.
     const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
+    const takeoverMsMax =
+      fault.takeoverMsMax === undefined ? null : (this.#options.takeoverMsMax ?? fault.takeoverMsMax);
     const struck: Struck = {
       fault: fault.name,
       ...times,
-      takeover_ms_max: fault.takeoverMsMax ?? null,
+      takeover_ms_max: takeoverMsMax,
+      calls,
       settled_ms: null,
-      breaches: lateTakeover(fault, times),
+      breaches: [...lateTakeover(takeoverMsMax, times), ...failedCalls(calls)],
     };
     this.#struck.push(struck);
     return struck;
@@ -234,10 +264,16 @@ class Chaos {
 }
 
 /** Returns a breach if the partitions of a silent worker landed rows later than they must. */
-function lateTakeover({ takeoverMsMax = Infinity }: Fault, { takeover }: Times): string[] {
-  if (takeover === null || takeover.ms <= takeoverMsMax) return [];
+function lateTakeover(takeoverMsMax: number | null, { takeover }: Times): string[] {
+  if (takeover === null || takeoverMsMax === null || takeover.ms <= takeoverMsMax) return [];
   const ms = Math.round(takeover.ms);
   return [`the partitions of the silent worker landed no rows for ${ms} ms instead of ${takeoverMsMax} ms at most`];
+}
+
+/** Returns a breach if requests failed that must not fail. */
+function failedCalls(calls: Calls | null): string[] {
+  if (calls === null || calls.failures === 0) return [];
+  return [`${calls.failures} of ${calls.made} requests failed: ${calls.failed.slice(0, 5).join('; ')}`];
 }
 
 interface Sources {

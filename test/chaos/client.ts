@@ -1,4 +1,4 @@
-// The load's client: each request goes to the next API process and is abandoned after a while; it
+// The load's client: each request goes to the next API process in service and is abandoned after a while; it
 // has one of four outcomes.
 import type { StackAddress } from './stack.ts';
 
@@ -17,7 +17,6 @@ export interface Answer {
 
 export class Client {
   readonly #address: StackAddress;
-  #turn = 0;
 
   constructor(address: StackAddress) {
     this.#address = address;
@@ -33,8 +32,19 @@ export class Client {
     path: string,
     options: { headers?: Record<string, string>; body?: string | Uint8Array; api?: number } = {},
   ): Promise<Answer | null> {
-    this.#turn += 1;
-    const api = options.api ?? this.#turn % this.#address.urls.length;
+    const { traffic } = this.#address;
+    const api = options.api ?? traffic.next();
+    const answer = await this.#send(method, path, options, api);
+    if (options.api === undefined) traffic.note(`${method} ${path}`, answer);
+    return answer;
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    options: { headers?: Record<string, string>; body?: string | Uint8Array },
+    api: number,
+  ): Promise<Answer | null> {
     try {
       const response = await fetch(`${this.#address.urls[api] ?? ''}${path}`, {
         method,

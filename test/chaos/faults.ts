@@ -11,6 +11,9 @@ import type { Link } from './network.ts';
 import type { ProxyMode } from './proxy.ts';
 import type { Kind, ProcessName, Stack } from './stack.ts';
 import { TAKEOVER_MS_MAX } from './takeover.ts';
+import type { Traffic } from './traffic.ts';
+import { rollingUpgrade } from './upgrade.ts';
+import type { Version } from './versions.ts';
 
 /** The context of a fault. */
 export interface Ground {
@@ -19,6 +22,12 @@ export interface Ground {
   random: Random;
   /** The disk of the whole stack; null for the machine's own. */
   disk: SmallDisk | null;
+  /** The load balancer of the callers. */
+  traffic: Traffic;
+  /** The versions of a rolling upgrade; null without one. */
+  versions: { older: Version; newer: Version } | null;
+  /** Notes what happens, for the evidence of a breach. */
+  note: (what: string) => void;
   /** Reports that the fault is active from now on. */
   struck: (what: string) => void;
   /**
@@ -32,11 +41,13 @@ export interface Fault {
   name: string;
   what: string;
   /** What a stack must have. */
-  needs?: { cluster?: true; proxied?: true; disk?: true; shards?: true };
+  needs?: { cluster?: true; proxied?: true; disk?: true; shards?: true; apis?: number; olderVersion?: true };
   /** Default duration, milliseconds. */
   holdMs: number;
   /** Milliseconds within which the partitions of the silent worker must land rows again; absent without a bound. */
   takeoverMsMax?: number;
+  /** True if no request of a caller may fail, behind a load balancer that checks the health of API processes. */
+  noFailures?: true;
   run: (ground: Ground, holdMs: number) => Promise<void>;
 }
 
@@ -80,6 +91,14 @@ async function movedPartitions(ground: Ground, holdMs: number): Promise<void> {
   const record = await (await ground.log.bucket('service')).get(SHARDS_KEY);
   if (record === null || shardsRecord.parse(record.json()).places.every(({ before }) => before.length === 0))
     throw new Error('no partition has moved');
+}
+
+/** Stops a process in order with SIGTERM; after a while it is started again. */
+async function ended(ground: Ground, name: ProcessName, holdMs: number): Promise<void> {
+  ground.struck(`SIGTERM ${name}`);
+  await ground.stack.end(name);
+  await pause(holdMs);
+  await ground.stack.bootAll();
 }
 
 async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
@@ -150,6 +169,14 @@ export const FAULTS: readonly Fault[] = [
   },
   kill('api'),
   { ...kill('worker'), takeoverMsMax: TAKEOVER_MS_MAX },
+  {
+    name: 'end-worker',
+    what: 'SIGTERM of one worker, started again a second after it has drained',
+    holdMs: SHORT_MS,
+    takeoverMsMax: TAKEOVER_MS_MAX,
+    run: (ground, holdMs) => ended(ground, any(ground, 'worker'), holdMs),
+  },
+  rollingUpgrade,
   kill('nats'),
   kill('clickhouse'),
   {

@@ -5,6 +5,7 @@ import { startReceiver, status, type Receiver } from '../support/receiver.ts';
 import { say, startUpstream, type TestUpstream } from '../support/upstream.ts';
 import type { Check, EventsRead } from './checks.ts';
 import { Client } from './client.ts';
+import { Reads } from './reads.ts';
 import { Sender, type SenderOptions } from './sender.ts';
 import {
   budgetMatches,
@@ -56,6 +57,8 @@ export async function startAround(): Promise<Around> {
 export class Load {
   readonly sender: Sender;
   readonly gateway: GatewaySide;
+  /** Reads, which run during faults that callers must not notice. */
+  readonly reads: Reads;
   readonly #around: Around;
   readonly #client: Client;
   readonly #otlp: OtlpSide;
@@ -78,6 +81,7 @@ export class Load {
     this.sender = parts.sender;
     this.#otlp = parts.otlp;
     this.gateway = parts.gateway;
+    this.reads = new Reads(parts.client.address);
     this.#limited = parts.limited;
     this.#judge = parts.judge;
     this.#subscriptions = parts.subscriptions;
@@ -150,7 +154,7 @@ export class Load {
   }
 
   get faults(): string[] {
-    return [this.sender, this.#otlp, this.gateway, this.#limited].flatMap((part) => part.faults);
+    return [this.sender, this.#otlp, this.gateway, this.#limited, this.reads].flatMap((part) => part.faults);
   }
 
   webhooksMissing(read: EventsRead): Promise<number> {

@@ -7,20 +7,25 @@ import { parseArgs } from 'node:util';
 import { runLine } from '../bench/machine.ts';
 import { markdownTable, ms } from '../bench/report.ts';
 import { runChaos, type ChaosOptions, type ChaosResult } from './chaos.ts';
+import { newTreesDir } from '../bench/trees.ts';
+import { removeDir } from '../support/temp.ts';
 import { FAULTS } from './faults.ts';
 import { SMALL, WHOLE } from './stack.ts';
+import { openVersion, thisVersion } from './versions.ts';
 
-const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
-                            [--stack whole|small] [--shards 1] [--streams 1] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
+const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--takeover SECONDS] [--seed N]
+                            [--stack whole|small] [--shards 1] [--streams 1] [--sync workers|inserts] [--from COMMIT|FOLDER] [--once] [--file runs.json] [--report FILE] [--keep]
   --fault    which faults, in this order; all of them without it
   --rounds   how often they are gone through
   --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
   --around   seconds of load before the first fault and after each
   --hold     seconds that each fault lasts, in place of its own time
+  --takeover seconds after which a run fails if rows have not landed again in all partitions of a silent worker; 15 without it
   --stack    whole: 2 APIs, 3 workers, 3 nats-servers, ClickHouse, proxies between them; small: 1 API, 2 workers, 1 nats-server
   --shards   shards of ClickHouse, 1 to 4; faults of ClickHouse strike one of them
   --streams  streams of the ingest log, 1 to 8
   --sync     workers: rows are synced before each checkpoint, as beside the embedded engine; inserts: each by itself, as beside an engine elsewhere
+  --from     older version of a rolling upgrade, with which the stack starts: a commit, or a folder with a tree; the newest commit whose product differs without it
   --once     check at the end only, not after each fault
   --file     agent runs whose texts are sent (as npm run demo takes them)
   --report   the tables into this file too
@@ -30,7 +35,7 @@ ${FAULTS.map(({ name, what }) => `  ${name.padEnd(22)} ${what}`).join('\n')}`;
 
 class UsageError extends Error {}
 
-function readOptions(args: string[]): (ChaosOptions & { report?: string }) | null {
+function readOptions(args: string[]): (ChaosOptions & { report?: string; from?: string }) | null {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
     args,
@@ -40,6 +45,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
       rate: text('400'),
       around: text('8'),
       hold: { type: 'string' },
+      takeover: { type: 'string' },
       seed: text(String(Date.now() % 1_000_000)),
       stack: text('whole'),
       shards: text('1'),
@@ -48,6 +54,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
       once: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       file: { type: 'string' },
+      from: { type: 'string' },
       report: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -73,11 +80,16 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     ({ needs }) =>
       (needs?.cluster !== true || stack.nats > 1) &&
       (needs?.proxied !== true || stack.proxied) &&
-      (needs?.shards !== true || stack.shards > 1),
+      (needs?.shards !== true || stack.shards > 1) &&
+      stack.apis >= (needs?.apis ?? 1),
   );
   const wanted = values.fault.split(',').map((name) => name.trim());
-  const faults =
-    values.fault === 'all' ? fits : wanted.flatMap((name) => fits.find((fault) => fault.name === name) ?? []);
+  const chosen =
+    values.fault === 'all'
+      ? fits.filter(({ needs }) => needs?.olderVersion !== true || values.from !== undefined)
+      : wanted.flatMap((name) => fits.find((fault) => fault.name === name) ?? []);
+  // The stack starts with the older version, so what needs it comes first.
+  const faults = chosen.toSorted((a, b) => Number(b.needs?.olderVersion ?? 0) - Number(a.needs?.olderVersion ?? 0));
   if (values.fault !== 'all' && faults.length !== wanted.length)
     throw new UsageError(`--fault takes ${fits.map(({ name }) => name).join(', ')} or all; got ${values.fault}`);
   const [rounds, rate, around, seed] = [
@@ -87,8 +99,10 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     Number(values.seed),
   ];
   const hold = values.hold === undefined ? null : Number(values.hold);
-  if (!(rounds >= 1 && rate > 0 && around > 0 && Number.isInteger(seed) && (hold === null || hold > 0)))
-    throw new UsageError('--rounds, --rate, --around, --hold and --seed take numbers above 0');
+  const takeover = values.takeover === undefined ? null : Number(values.takeover);
+  const positive = [rounds, rate, around, hold ?? 1, takeover ?? 1].every((number) => number > 0);
+  if (!(positive && rounds >= 1 && Number.isInteger(seed)))
+    throw new UsageError('--rounds, --rate, --around, --hold, --takeover and --seed take numbers above 0');
   return {
     stack,
     faults,
@@ -96,10 +110,12 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     rate,
     aroundMs: around * 1000,
     holdMs: hold === null ? null : hold * 1000,
+    takeoverMsMax: takeover === null ? null : takeover * 1000,
     checkEach: !values.once,
     seed,
     keep: values.keep,
     ...(values.file === undefined ? {} : { file: values.file }),
+    ...(values.from === undefined ? {} : { from: values.from }),
     ...(values.report === undefined ? {} : { report: path.resolve(values.report) }),
     progress: (line) => void process.stderr.write(`${line}\n`),
   };
@@ -125,7 +141,7 @@ function takeoverLines(struck: ChaosResult['struck']): string[] {
 /** Prints the result as tables. */
 function report(
   { struck, acknowledged, retries, checks, evidence }: ChaosResult,
-  { seed, rate, stack, aroundMs }: ChaosOptions,
+  { seed, rate, stack, aroundMs, versions }: ChaosOptions,
   began: string,
 ): string {
   const rows = struck.map((one) => [
@@ -137,6 +153,7 @@ function report(
     one.takeover === null ? '' : `${one.takeover.complete ? '' : 'over '}${time(one.takeover.ms)}`,
     time(one.no_lag_after_ms),
     one.settled_ms === null ? '' : `${(one.settled_ms / 1000).toFixed(1)} s`,
+    one.calls === null ? '' : `${one.calls.failures} of ${one.calls.made.toLocaleString('en-US')}`,
     one.breaches.length === 0
       ? one.settled_ms === null
         ? ''
@@ -152,6 +169,7 @@ function report(
     'all partitions of a silent worker land again',
     `lag 0 after healing and ${aroundMs / 1000} s of load`,
     'all told after load',
+    'requests that failed, where none may',
     'breaches',
   ];
   const checkRows = checks.map(({ what, expected, found, breach }) => [
@@ -168,12 +186,28 @@ function report(
     '',
     `${acknowledged.toLocaleString('en-US')} events acknowledged at ${rate} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${seed}.`,
     '',
+    ...(versions === undefined ? [] : [`Upgraded from ${versions.older.name} to ${versions.newer.name}.`, '']),
     markdownTable(head, rows),
     '',
     ...takeoverLines(struck).flatMap((line) => [line, '']),
     markdownTable(['', 'check, after the last fault', 'expected', 'found'], checkRows),
     ...(evidence.length === 0 ? [] : ['', ...evidence]),
   ].join('\n');
+}
+
+/** Runs the faults and prints the report. Returns the exit code. */
+async function run(options: ChaosOptions & { report?: string; from?: string }, trees: string): Promise<number> {
+  const began = new Date().toISOString();
+  const needsOlder = options.faults.some(({ needs }) => needs?.olderVersion === true);
+  const versions = needsOlder
+    ? { older: openVersion(options.from, path.join(trees, 'older'), options.progress), newer: thisVersion() }
+    : undefined;
+  const all = { ...options, ...(versions === undefined ? {} : { versions }), signal: stop.signal };
+  const result = await runChaos(all);
+  const text = report(result, all, began);
+  console.log(text);
+  if (options.report !== undefined) writeFileSync(options.report, `${text}\n`);
+  return result.struck.some(({ breaches }) => breaches.length > 0) ? 1 : 0;
 }
 
 const stop = new AbortController();
@@ -188,12 +222,12 @@ try {
   if (options === null) console.log(USAGE);
   else {
     if (options.report !== undefined) mkdirSync(path.dirname(options.report), { recursive: true });
-    const began = new Date().toISOString();
-    const result = await runChaos({ ...options, signal: stop.signal });
-    const text = report(result, options, began);
-    console.log(text);
-    if (options.report !== undefined) writeFileSync(options.report, `${text}\n`);
-    process.exitCode = result.struck.some(({ breaches }) => breaches.length > 0) ? 1 : 0;
+    const trees = newTreesDir();
+    try {
+      process.exitCode = await run(options, trees);
+    } finally {
+      removeDir(trees);
+    }
   }
 } catch (error) {
   const usage =

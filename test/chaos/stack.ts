@@ -13,6 +13,7 @@ import { freePort } from '../../ops/launch/process/ports.ts';
 import { allDatabaseOf } from '../../sql/client/distributed.ts';
 import { removeDir, tempDir } from '../support/temp.ts';
 import { Network } from './network.ts';
+import { Traffic } from './traffic.ts';
 
 export type Kind = 'api' | 'worker' | 'nats' | 'clickhouse';
 export type ProcessName = `${Kind}-${number}`;
@@ -35,6 +36,8 @@ export interface StackOptions {
    * False: every insert does.
    */
   syncedByWorkers?: boolean;
+  /** Folder of the version that API processes and workers start with; unset: this tree. */
+  root?: string;
 }
 
 /** One API process, two workers, one nats-server: the stack that starts fastest. */
@@ -60,6 +63,8 @@ export interface StackAddress {
   url: string;
   /** Addresses of all API processes. */
   urls: string[];
+  /** Chooses the API process of a request. */
+  traffic: Traffic;
   org: string;
   key: string;
   adminToken: string;
@@ -80,6 +85,9 @@ export class Stack {
   readonly #killed = new Set<Running>();
   readonly #stopping = new AbortController();
   readonly #ports = new Map<string, number>();
+  /** Folders of the versions of processes that have another one than at the start. */
+  readonly #roots = new Map<ProcessName, string>();
+  #traffic: Traffic | null = null;
   #binary = '';
   #network: Network | null = null;
   /** Addresses of the shards without the proxies, by process. */
@@ -99,6 +107,7 @@ export class Stack {
     return {
       url: urls[0] ?? '',
       urls,
+      traffic: (this.#traffic ??= new Traffic(urls)),
       org: 'org_chaos',
       key: KEY,
       adminToken: TOKEN,
@@ -181,6 +190,16 @@ export class Stack {
     });
   }
 
+  /** Folder of the version of an API process or worker. */
+  rootOf(name: ProcessName): string {
+    return this.#roots.get(name) ?? this.options.root ?? ROOT;
+  }
+
+  /** Sets the version that an API process or worker has from its next start on. */
+  setRoot(name: ProcessName, root: string): void {
+    this.#roots.set(name, root);
+  }
+
   isRunning(name: ProcessName): boolean {
     return this.#running.has(name);
   }
@@ -252,7 +271,7 @@ export class Stack {
     if (kind === 'clickhouse') return this.#launchClickHouse(name);
     return startNodeMain({
       name,
-      entry: path.join(ROOT, kind === 'api' ? 'api' : 'pipeline', 'main.ts'),
+      entry: path.join(this.rootOf(name), kind === 'api' ? 'api' : 'pipeline', 'main.ts'),
       env: this.#env(name, kind),
       logFile: path.join(this.logs, `${name}.log`),
       signal: this.#stopping.signal,

@@ -1,7 +1,8 @@
 // The API as a process: the message that it prints when it cannot start, and a shutdown that loses
-// no acknowledged event.
+// no acknowledged event and fails no request.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -97,6 +98,48 @@ test('an API process stopped in the middle of traffic exits with 0, and everythi
   }
   await nc.close();
   expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
+});
+
+/** Time for which an API process that was stopped still takes requests: callers need a part of it. */
+const DRAIN_DELAY_MS = 4000;
+
+/** Sends an event over the connections of an agent. Resolves with the response, read to its end. */
+async function send(at: { url: string }, agent: Agent, name: string): Promise<IncomingMessage> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG, 'Content-Type': 'application/json' };
+    request(`${at.url}${INGEST}/custom`, { method: 'POST', agent, headers }, resolve)
+      .on('error', reject)
+      .end(JSON.stringify(anEvent({ name })));
+  });
+  response.resume();
+  await once(response, 'end');
+  return response;
+}
+
+test('no request of callers that keep their connections fails while an API process stops, until its responses tell them to leave', async () => {
+  const api = run({ SERVICE_DRAIN_DELAY_MS: String(DRAIN_DELAY_MS) });
+  const at = await ready(api);
+  let answered = 0;
+  /** Sends events over one connection until a response ends it. */
+  const caller = async (lane: number): Promise<number[]> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const statuses: number[] = [];
+    for (let connection: string | undefined = 'keep-alive'; connection !== 'close'; answered += 1) {
+      const { statusCode = 0, headers } = await send(at, agent, `kept-${lane}-${answered}`);
+      statuses.push(statusCode);
+      ({ connection } = headers);
+    }
+    agent.destroy();
+    return statuses;
+  };
+  const callers = Promise.all(Array.from({ length: 16 }, (_, lane) => caller(lane)));
+  await eventually(() => answered > 100, { what: 'traffic' });
+  api.child.kill('SIGTERM');
+  const statuses = await callers;
+  expect(new Set(statuses.flat())).toEqual(new Set([200]));
+  const health = await fetch(`${at.url}/healthz`);
+  expect([health.status, await health.json()]).toEqual([503, expect.objectContaining({ status: 'draining' })]);
+  expect(await api.exit).toBe(0);
 });
 
 test('an API process exits by itself when its parent is gone', async () => {

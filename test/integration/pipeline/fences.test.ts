@@ -43,6 +43,25 @@ it('ends the statements of former owners, and leaves those of its own that hold 
   await own.ended;
 });
 
+it('ends the statements of a worker that does not live before those of live workers', async () => {
+  const [paused, live] = [await aLanding('w2'), await aLanding('w3')];
+  const writers = { formerOf: () => null, isLive: (worker: string) => worker !== 'w2' };
+  const raised = new Fences(store.client, 'w1').raise([[3, 2]], writers);
+  await paused.ended;
+  expect(await running()).toEqual([live.queryId]);
+  await killStatement(store.client, live.queryId);
+  await Promise.all([raised, live.ended]);
+});
+
+it('waits for no statement of workers that cannot hold a row of the partitions', async () => {
+  const [former, other] = [await aLanding('w2'), await aLanding('w3')];
+  await new Fences(store.client, 'w1').raise([[4, 2]], { formerOf: () => 'w2', isLive: () => true });
+  await former.ended;
+  expect(await running()).toEqual([other.queryId]);
+  await killStatement(store.client, other.queryId);
+  await other.ended;
+});
+
 it('ends its own statements too when it owned a partition before, because they may hold rows of it', async () => {
   const fences = new Fences(store.client, 'w1');
   await fences.raise([[0, 3]]);

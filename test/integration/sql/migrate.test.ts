@@ -102,6 +102,27 @@ describe('migrations', () => {
     expect(await read()).toEqual({ b: 2 });
   });
 
+  it('a process of an older version keeps the views of a newer one that has migrated the database', async () => {
+    const { migrations } = readScripts();
+    const probe = (column: string) => ({
+      name: 'analyst_probe_of_versions.sql',
+      sql: `CREATE OR REPLACE VIEW analyst_probe_of_versions (${column} UInt8 COMMENT 'one') AS SELECT 1 AS ${column};`,
+    });
+    const newer = {
+      migrations: [...migrations, { name: '9999_change_nothing.sql', sql: 'SELECT 1;' }],
+      views: [probe('newer')],
+    };
+    await migrate(client, { scripts: newer });
+    await migrate(client, { scripts: { migrations, views: [probe('older')] } });
+    const read = { name: 'probe', sql: 'SELECT * FROM analyst_probe_of_versions', timeoutMs: 5000 };
+    expect(await client.rows(read)).toEqual([{ newer: 1 }]);
+    await client.execute({
+      name: 'forget',
+      sql: "ALTER TABLE schema_migrations DELETE WHERE name = '9999_change_nothing.sql' SETTINGS mutations_sync = 1",
+      timeoutMs: 5000,
+    });
+  });
+
   it('every column of every view has a comment', async () => {
     const bare = await client.rows({
       name: 'bare_columns',

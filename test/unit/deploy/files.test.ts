@@ -190,12 +190,9 @@ describe('what the code says', () => {
     const pipelineMs = boundIn('pipeline/main.ts', 'DRAIN_MS');
     expect(secondsOf(compose['api']?.stop_grace_period) * 1000).toBeGreaterThan(apiMs);
     expect(secondsOf(compose['pipeline']?.stop_grace_period) * 1000).toBeGreaterThan(pipelineMs);
-    const { lifecycle } = z
-      .looseObject({ lifecycle: z.object({ preStop: z.object({ sleep: z.object({ seconds: z.int() }) }) }) })
-      .parse(api);
-    expect(podOf('Deployment', 'api').terminationGracePeriodSeconds * 1000).toBeGreaterThan(
-      apiMs + lifecycle.preStop.sleep.seconds * 1000,
-    );
+    const delayMs = Number(api.env.find(({ name }) => name === 'SERVICE_DRAIN_DELAY_MS')?.value);
+    expect(delayMs).toBeGreaterThan(0);
+    expect(podOf('Deployment', 'api').terminationGracePeriodSeconds * 1000).toBeGreaterThan(apiMs + delayMs);
     expect(podOf('Deployment', 'pipeline').terminationGracePeriodSeconds * 1000).toBeGreaterThan(pipelineMs);
   });
 

@@ -32,6 +32,8 @@ interface Worker {
   reading: Map<number, number>;
   /** Runs before acquire does its work. */
   acquiring: { before: (records: PartitionRecord[]) => Promise<void> };
+  /** Runs before release does its work. */
+  releasing: { before: () => Promise<void> };
   released: number[][];
   /** Partitions whose release takes longer than the worker waits for it; they cannot be acquired meanwhile. */
   held: Set<number>;
@@ -41,6 +43,7 @@ interface Worker {
 function aWorker(workerId: string, partitions: number, places?: OwnershipOptions['places']): Worker {
   const reading: Worker['reading'] = new Map();
   const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
+  const releasing: Worker['releasing'] = { before: () => Promise.resolve() };
   const released: number[][] = [];
   const held = new Set<number>();
   const ownership = new Ownership({
@@ -61,16 +64,17 @@ function aWorker(workerId: string, partitions: number, places?: OwnershipOptions
         for (const { partition, epoch } of now) reading.set(partition, epoch);
         return now.map(({ partition }) => partition);
       },
-      release: (given) => {
+      release: async (given) => {
         released.push(given);
+        await releasing.before();
         const now = given.filter((partition) => !held.has(partition));
         for (const partition of now) reading.delete(partition);
-        return Promise.resolve(now);
+        return now;
       },
       lose: (partition) => reading.delete(partition),
     });
   running.push(ownership);
-  return { ownership, start, reading, acquiring, released, held };
+  return { ownership, start, reading, acquiring, releasing, released, held };
 }
 
 /** The record of a partition that its owner has released. */
@@ -226,6 +230,22 @@ it('ownership sends heartbeats while its first partitions are recovered', async 
   expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * LEASE_MS);
 });
 
+it('ownership keeps the partitions of a worker that stops until their last landing has ended, and claims them then', async () => {
+  const [first, second] = [aWorker('w1', 2), aWorker('w2', 2)];
+  await first.start();
+  await second.start();
+  await ticks(SETTLED_TICKS);
+  expect([...first.reading.keys()]).toEqual([0]);
+  first.releasing.before = () => new Promise((resolve) => setTimeout(resolve, 3 * LEASE_MS));
+  const stopped = first.ownership.stop();
+  await vi.advanceTimersByTimeAsync(3 * LEASE_MS - 1);
+  expect([...first.reading.keys()]).toEqual([0]);
+  expect([...second.reading.keys()]).toEqual([1]);
+  await ticks(1);
+  await stopped;
+  expect([...second.reading.keys()].toSorted()).toEqual([0, 1]);
+});
+
 it.each(['reconnect', 'breakWatches'] as const)(
   'ownership sees after %s which partitions were freed while it received no updates',
   async (event) => {
@@ -264,6 +284,20 @@ it.each([
   expect([...reading]).toEqual([]);
   await vi.advanceTimersByTimeAsync(2 * BEAT_MS);
   expect([...reading]).toEqual([[0, 5]]);
+});
+
+it('ownership knows the former owner of a partition if that one had read it, because only then are all owners before it fenced off', async () => {
+  const dead = { epoch: 4, checkpoint: 9, completed_through: 9, at: '' };
+  log.put('partition.0', { ...dead, partition: 0, owner: 'w0', up: true });
+  log.put('partition.1', { ...dead, partition: 1, owner: 'w0', up: false });
+  log.put('partition.2', { ...dead, partition: 2, owner: 'w0' });
+  log.put('partition.3', { ...dead, partition: 3, owner: '', up: true });
+  const { ownership, start, reading } = aWorker('w1', 4);
+  await start();
+  await ticks(Math.ceil(LEASE_MS / BEAT_MS) + 2);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1, 2, 3]);
+  expect([0, 1, 2, 3].map(ownership.formerOf)).toEqual(['w0', null, null, null]);
+  expect(['w0', 'w1'].map(ownership.isLive)).toEqual([false, true]);
 });
 
 it('ownership leaves a worker its partitions whose connection breaks and is back in time', async () => {

@@ -31,7 +31,12 @@ function aTakeover(owned: Map<number, number>): { deps: TakeoverDeps; effects: s
   const states = new Map<number, PartitionState>();
   const effects: string[] = [];
   const deps: TakeoverDeps = {
-    ownership: { isOwner: (partition) => owned.has(partition), epochOf: (partition) => owned.get(partition) },
+    ownership: {
+      isOwner: (partition) => owned.has(partition),
+      epochOf: (partition) => owned.get(partition),
+      formerOf: () => null,
+      isLive: () => true,
+    },
     states,
     worker: {
       add: (added) => {
