@@ -9,13 +9,13 @@ import {
   aggregateOf,
   amongGroups,
   type AnalyticsQuery,
-  BOTH_THREADS,
   dateBucketOf,
   dimensionOf,
   filterConditions,
   type Group,
   OTHER,
   type PlannedStatement,
+  SHORT_TASKS,
   topParam,
 } from './plan.ts';
 import { DAY_MS, TimeZone } from './time_zone.ts';
@@ -90,7 +90,7 @@ export function planDayGroups(query: AnalyticsQuery, days: WholeDays, limit: num
   const { sql, params } = stated(query, days, keys, states);
   const names = namesOf(keys);
   return {
-    sql: `SELECT ${names.join(', ')} FROM (${sql}) GROUP BY ${names.join(', ')} HAVING NOT (${isOther(names)}) ORDER BY ${rank} DESC, ${names.join(', ')} LIMIT {limit:UInt32} ${BOTH_THREADS}`,
+    sql: `SELECT ${names.join(', ')} FROM (${sql}) GROUP BY ${names.join(', ')} HAVING NOT (${isOther(names)}) ORDER BY ${rank} DESC, ${names.join(', ')} LIMIT {limit:UInt32} ${SHORT_TASKS}`,
     params: { ...params, other: OTHER, limit },
   };
 }
@@ -109,7 +109,7 @@ export function planDayRows(query: AnalyticsQuery, days: WholeDays, top: readonl
   const names = namesOf(keys);
   const grouped = names.length === 0 ? '' : ` GROUP BY ${names.join(', ')} WITH TOTALS ORDER BY ${names.join(', ')}`;
   return {
-    sql: `SELECT ${[...names, ...measures].join(', ')} FROM (${sql})${grouped} ${BOTH_THREADS}`,
+    sql: `SELECT ${[...names, ...measures].join(', ')} FROM (${sql})${grouped} ${SHORT_TASKS}`,
     params: { ...params, ...(dimensions.length === 0 ? {} : { ...topParam(top), other: OTHER }) },
   };
 }
@@ -131,7 +131,7 @@ export function planRankedDays(query: AnalyticsQuery, days: WholeDays, top: numb
   const shown = names.map((name, index) => `if(nth BETWEEN 1 AND {top:UInt32}, ${name}, {other:String}) AS d${index}`);
   const shownNames = namesOf(shown);
   return {
-    sql: `SELECT ${[...shown, ...measures].join(', ')}, if(min(nth) > {top:UInt32}, 0, min(nth)) AS place, toUInt32(countIf(nth > 0)) AS groups FROM (${placed}) GROUP BY ${shownNames.join(', ')} WITH TOTALS ${BOTH_THREADS}`,
+    sql: `SELECT ${[...shown, ...measures].join(', ')}, if(min(nth) > {top:UInt32}, 0, min(nth)) AS place, toUInt32(countIf(nth > 0)) AS groups FROM (${placed}) GROUP BY ${shownNames.join(', ')} WITH TOTALS ${SHORT_TASKS}`,
     params: { ...params, other: OTHER, top },
   };
 }

@@ -9,11 +9,15 @@ import type { Granularity } from './time_zone.ts';
 
 /** Group of everything that is not among the largest groups. */
 export const OTHER = 'other';
-/** Days, hours and rows of months take both threads of the engine, as searches do. */
-export const BOTH_THREADS = renderTemplate(
-  parseTemplate('SETTINGS /*include settings/threads.sql*/', readTemplate),
-  {},
-).sql.trim();
+const settings = (names: readonly string[]): string =>
+  renderTemplate(
+    parseTemplate(`SETTINGS ${names.map((name) => `/*include settings/${name}.sql*/`).join(', ')}`, readTemplate),
+    {},
+  ).sql.trim();
+/** Hours and rows of months take both threads of the engine, as searches do. */
+const BOTH_THREADS = settings(['threads']);
+/** Days are few rows with large digests. */
+export const SHORT_TASKS = settings(['threads', 'short_tasks']);
 const attributes = parseTemplate('/*include attributes/conditions.sql*/', readTemplate);
 
 export interface MeasureAsked {

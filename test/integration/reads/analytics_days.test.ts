@@ -70,7 +70,8 @@ describe('answers from days', () => {
   it('are those of SQL on analyst_spans, for generated queries', async () => {
     await fc.assert(
       fc.asyncProperty(generatedMonths, async (query) => {
-        expect(['rollup', 'truncated']).toContain(await compare(store, query));
+        // Zones whose days begin on a half hour read rows.
+        expect(['rollup', 'truncated', 'rows']).toContain(await compare(store, query));
       }),
       { numRuns: 80, seed: 11 },
     );
@@ -91,11 +92,7 @@ describe('answers from days', () => {
         const query = { ...queryOf({ ...asked, measures: count }), measures: asked.measures };
         const [hours, found] = await Promise.all(
           [false, true].map((fromDays) =>
-            readTop(
-              store.client,
-              { ...read, query, days: fromDays, deadline: performance.now() + 10_000 },
-              limit,
-            ),
+            readTop(store.client, { ...read, query, days: fromDays, deadline: performance.now() + 10_000 }, limit),
           ),
         );
         expect([found?.top, found?.truncated]).toEqual([hours?.top, hours?.truncated]);
@@ -103,7 +100,9 @@ describe('answers from days', () => {
           { group: ['all'], values: one?.result.totals ?? [] },
           ...(one?.result.rows ?? []),
         ]);
-        const [ofDays = [], ofHours = []] = rows.map((some) => some.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b))));
+        const [ofDays = [], ofHours = []] = rows.map((some) =>
+          some.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b))),
+        );
         expect(ofDays.map(({ group }) => group)).toEqual(ofHours.map(({ group }) => group));
         for (const [at, { values }] of ofDays.entries())
           for (const [index, value] of values.entries())
