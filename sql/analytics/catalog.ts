@@ -60,7 +60,7 @@ export interface Source {
 }
 
 /** Writes the call of an aggregate function, over the rows that meet the condition `known` if it is given. */
-export type Call = (name: string, argument?: string, known?: string) => string;
+type Call = (name: string, argument?: string, known?: string) => string;
 /** Expression made of aggregate functions. */
 type Expression = (call: Call) => string;
 
