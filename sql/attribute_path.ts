@@ -11,8 +11,11 @@ export type FilterValue = string | number | boolean;
 export const ATTRIBUTE_PREFIX = 'attributes.';
 const PATH_LENGTH_MAX = 256;
 const PATH_KEYS_MAX = 8;
-/** Keys that JSON text contains as they are, whoever wrote it. Others may be escaped. */
-const PLAIN_KEY = /^[\w .:-]+$/;
+/** Keys and values that JSON text contains as they are, whoever wrote it. Others may be escaped. */
+const PLAIN = /^[\w .:-]+$/;
+/** Texts that the engine searches for at once (multiSearchAny). */
+const NEEDLES_MAX = 255;
+const JSON_SPACES = [' ', '\t', '\n', '\r'];
 
 /** Keys of one field, in every way in which its path may be nested. */
 export type AttributePath = readonly (readonly string[])[];
@@ -82,6 +85,7 @@ export function attributeConditions(filters: readonly AttributeFilter[]): Attrib
     if (signs === undefined)
       return {
         ...base,
+        needles: valueNeedlesOf(path, values) ?? base.needles,
         op: 'in',
         texts: values.map(String),
         numbers: values.filter((value) => typeof value === 'number'),
@@ -104,5 +108,32 @@ function keysOf(path: AttributePath): Pick<AttributeCondition, 'key' | 'keys'> {
  */
 function needlesOf(path: AttributePath): string[] {
   const last = path.map((keys) => keys.at(-1) ?? '');
-  return last.every((key) => PLAIN_KEY.test(key)) ? last.map((key) => `"${key}"`) : [''];
+  return last.every((key) => PLAIN.test(key)) ? last.map((key) => `"${key}"`) : [''];
+}
+
+/**
+ * Returns texts one of which a JSON text contains if a field has one of the values; null where no
+ * short list does. They are the key with the beginning of a value, so that few texts are parsed.
+ */
+function valueNeedlesOf(path: AttributePath, values: readonly FilterValue[]): string[] | null {
+  const keys = path.map((names) => names.at(-1) ?? '');
+  if (![...keys, ...values.map(String)].every((text) => PLAIN.test(text))) return null;
+  const begins = [...new Set(values.flatMap(beginsOf))];
+  const needles = keys.flatMap((key) => [
+    ...begins.map((begin) => `"${key}":${begin}`),
+    // The pipeline writes no spaces around the colon; what others wrote is parsed.
+    ...JSON_SPACES.flatMap((space) => [`"${key}"${space}`, `"${key}":${space}`]),
+  ]);
+  return needles.length > NEEDLES_MAX ? null : needles;
+}
+
+/**
+ * Returns the beginnings of the JSON texts of a value. A number equals texts with other digits (5,
+ * 5.0, 50e-1, 0.5e1), which begin with its first digit or 0, and strings of digits.
+ */
+function beginsOf(value: FilterValue): string[] {
+  if (typeof value !== 'number') return [`"${value}`, `${value}`];
+  const digit = /[1-9]/.exec(value.toExponential())?.[0];
+  if (digit === undefined) return ['0', '-', '"'];
+  return value < 0 ? ['-', '"'] : ['0', digit, '"'];
 }

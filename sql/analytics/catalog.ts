@@ -1,7 +1,7 @@
 // What an analytics query may ask for: views with their measures, dimensions and filter fields, and
 // the SQL expression of each. Data alone; plan.ts makes statements of it. The expressions of the
-// view `spans` that have `rollup` set repeat those of the projection p_hour exactly, because the
-// engine reads a projection only for the very same expressions.
+// view `spans` that have `rollup` set repeat those of the projection p_hour exactly, and days.ts derives
+// those of p_day from them, because the engine reads a projection only for the very same expressions.
 
 export const VIEWS = ['spans', 'traces', 'scores', 'usage'] as const;
 export type View = (typeof VIEWS)[number];
@@ -20,7 +20,9 @@ export interface Aggregate {
   sql: string;
   /** Returns the expression over the rows that meet a condition, so that a statement can have several. */
   only: (condition: string) => string;
-  /** True when the projection p_hour holds what the expression needs. */
+  /** Returns the expression with each call of an aggregate function written by `call`. */
+  written: Expression;
+  /** True when the projections p_hour and p_day hold what the expression needs. */
   rollup: boolean;
   /** True when the value of groups adds up to the value of all; it is 0 where there are no rows. */
   additive: boolean;
@@ -72,11 +74,13 @@ function callsOver(condition?: string): Call {
     return `${conditional}(${argument === '' ? where : `${argument}, ${where}`})`;
   };
 }
-const everyRow = callsOver();
+/** Writes calls over all rows. */
+export const everyRow = callsOver();
 
 const exact = (expression: Expression, rollup: boolean): Aggregate => ({
   sql: expression(everyRow),
   only: (condition) => expression(callsOver(condition)),
+  written: expression,
   rollup,
   additive: false,
   approximate: false,

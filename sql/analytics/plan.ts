@@ -9,11 +9,15 @@ import type { Granularity } from './time_zone.ts';
 
 /** Group of everything that is not among the largest groups. */
 export const OTHER = 'other';
+const settings = (names: readonly string[]): string =>
+  renderTemplate(
+    parseTemplate(`SETTINGS ${names.map((name) => `/*include settings/${name}.sql*/`).join(', ')}`, readTemplate),
+    {},
+  ).sql.trim();
 /** Hours and rows of months take both threads of the engine, as searches do. */
-const BOTH_THREADS = renderTemplate(
-  parseTemplate('SETTINGS /*include settings/threads.sql*/', readTemplate),
-  {},
-).sql.trim();
+const BOTH_THREADS = settings(['threads']);
+/** Days are few rows with large digests. */
+export const SHORT_TASKS = settings(['threads', 'short_tasks']);
 const attributes = parseTemplate('/*include attributes/conditions.sql*/', readTemplate);
 
 export interface MeasureAsked {
@@ -117,14 +121,15 @@ export function planRows(query: AnalyticsQuery, rollup: boolean, top: readonly G
 }
 
 /** Returns the condition of rows whose group is shown. A search among arrays of arrays takes ten times as long. */
-function amongGroups(groups: readonly string[]): string {
+export function amongGroups(groups: readonly string[]): string {
   const texts = groups.map((sql) => `toString(${sql})`);
   return texts.length === 1
     ? `${texts.join('')} IN {top:Array(String)}`
     : `(${texts.join(', ')}) IN {top:Array(Tuple(${texts.map(() => 'String').join(', ')}))}`;
 }
 
-const topParam = (top: readonly Group[]): Record<string, unknown> => ({
+/** Returns the parameter of amongGroups. */
+export const topParam = (top: readonly Group[]): Record<string, unknown> => ({
   top: top.map((group) => (group.length === 1 ? group[0] : new TupleParam(group))),
 });
 
@@ -205,14 +210,18 @@ const BUCKETS: Readonly<Record<Granularity, (time: string) => string>> = {
   week: (time) => `toString(toMonday(${time}, {timezone:String}))`,
   month: (time) => `toString(toStartOfMonth(${time}, {timezone:String}))`,
 };
-const DATE_BUCKETS: Readonly<Partial<Record<Granularity, string>>> = {
-  day: 'toString(day)',
-  week: 'toString(toMonday(day))',
-  month: 'toString(toStartOfMonth(day))',
+const DATE_BUCKETS: Readonly<Partial<Record<Granularity, (day: string) => string>>> = {
+  day: (day) => `toString(${day})`,
+  week: (day) => `toString(toMonday(${day}))`,
+  month: (day) => `toString(toStartOfMonth(${day}))`,
 };
 
+/** Returns the bucket of a date in UTC; undefined for buckets shorter than a day. */
+export const dateBucketOf = (granularity: Granularity, day: string): string | undefined =>
+  DATE_BUCKETS[granularity]?.(day);
+
 function bucketOf(granularity: Granularity, time: string): string {
-  return (time === 'day' ? DATE_BUCKETS[granularity] : undefined) ?? BUCKETS[granularity](time);
+  return (time === 'day' ? dateBucketOf(granularity, time) : undefined) ?? BUCKETS[granularity](time);
 }
 
 interface Conditions {

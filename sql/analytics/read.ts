@@ -2,6 +2,7 @@
 // statement is bounded in time, memory and rows, and ends when the caller aborts.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
+import { planDayGroups, planDayRows, planRankedDays, type WholeDays, wholeDays } from './days.ts';
 import {
   type AnalyticsQuery,
   countsTwice,
@@ -38,18 +39,65 @@ export interface AnalyticsRead {
   query: AnalyticsQuery;
   /** True to read hours from the projection p_hour. */
   rollup: boolean;
+  /** True to read days from the projection p_day where hours would do and days can. */
+  days: boolean;
   /** End of the time for the query, as performance.now() counts. */
   deadline: number;
   signal: AbortSignal;
 }
 
-/** Returns the largest groups by the first measure, at most `limit`. */
-export async function readGroups(clickhouse: ClickHouse, read: AnalyticsRead, limit: number): Promise<Group[]> {
+/** The largest groups of a query, and its rows. */
+export interface TopGroups {
+  top: readonly Group[];
+  /** True when there are further groups, which are the group OTHER. */
+  truncated: boolean;
+  result: AnalyticsResult;
+}
+
+/** Returns the largest groups by the first measure, at most `limit`, with the rows of a query. */
+export async function readTop(clickhouse: ClickHouse, read: AnalyticsRead, limit: number): Promise<TopGroups> {
+  const days = daysOf(read);
+  // With granularity, one statement would hold the states of every group in every bucket.
+  if (days !== null && read.query.granularity === null && read.query.group_by.length > 0)
+    return readRankedDays(clickhouse, read, days, limit);
+  // One more than is shown tells whether any groups remain for OTHER.
+  const groups = await readGroups(clickhouse, read, limit + 1);
+  const top = groups.slice(0, limit);
+  return { top, truncated: groups.length > limit, result: await readAnalytics(clickhouse, read, top) };
+}
+
+const daysOf = ({ query, rollup, days }: AnalyticsRead) => (rollup && days ? wholeDays(query) : null);
+
+async function readRankedDays(
+  clickhouse: ClickHouse,
+  read: AnalyticsRead,
+  days: WholeDays,
+  limit: number,
+): Promise<TopGroups> {
+  const { query } = read;
+  const { rows, totals } = await clickhouse.rowsWithTotals<unknown>({
+    name: 'analytics_ranked',
+    ...planRankedDays(query, days, limit),
+    ...boundsOf(read),
+  });
+  const found = rows.map((one) => row.parse(one));
+  const whole = row.parse(totals ?? {});
+  const place = (one: z.output<typeof row>): number => Number(one['place']) || Infinity;
+  const sorted = found.toSorted((a, b) => place(a) - place(b));
+  return {
+    top: sorted.filter((one) => place(one) <= limit).map((one) => groupOf(query, one)),
+    truncated: Number(whole['groups'] ?? 0) > limit,
+    result: { rows: sorted.map((one) => rowOf(query, one)), totals: valuesOf(query, whole) },
+  };
+}
+
+async function readGroups(clickhouse: ClickHouse, read: AnalyticsRead, limit: number): Promise<Group[]> {
   const { query, rollup } = read;
   if (query.group_by.length === 0) return [];
+  const days = daysOf(read);
   const rows = await clickhouse.rows<unknown>({
     name: 'analytics_groups',
-    ...planGroups(query, rollup, limit),
+    ...(days === null ? planGroups(query, rollup, limit) : planDayGroups(query, days, limit)),
     ...boundsOf(read),
   });
   return rows.map((found) => groupOf(query, row.parse(found)));
@@ -62,9 +110,10 @@ export async function readAnalytics(
   top: readonly Group[],
 ): Promise<AnalyticsResult> {
   const { query, rollup } = read;
+  const days = daysOf(read);
   const { rows, totals } = await clickhouse.rowsWithTotals<unknown>({
     name: 'analytics_rows',
-    ...planRows(query, rollup, top),
+    ...(days === null ? planRows(query, rollup, top) : planDayRows(query, days, top)),
     ...boundsOf(read),
   });
   const found = rows.map((one) => rowOf(query, row.parse(one)));
@@ -82,7 +131,7 @@ export async function readAnalytics(
 /** Returns the values of the most extreme groups by the first measure, at most `limit`. */
 export async function readExtremes(
   clickhouse: ClickHouse,
-  read: Omit<AnalyticsRead, 'rollup'>,
+  read: Omit<AnalyticsRead, 'rollup' | 'days'>,
   { order, limit }: { order: 'largest' | 'smallest'; limit: number },
 ): Promise<AnalyticsRow[]> {
   const rows = await clickhouse.rows<unknown>({

@@ -10,8 +10,9 @@ import {
   type AnalyticsRow,
   type MeasureValue,
   readAnalytics,
-  readGroups,
+  readTop,
 } from '../../../sql/analytics/read.ts';
+import { hasDays } from '../../../sql/analytics/has_days.ts';
 import { type Bucket, TimeZone } from '../../../sql/analytics/time_zone.ts';
 import { refusedAsInvalid } from '../../http/analytics_refusal.ts';
 import { may, type OrgCredential } from '../../http/credential.ts';
@@ -73,11 +74,9 @@ async function answer(deps: AnalyticsDeps, checked: CheckedQuery, body: Analytic
 async function read({ clickhouse }: AnalyticsDeps, checked: CheckedQuery, body: AnalyticsBody, ends: Ends) {
   const began = performance.now();
   const { query, buckets, source } = checked;
-  const asked = { query, rollup: source === 'rollup', ...ends };
-  // One more than is shown tells whether any groups remain for `other`.
-  const groups = await readGroups(clickhouse, asked, body.top + 1);
-  const top = groups.slice(0, body.top);
-  const result = await readAnalytics(clickhouse, asked, top);
+  const rollup = source === 'rollup';
+  const asked = { query, rollup, days: rollup && (await hasDays(clickhouse, { signal: ends.signal })), ...ends };
+  const { top, truncated, result } = await readTop(clickhouse, asked, body.top);
   const data: AnalyticsResultBody = {
     columns: columnsOf(checked),
     rows: rowsOf(query, result, buckets, top, body.fill),
@@ -104,7 +103,7 @@ async function read({ clickhouse }: AnalyticsDeps, checked: CheckedQuery, body: 
       until: new Date(query.until).toISOString(),
       source,
       approximate: isApproximate(checked),
-      truncated: groups.length > body.top,
+      truncated,
       took_ms: Math.round(performance.now() - began),
     },
   };

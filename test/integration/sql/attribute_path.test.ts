@@ -86,6 +86,37 @@ it('compares numbers in numbers and in texts, and booleans as words', async () =
   expect(await matches(all, 'attributes.n', 'eq', true)).toEqual([false, false, false, false, true, false]);
 });
 
+it('finds a number in every way in which JSON may write it', async () => {
+  const written = ['5', '5.0', '50e-1', '0.5e1', '"5"', '"5.0"', '"05"', '"+5"'];
+  const texts = written.flatMap((value) => [
+    `{"n":${value}}`,
+    `{ "n" : ${value} }`,
+    `{"n":\t${value}}`,
+    `{"n"\n:${value}}`,
+  ]);
+  expect(await matches(texts, 'attributes.n', 'eq', 5)).toEqual(texts.map(() => true));
+  expect(await matches(texts, 'attributes.n', 'ne', 5)).toEqual(texts.map(() => false));
+  const others = ['{"n":-5}', '{"n":15}', '{"n":[5]}', '{"m":5}', '{"m":{"n":5}}', '{"n":"5 "}', '{"n":null}'];
+  expect(await matches(others, 'attributes.n', 'in', '5', 5)).toEqual(others.map(() => false));
+});
+
+it('matches the number that was written, and no other one', async () => {
+  const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+  await fc.assert(
+    fc.asyncProperty(number, number, async (value, other) => {
+      const all = [{ n: value }, { n: String(value) }, { n: other }];
+      expect(await matches(all, 'attributes.n', 'eq', value)).toEqual([true, true, other === value]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it('finds one of many values, as one or as nested keys', async () => {
+  const all = [{ a: { b: 'x1' } }, { 'a.b': 49 }, { 'a.b': true }, { a: { b: 'x' } }, { a: { b: 'x99' } }];
+  const values = [...Array.from({ length: 50 }, (_, index) => `x${index}`), 49, true];
+  expect(await matches(all, 'attributes.a.b', 'in', ...values)).toEqual([true, true, true, false, false]);
+});
+
 it('reads no field of a text that is no JSON object', async () => {
   expect(await matches(['', 'x', '[]', '{"a":', '1'], 'attributes.a', 'exists', true)).toEqual(Array(5).fill(false));
 });
