@@ -1,7 +1,7 @@
 // What an analytics query may ask for: views with their measures, dimensions and filter fields, and
 // the SQL expression of each. Data alone; plan.ts makes statements of it. The expressions of the
 // view `spans` that have `rollup` set repeat those of the projection p_hour exactly, and days.ts derives
-// those of p_day from them, because the engine reads a projection only for the very same expressions.
+// those of days from them, because the engine reads a projection only for the very same expressions.
 
 export const VIEWS = ['spans', 'traces', 'scores', 'usage'] as const;
 export type View = (typeof VIEWS)[number];
@@ -22,7 +22,7 @@ export interface Aggregate {
   only: (condition: string) => string;
   /** Returns the expression with each call of an aggregate function written by `call`. */
   written: Expression;
-  /** True when the projections p_hour and p_day hold what the expression needs. */
+  /** True when the projections of hours and days hold what the expression needs. */
   rollup: boolean;
   /** True when the value of groups adds up to the value of all; it is 0 where there are no rows. */
   additive: boolean;

@@ -1,5 +1,5 @@
-// Plans analytics queries over whole days in UTC, which the projection p_day answers with a twelfth of
-// the rows of hours. In: a checked query that hours can answer too. Out: SQL and parameters. What lies
+// Plans analytics queries over whole days in UTC, which the projections p_day_model and p_day_agent answer
+// with far fewer rows than hours. In: a checked query that hours can answer too. Out: SQL and parameters. What lies
 // before the first whole day and after the last one is read from rows, less than two days of them, in
 // the same statement. Both parts return states of the aggregate functions, which are merged, so a value
 // is that of all rows together.
@@ -24,7 +24,7 @@ import { DAY_MS, TimeZone } from './time_zone.ts';
 const DAYS_MIN = 7;
 /** Buckets that are compared with those of UTC; a query has fewer. */
 const BUCKETS_MAX = 10_000;
-/** Day of a span, as the projection has it. */
+/** Day of a span, as the projections have it. */
 const DAY = `toDate(${SOURCES.spans.time})`;
 
 /** Whole days in UTC, milliseconds; `until` is exclusive. */
@@ -33,11 +33,16 @@ export interface WholeDays {
   until: number;
 }
 
+/** Dimensions that have a projection each: no projection of days has two of them. */
+const APART = ['model', 'agent_id'];
+
 /**
- * Returns the whole days of a query that hours can answer; null where it has few, and where its
- * buckets do not begin with days of UTC.
+ * Returns the whole days of a query that hours can answer; null where it has few, where its buckets
+ * do not begin with days of UTC, and where it asks for models and agents.
  */
 export function wholeDays(query: AnalyticsQuery): WholeDays | null {
+  const names = new Set([...query.group_by, ...query.filters.map(({ field }) => field)]);
+  if (APART.every((name) => names.has(name))) return null;
   const from = Math.ceil(query.since / DAY_MS) * DAY_MS;
   const until = Math.floor(query.until / DAY_MS) * DAY_MS;
   return until - from >= DAYS_MIN * DAY_MS && hasUtcBuckets(query) ? { from, until } : null;
@@ -149,7 +154,7 @@ function rankOf(query: AnalyticsQuery): Aggregate {
 const measuresOf = (query: AnalyticsQuery, states: States, prefix: string): string[] =>
   query.measures.map((one, index) => `${states.merged(aggregateOf(query, one), prefix)} AS m${index}`);
 
-/** Returns the statement for the keys and the states `s0`, …: days from the projection, and the ends from rows. */
+/** Returns the statement for the keys and the states `s0`, …: days from a projection, and the ends from rows. */
 function stated(query: AnalyticsQuery, days: WholeDays, keys: readonly string[], states: States): PlannedStatement {
   const { found, params } = filterConditions(query);
   const names = namesOf(keys);

@@ -1,13 +1,13 @@
-// Tells whether the spans that landed before the projection p_day have it: the engine makes it of them in
+// Tells whether the spans that landed before the projections of days have them: the engine makes them in
 // the background, and until then reads of days would read all of their rows, while hours are there.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery, type QueryOptions } from '../client/query.ts';
 
-/** While the engine makes the projection, it is asked again after this time. */
+/** While the engine makes the projections, it is asked again after this time. */
 const ASK_AGAIN_MS = 10_000;
 
-/** Databases that have the projection: Infinity; others: the time of the next question. */
+/** Databases that have the projections: Infinity; others: the time of the next question. */
 const known = new WeakMap<ClickHouse, number>();
 
 const readUnfinished = defineQuery({

@@ -39,7 +39,7 @@ export interface AnalyticsRead {
   query: AnalyticsQuery;
   /** True to read hours from the projection p_hour. */
   rollup: boolean;
-  /** True to read days from the projection p_day where hours would do and days can. */
+  /** True to read days from their projections where hours would do and days can. */
   days: boolean;
   /** End of the time for the query, as performance.now() counts. */
   deadline: number;

@@ -1,4 +1,4 @@
--- One row while the projection p_day is being made of older spans. The database that reads all shards is
+-- One row while the projections of days are being made of older spans. The database that reads all shards is
 -- named after that of one shard.
 SELECT 1 AS unfinished
 FROM system.mutations

@@ -59,6 +59,13 @@ describe('whole days', () => {
     expect(wholeDays(queryOf({ ...azores, ...autumn }))).toBe(null);
   });
 
+  it('do not answer for models and agents together', () => {
+    const filters = [{ field: 'model', value: 'o3' }];
+    expect(wholeDays(queryOf({ ...asked, ...days(0, 9), group_by: ['agent_id'] }))).not.toBe(null);
+    expect(wholeDays(queryOf({ ...asked, ...days(0, 9), group_by: ['agent_id'], filters }))).toBe(null);
+    expect(wholeDays(queryOf({ ...asked, ...days(0, 9), group_by: ['model', 'agent_id'] }))).toBe(null);
+  });
+
   it('answer every zone without granularity, from seven days on', () => {
     const berlin = { ...asked, timezone: 'Europe/Berlin' };
     expect(wholeDays(queryOf({ ...berlin, ...days(0, 7) }))).not.toBe(null);
@@ -112,7 +119,7 @@ describe('answers from days', () => {
     );
   });
 
-  it('come from the projection p_day for every measure, dimension and statement', async () => {
+  it('come from a projection of days for every measure, dimension and statement', async () => {
     const { measures, dimensions } = SOURCES.spans;
     const asked = Object.entries(measures).flatMap(([measure, { aggs }]) =>
       Object.entries(aggs).flatMap(([agg, { rollup }]) => (rollup ? [{ measure, agg: agg as Agg }] : [])),
@@ -130,7 +137,8 @@ describe('answers from days', () => {
         planDayRows(query, whole, [['planner']]),
         ...(group_by.length > 0 ? [planDayGroups(query, whole, 3), planRankedDays(query, whole, 3)] : []),
       ];
-      for (const statement of statements) expect(await planOf(statement)).toContain('ReadFromMergeTree (p_day)');
+      for (const statement of statements)
+        expect(await planOf(statement)).toMatch(/ReadFromMergeTree \(p_day_(model|agent)\)/);
     }
   });
 });
@@ -165,7 +173,7 @@ describe('hasDays', () => {
   it('returns false while the projection of older spans is being made, and true from then on', async () => {
     expect(await asking()).toBe(true);
     await store.database.run('SYSTEM STOP MERGES spans');
-    await store.database.run('ALTER TABLE spans MATERIALIZE PROJECTION p_day SETTINGS mutations_sync = 0');
+    await store.database.run('ALTER TABLE spans MATERIALIZE PROJECTION p_day_agent SETTINGS mutations_sync = 0');
     expect(await asking()).toBe(false);
     await store.database.run('SYSTEM START MERGES spans');
     await eventually(asking, { what: 'the projection of all spans' });
