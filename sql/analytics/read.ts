@@ -52,18 +52,33 @@ export interface TopGroups {
   /** True when there are further groups, which are the group OTHER. */
   truncated: boolean;
   result: AnalyticsResult;
+  /** Rows of the same groups in the time before; null where none was asked for. */
+  past: AnalyticsResult | null;
 }
 
-/** Returns the largest groups by the first measure, at most `limit`, with the rows of a query. */
-export async function readTop(clickhouse: ClickHouse, read: AnalyticsRead, limit: number): Promise<TopGroups> {
+/**
+ * Returns the largest groups by the first measure, at most `limit`, with the rows of a query.
+ * @param before the query for the time before, of which the same groups are returned
+ */
+export async function readTop(
+  clickhouse: ClickHouse,
+  read: AnalyticsRead,
+  limit: number,
+  before: AnalyticsQuery | null = null,
+): Promise<TopGroups> {
   const days = daysOf(read);
+  const pastOf = async (top: readonly Group[]): Promise<AnalyticsResult | null> =>
+    before === null ? null : readAnalytics(clickhouse, { ...read, query: before }, top);
   // With granularity, one statement would hold the states of every group in every bucket.
-  if (days !== null && read.query.granularity === null && read.query.group_by.length > 0)
-    return readRankedDays(clickhouse, read, days, limit);
+  if (days !== null && read.query.granularity === null && read.query.group_by.length > 0) {
+    const ranked = await readRankedDays(clickhouse, read, days, limit);
+    return { ...ranked, past: await pastOf(ranked.top) };
+  }
   // One more than is shown tells whether any groups remain for OTHER.
   const groups = await readGroups(clickhouse, read, limit + 1);
   const top = groups.slice(0, limit);
-  return { top, truncated: groups.length > limit, result: await readAnalytics(clickhouse, read, top) };
+  const [result, past] = await Promise.all([readAnalytics(clickhouse, read, top), pastOf(top)]);
+  return { top, truncated: groups.length > limit, result, past };
 }
 
 const daysOf = ({ query, rollup, days }: AnalyticsRead) => (rollup && days ? wholeDays(query) : null);
@@ -73,7 +88,7 @@ async function readRankedDays(
   read: AnalyticsRead,
   days: WholeDays,
   limit: number,
-): Promise<TopGroups> {
+): Promise<Omit<TopGroups, 'past'>> {
   const { query } = read;
   const { rows, totals } = await clickhouse.rowsWithTotals<unknown>({
     name: 'analytics_ranked',

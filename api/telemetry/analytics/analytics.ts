@@ -9,7 +9,6 @@ import {
   type AnalyticsResult,
   type AnalyticsRow,
   type MeasureValue,
-  readAnalytics,
   readTop,
 } from '../../../sql/analytics/read.ts';
 import { hasDays } from '../../../sql/analytics/has_days.ts';
@@ -76,15 +75,17 @@ async function read({ clickhouse }: AnalyticsDeps, checked: CheckedQuery, body: 
   const { query, buckets, source } = checked;
   const rollup = source === 'rollup';
   const asked = { query, rollup, days: rollup && (await hasDays(clickhouse, { signal: ends.signal })), ...ends };
-  const { top, truncated, result } = await readTop(clickhouse, asked, body.top);
+  const before =
+    body.compare === undefined
+      ? null
+      : { ...query, since: query.since - (query.until - query.since), until: query.since };
+  const { top, truncated, result, past } = await readTop(clickhouse, asked, body.top, before);
   const data: AnalyticsResultBody = {
     columns: columnsOf(checked),
     rows: rowsOf(query, result, buckets, top, body.fill),
     totals: result.totals,
   };
-  if (body.compare !== undefined) {
-    const before = { ...query, since: query.since - (query.until - query.since), until: query.since };
-    const past = await readAnalytics(clickhouse, { ...asked, query: before }, top);
+  if (before !== null && past !== null) {
     const { granularity, timezone, since, until } = before;
     const pastBuckets =
       granularity === null ? [] : new TimeZone(timezone).buckets(granularity, since, until, buckets.length + 1);
