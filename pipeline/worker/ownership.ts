@@ -46,8 +46,9 @@ export interface PartitionHolder {
    * Stops reading partitions that another worker is to take over, and resolves with those of which all that
    * was read has landed and is checkpointed. It is called again for the others; one that this worker keeps
    * after all is acquired again.
+   * @param isLast true if the worker ends, so that it is not called again
    */
-  release(partitions: number[]): Promise<readonly number[]>;
+  release(partitions: number[], isLast: boolean): Promise<readonly number[]>;
   /** Drops a partition that another worker has taken over, at once and without writing anything. */
   lose(partition: number): void;
 }
@@ -182,7 +183,7 @@ export class Ownership {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
     // Heartbeats continue, so that the other workers wait for a landing that outlasts the lease.
-    await this.#handOver([...this.#owned.keys()]);
+    await this.#handOver([...this.#owned.keys()], true);
     if (this.#beats !== null) clearInterval(this.#beats);
     this.#records.close();
     this.#workers.stop();
@@ -345,14 +346,14 @@ export class Ownership {
     }
   }
 
-  async #handOver(partitions: number[]): Promise<void> {
+  async #handOver(partitions: number[], isLast = false): Promise<void> {
     if (partitions.length === 0) return;
     for (const partition of partitions) {
       const own = this.#owned.get(partition);
       // One that is released later than this call waits for it must not count as read.
       if (own !== undefined) own.acquired = false;
     }
-    const released = (await this.#holder?.release(partitions)) ?? [];
+    const released = (await this.#holder?.release(partitions, isLast)) ?? [];
     await Promise.all(released.map((partition) => this.#disown(partition)));
     if (released.length > 0) this.#options.logger.info({ partitions: released }, 'partitions released');
   }

@@ -54,6 +54,25 @@ it('leaves a slow shard alone until it is done, also with other work, and does n
   }
 });
 
+it('waits for a shard that is not free, and for slow ones, where work is not asked for again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const work = new ShardWork<Named>(false);
+    const began: string[] = [];
+    const lasting = (kind: string, ms: number) => async (shard: Named) => {
+      began.push(`${kind} ${shard.name}`);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+    };
+    const acquired = work.run(new Map([[b, [2, 3]]]), lasting('acquire', 1500));
+    const released = work.run(both, lasting('release', 1500), true);
+    await vi.advanceTimersByTimeAsync(3000);
+    expect([await acquired, await released]).toEqual([[], [1, 2, 3]]);
+    expect(began).toEqual(['acquire b', 'release a', 'release b']);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 it('waits as long as it takes where there is one shard', async () => {
   const slow = Promise.withResolvers<undefined>();
   let isDone = false;
