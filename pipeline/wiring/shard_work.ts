@@ -44,7 +44,9 @@ export class ShardWork<Shard extends object> {
     else {
       all.catch(() => undefined);
       const stop = new AbortController();
-      const late = sleep(isLast ? LAST_PATIENCE_MS : PATIENCE_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+      const late = sleep(isLast ? LAST_PATIENCE_MS : PATIENCE_MS, undefined, { signal: stop.signal }).catch(
+        () => undefined,
+      );
       await Promise.race([all, late]).finally(() => {
         stop.abort();
       });
