@@ -221,7 +221,7 @@ export class Ownership {
       );
     }
     await this.#takeAll(() => this.#divide(live, now).free);
-    await this.#bringUp();
+    await this.#bringUp(surplus);
   }
 
   /**
@@ -279,10 +279,11 @@ export class Ownership {
 
   /**
    * Brings up every owned partition that is not up: those just claimed, and those of a round that
-   * failed.
+   * failed. One that is being released is left alone.
    */
-  async #bringUp(): Promise<void> {
-    const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
+  async #bringUp(surplus: readonly number[]): Promise<void> {
+    const own = [...this.#owned.values()];
+    const down = own.filter(({ acquired, record }) => !acquired && !surplus.includes(record.partition));
     if (down.length === 0) return;
     const began = performance.now();
     const up = await this.#holder?.acquire(down.map(({ record }) => record)).catch((error: unknown) => {
@@ -290,7 +291,7 @@ export class Ownership {
       return undefined;
     });
     if (up === undefined || up.length === 0) return;
-    for (const own of down) own.acquired = up.includes(own.record.partition);
+    for (const one of down) one.acquired = up.includes(one.record.partition);
     this.#options.logger.info({ partitions: up, ms: Math.round(performance.now() - began) }, 'partitions are read');
   }
 
