@@ -12,6 +12,7 @@ import { connectNats } from '../ops/platform/nats/connect.ts';
 import { ShardMap } from '../ops/platform/nats/shard_map.ts';
 import { fixedPartitions, logLimits, openLog } from '../ops/platform/nats/open_log.ts';
 import { die, leave } from '../ops/platform/leave.ts';
+import { compileChecks } from '../schemas/formats/formats.ts';
 import { openStore } from '../sql/client/shards.ts';
 import { assembleApi } from './assemble.ts';
 import { announceClose, closeGracefully, httpServer, listen } from './http/server.ts';
@@ -59,6 +60,7 @@ async function main(): Promise<void> {
   });
   const show = (line: string) => void process.stdout.write(`${line}\n`);
   const api = await assembleApi({ env, logger, log, store, gatewayRoutes, now: Date.now, show });
+  compileChecks();
   await Promise.race([api.schemaTried, sleep(SCHEMA_MS_MAX, undefined, { ref: false })]);
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);

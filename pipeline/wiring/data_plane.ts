@@ -162,7 +162,8 @@ function createHolder(planes: readonly ShardPlane[], planeOf: (partition: number
       const up = await work.run(byPlane, (plane, of) => plane.acquire(of));
       return up.map(({ partition }) => partition);
     },
-    release: (partitions) => work.run(Map.groupBy(partitions, planeOf), (plane, of) => plane.worker.release(of)),
+    release: (partitions, isLast) =>
+      work.run(Map.groupBy(partitions, planeOf), (plane, of) => plane.worker.release(of), isLast),
     lose: (partition) => {
       planeOf(partition).worker.lose(partition);
     },

@@ -177,7 +177,7 @@ export class Ownership {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
     // Heartbeats continue, so that the other workers wait for a landing that outlasts the lease.
-    await this.#handOver([...this.#owned.keys()]);
+    await this.#handOver([...this.#owned.keys()], true);
     if (this.#beats !== null) clearInterval(this.#beats);
     this.#records.close();
     this.#workers.stop();
@@ -215,7 +215,7 @@ export class Ownership {
       );
     }
     await this.#takeAll(() => this.#divide(live, now).free);
-    await this.#bringUp();
+    await this.#bringUp(surplus);
   }
 
   /**
@@ -273,10 +273,11 @@ export class Ownership {
 
   /**
    * Brings up every owned partition that is not up: those just claimed, and those of a round that
-   * failed.
+   * failed. One that is being released is left alone.
    */
-  async #bringUp(): Promise<void> {
-    const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
+  async #bringUp(surplus: readonly number[]): Promise<void> {
+    const own = [...this.#owned.values()];
+    const down = own.filter(({ acquired, record }) => !acquired && !surplus.includes(record.partition));
     if (down.length === 0) return;
     const began = performance.now();
     const up = await this.#holder?.acquire(down.map(({ record }) => record)).catch((error: unknown) => {
@@ -284,7 +285,7 @@ export class Ownership {
       return undefined;
     });
     if (up === undefined || up.length === 0) return;
-    for (const own of down) own.acquired = up.includes(own.record.partition);
+    for (const one of down) one.acquired = up.includes(one.record.partition);
     this.#options.logger.info({ partitions: up, ms: Math.round(performance.now() - began) }, 'partitions are read');
   }
 
@@ -347,14 +348,14 @@ export class Ownership {
     }
   }
 
-  async #handOver(partitions: number[]): Promise<void> {
+  async #handOver(partitions: number[], isLast = false): Promise<void> {
     if (partitions.length === 0) return;
     for (const partition of partitions) {
       const own = this.#owned.get(partition);
       // One that is released later than this call waits for it must not count as read.
       if (own !== undefined) own.acquired = false;
     }
-    const released = (await this.#holder?.release(partitions)) ?? [];
+    const released = (await this.#holder?.release(partitions, isLast)) ?? [];
     await Promise.all(released.map((partition) => this.#disown(partition)));
     if (released.length > 0) this.#options.logger.info({ partitions: released }, 'partitions released');
   }

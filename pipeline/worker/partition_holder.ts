@@ -12,8 +12,9 @@ export interface PartitionHolder {
    * Stops reading partitions that another worker is to take over, and resolves with those of which all that
    * was read has landed and is checkpointed. It is called again for the others; one that this worker keeps
    * after all is acquired again.
+   * @param isLast true if the worker ends, so that it is not called again
    */
-  release(partitions: number[]): Promise<readonly number[]>;
+  release(partitions: number[], isLast: boolean): Promise<readonly number[]>;
   /** Drops a partition that another worker has taken over, at once and without writing anything. */
   lose(partition: number): void;
 }

@@ -168,7 +168,13 @@ class Chaos {
 
   async #strike(fault: Fault, load: Load, { runSql, log }: Sources, checks: boolean): Promise<Struck> {
     const apis = this.#stack.named('api');
-    const watch = new Watch({ urls: this.#stack.address.urls, runSql, log, acknowledged: () => load.acknowledged });
+    const watch = new Watch({
+      urls: this.#stack.address.urls,
+      runSql,
+      log,
+      acknowledged: () => load.acknowledged,
+      drains: fault.drains === true,
+    });
     const killed = (processes: readonly ProcessName[]): void => {
       for (const name of processes)
         if (apis.includes(name)) load.gateway.excuse(apis.indexOf(name), performance.now() - UNRECORDED_MS);

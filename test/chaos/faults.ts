@@ -46,6 +46,8 @@ export interface Fault {
   holdMs: number;
   /** Milliseconds within which the partitions of the silent worker must land rows again; absent without a bound. */
   takeoverMsMax?: number;
+  /** True if the worker that it strikes drains before it falls silent. */
+  drains?: true;
   /** True if no request of a caller may fail, behind a load balancer that checks the health of API processes. */
   noFailures?: true;
   run: (ground: Ground, holdMs: number) => Promise<void>;
@@ -174,6 +176,7 @@ export const FAULTS: readonly Fault[] = [
     what: 'SIGTERM of one worker, started again a second after it has drained',
     holdMs: SHORT_MS,
     takeoverMsMax: TAKEOVER_MS_MAX,
+    drains: true,
     run: (ground, holdMs) => ended(ground, any(ground, 'worker'), holdMs),
   },
   rollingUpgrade,

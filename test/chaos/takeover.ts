@@ -9,6 +9,8 @@ import { pause } from './client.ts';
 export interface TakeoverSources {
   log: Log;
   runSql: RunSql;
+  /** True if the worker drains before it falls silent. */
+  drains: boolean;
 }
 
 /** How long the partitions of a silent worker stayed without landings. */
@@ -31,6 +33,8 @@ export const TAKEOVER_MS_MAX = 15_000;
 const SILENT_MS = 1000;
 /** A heartbeat that was sent before the strike may arrive this much later. */
 const STRAY_MS = 100;
+/** A worker that drains is silent after this time at the latest. */
+const DRAIN_MS_MAX = 25_000;
 const LOOK_MS = 50;
 const LOOK_MS_MAX = 60_000;
 
@@ -38,15 +42,21 @@ const LOOK_MS_MAX = 60_000;
  * Follows the partitions of the workers that the strike silenced, from a moment right after it, until rows landed
  * again in all of them or `isOver` becomes true. Resolves with null if no worker fell silent.
  */
-export async function watchTakeover({ log, runSql }: TakeoverSources, isOver: () => boolean): Promise<Takeover | null> {
+export async function watchTakeover(
+  { log, runSql, drains }: TakeoverSources,
+  isOver: () => boolean,
+): Promise<Takeover | null> {
   const began = performance.now();
   const listener = new HeartbeatListener(log.nc);
   try {
     const before = await readRecords(log);
+    /** The partitions of workers that have announced their end, or were not heard since the strike. */
+    const silenced = (): PartitionRecord[] =>
+      [...before.values()].filter(({ owner }) => owner !== '' && (listener.heardAt(owner) ?? 0) < began + STRAY_MS);
     await pause(Math.max(0, began + STRAY_MS + SILENT_MS - performance.now()));
-    const lost = [...before.values()].filter(
-      ({ owner }) => owner !== '' && (listener.heardAt(owner) ?? 0) < began + STRAY_MS,
-    );
+    while (drains && silenced().length === 0 && performance.now() - began < DRAIN_MS_MAX && !isOver())
+      await pause(LOOK_MS);
+    const lost = silenced();
     if (lost.length === 0) return null;
     const waiting = new Map(lost.map(({ partition, epoch }) => [partition, epoch]));
     /** Newest position of each partition when its new owner was seen first. */

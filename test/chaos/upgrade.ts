@@ -23,6 +23,7 @@ export const rollingUpgrade: Fault = {
   needs: { apis: 2, olderVersion: true },
   holdMs: SIDE_BY_SIDE_MS,
   noFailures: true,
+  drains: true,
   run: async (ground, holdMs) => {
     const { stack, versions } = ground;
     if (versions === null) throw new Error('a rolling upgrade needs an older version');

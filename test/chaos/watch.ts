@@ -28,6 +28,8 @@ export interface WatchOptions {
   runSql: RunSql;
   log: Log;
   acknowledged: () => number;
+  /** True if the worker that the fault strikes drains before it falls silent. */
+  drains: boolean;
 }
 
 const LOOK_MS = 25;

@@ -246,6 +246,24 @@ it('ownership keeps the partitions of a worker that stops until their last landi
   expect([...second.reading.keys()].toSorted()).toEqual([0, 1]);
 });
 
+it('ownership does not bring a partition up again whose release takes long', async () => {
+  const [first, second] = [aWorker('w1', 2), aWorker('w2', 2)];
+  await first.start();
+  first.held.add(1);
+  const brought: number[] = [];
+  first.acquiring.before = (records) => {
+    brought.push(...records.map(({ partition }) => partition));
+    return Promise.resolve();
+  };
+  await second.start();
+  await ticks(2 * SETTLED_TICKS);
+  expect(first.released.length).toBeGreaterThan(1);
+  expect(brought).toEqual([]);
+  first.held.clear();
+  await ticks(SETTLED_TICKS);
+  expect([...first.reading.keys(), ...second.reading.keys()]).toEqual([0, 1]);
+});
+
 it.each(['reconnect', 'breakWatches'] as const)(
   'ownership sees after %s which partitions were freed while it received no updates',
   async (event) => {

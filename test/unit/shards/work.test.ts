@@ -54,6 +54,24 @@ it('leaves a slow shard alone until it is done, also with other work, and does n
   }
 });
 
+it('waits for a shard that is not free where work is not asked for again', async () => {
+  const work = new ShardWork<Named>(false);
+  const slow = Promise.withResolvers<undefined>();
+  const began: string[] = [];
+  const acquired = work.run(new Map([[b, [2, 3]]]), () => slow.promise);
+  expect(await acquired).toEqual([]);
+  const release = (shard: Named) => {
+    began.push(shard.name);
+    return Promise.resolve();
+  };
+  const released = work.run(both, release, true);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(began).toEqual(['a']);
+  slow.resolve(undefined);
+  expect(await released).toEqual([1, 2, 3]);
+  expect(began).toEqual(['a', 'b']);
+});
+
 it('waits as long as it takes where there is one shard', async () => {
   const slow = Promise.withResolvers<undefined>();
   let isDone = false;
