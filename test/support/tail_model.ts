@@ -233,6 +233,7 @@ export class TailModel {
         .followedBy(createMeterStage()),
       runner: createStageRunner(silent, createLogger('test', 'silent')),
       tail: this.#tail ? new TailSampler(this.#limits) : null,
+      lanes: null,
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
