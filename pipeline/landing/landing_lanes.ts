@@ -32,6 +32,7 @@ interface Org {
 
 export class LandingLanes {
   readonly #now: () => number;
+  readonly #bulkCost: number;
   readonly #orgs = new Map<string, Org>();
   /** Organizations that sent little before this batch. */
   #light = 0;
@@ -40,9 +41,13 @@ export class LandingLanes {
   #waiting = 0;
   #batchAt = 0;
 
-  /** @param now milliseconds of a monotonic clock */
-  constructor(now: () => number = () => performance.now()) {
+  /**
+   * @param now milliseconds of a monotonic clock
+   * @param bulkCost in place of BULK_COST
+   */
+  constructor(now: () => number = () => performance.now(), bulkCost = BULK_COST) {
     this.#now = now;
+    this.#bulkCost = bulkCost;
   }
 
   /** True while rows wait in the bulk lane. */
@@ -85,7 +90,7 @@ export class LandingLanes {
   isBulk(org_id: string): boolean {
     const org = this.#org(org_id);
     if (org.isBulk) return true;
-    const isHeavy = org.cost + MONTH_COST * Math.max(0, org.months.size - 1) > BULK_COST;
+    const isHeavy = org.cost + MONTH_COST * Math.max(0, org.months.size - 1) > this.#bulkCost;
     if (isHeavy) org.heavy_at = this.#batchAt;
     const protects = this.#light > (org.isLight ? 1 : 0);
     if (org.waiting === 0 && !(isHeavy && protects)) return false;

@@ -25,6 +25,10 @@ export interface LandingsDeps {
    * it.
    */
   reportLanded(prepared: Landed): void;
+  /** Milliseconds of a monotonic clock; performance.now if absent. */
+  now?: () => number;
+  /** Resolves after some milliseconds; a timer if absent. */
+  sleep?: (ms: number) => Promise<void>;
 }
 
 type Landed = Pick<Prepared, 'usage' | 'progress' | 'replaces'>;
@@ -56,8 +60,8 @@ export class Landings {
     this.#deps = deps;
     this.#bulk = new BulkLane({
       lander: deps.lander,
-      now: () => performance.now(),
-      sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+      now: deps.now ?? (() => performance.now()),
+      sleep: deps.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
     });
   }
 

@@ -4,11 +4,12 @@
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { type LandingUnit, unitRows } from '../../pipeline/landing/lander.ts';
+import { LandingLanes } from '../../pipeline/landing/landing_lanes.ts';
 import type { LandingRow } from '../../pipeline/landing/landing_row.ts';
 import type { WireRow } from '../../sql/stores/landing_tables.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
-import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
+import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner } from '../../pipeline/worker/stage_runner.ts';
 import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
@@ -31,6 +32,8 @@ const ORG = 'org_a';
 export interface ModelEvent {
   /** The event's number, from which its id derives. */
   n: number;
+  /** ORG if absent. */
+  org_id?: string;
   trace_id: string;
   partition: number;
   span: Partial<
@@ -65,8 +68,8 @@ interface Owner {
   deps: PrepareDeps;
   /** Sequence of the next message to read. */
   next: number;
-  /** By partition: the settled and the completed sequence as of the last landing. */
-  marks: Map<number, { settled: number; completed: number }>;
+  /** Batches that are not settled, oldest first. */
+  unsettled: Pick<Prepared, 'bulk' | 'progress'>[];
 }
 
 const cells = (wire: WireRow): readonly unknown[] =>
@@ -89,11 +92,16 @@ export class TailModel {
   readonly #records = new Map<number, { checkpoint: number; completed_through: number; epoch: number }>();
   readonly #limits: TailLimits;
   readonly #tail: boolean;
+  readonly #bulkCost: number | null;
   #owner: Owner;
 
-  /** @param tail false: every event is decided separately, as without tail sampling */
-  constructor(limits: Partial<TailLimits> = {}, tail = true) {
+  /**
+   * @param tail false: every event is decided separately, as without tail sampling
+   * @param bulkCost cost from which on an organization lands in the bulk lane; null without lanes
+   */
+  constructor(limits: Partial<TailLimits> = {}, tail = true, bulkCost: number | null = null) {
     this.#tail = tail;
+    this.#bulkCost = bulkCost;
     this.#limits = {
       slots: 1000,
       bytes: 1e9,
@@ -125,8 +133,8 @@ export class TailModel {
   publish(events: readonly ModelEvent[]): void {
     for (const [partition, batch] of Map.groupBy(events, (event) => event.partition)) {
       const data = ingestBatchCodec.encode({
-        events: batch.map(({ n, trace_id, span }) => ({
-          org_id: ORG,
+        events: batch.map(({ n, org_id = ORG, trace_id, span }) => ({
+          org_id,
           format: 'custom',
           event_hex: hexOf(n),
           trace_id,
@@ -159,15 +167,46 @@ export class TailModel {
       state.taken_through = message.position;
       taken.push(message);
     }
-    const { rows, progress, events } = await prepare(owner.deps, owner.states, taken, () => Promise.resolve());
+    const { rows, bulk, progress, events } = await prepare(owner.deps, owner.states, taken, async () => {
+      while (this.bulkBatches > 0) this.landBulk();
+      return Promise.resolve();
+    });
     this.#land(rows, cut);
     if (cut !== null) {
       this.kill();
       return;
     }
     for (const { event, trace_id } of events) if (event === 'trace.completed') this.completed.add(trace_id);
-    for (const { state, landed_through, settled_through, completed_through } of progress)
-      Object.assign(state, { landed_through, settled_through, completed_through });
+    owner.unsettled.push({ bulk, progress });
+    this.#settle();
+  }
+
+  /** Batches whose rows wait in the bulk lane. */
+  get bulkBatches(): number {
+    return this.#owner.unsettled.filter(({ bulk }) => bulk !== null).length;
+  }
+
+  /** Lands the oldest rows of the bulk lane. With a cut, the owner is killed in the middle of the landing. */
+  landBulk(cut: Cut | null = null): void {
+    const oldest = this.#owner.unsettled.find(({ bulk }) => bulk !== null);
+    if (oldest?.bulk == null) return;
+    this.#land(oldest.bulk.rows, cut);
+    if (cut !== null) {
+      this.kill();
+      return;
+    }
+    this.#owner.deps.lanes?.landed(oldest.bulk.orgs);
+    oldest.bulk = null;
+    this.#settle();
+  }
+
+  #settle(): void {
+    const { unsettled } = this.#owner;
+    for (let first = unsettled[0]; first?.bulk === null; first = unsettled[0]) {
+      for (const { state, landed_through, settled_through, completed_through } of first.progress)
+        Object.assign(state, { landed_through, settled_through, completed_through });
+      unsettled.shift();
+    }
   }
 
   writeCheckpoints(): void {
@@ -186,6 +225,7 @@ export class TailModel {
     while (this.isBehind) await this.step(5);
     this.now += 10 * IDLE_MS;
     await this.step(0);
+    while (this.bulkBatches > 0) this.landBulk();
     this.writeCheckpoints();
   }
 
@@ -233,7 +273,7 @@ export class TailModel {
         .followedBy(createMeterStage()),
       runner: createStageRunner(silent, createLogger('test', 'silent')),
       tail: this.#tail ? new TailSampler(this.#limits) : null,
-      lanes: null,
+      lanes: this.#bulkCost === null ? null : new LandingLanes(() => this.now, this.#bulkCost),
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
@@ -256,7 +296,7 @@ export class TailModel {
       states,
       deps,
       next: 1 + Math.min(...[...this.#records.values()].map(({ checkpoint }) => checkpoint)),
-      marks: new Map(),
+      unsettled: [],
     };
   }
 
@@ -271,7 +311,7 @@ export class TailModel {
       if (log_seq <= record.checkpoint)
         memory.id(Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8), 16), this.now);
     const live = this.#liveTraces(partition);
-    for (const { state } of live) memory.trace(traceHash(ORG, state.trace_id));
+    for (const { state } of live) memory.trace(traceHash(state.org_id, state.trace_id));
     const history = {
       spans: new Set(this.spans.filter(above).map(({ key }) => key)),
       texts: new Set(this.texts.filter(above).map(({ key }) => key)),
