@@ -223,12 +223,7 @@ export class Worker {
 
   async #handle(messages: readonly TakenMessage[]): Promise<void> {
     try {
-      const prepared = await prepare(
-        this.#deps.prepare,
-        new Map(this.#states),
-        messages,
-        () => this.#landings.settled,
-      );
+      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landings.settled);
       await this.#landings.add(prepared, bytesOf(messages));
     } catch (error) {
       // Nothing of the batch was written. The next owner reads its partitions again from their
