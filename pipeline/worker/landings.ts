@@ -36,10 +36,10 @@ type Landed = Pick<Prepared, 'usage' | 'progress' | 'replaces'>;
 /** What has to end before a batch is settled. */
 interface Steps {
   before: Promise<void>;
-  /** The landings of the batch in both lanes; null for a lane without rows. */
-  rows: readonly (Promise<unknown> | null)[];
+  /** The landings of the batch, in both lanes or one. */
+  rows: readonly Promise<unknown>[];
   /** The same, with what is published afterwards. */
-  done: readonly (Promise<void> | null)[];
+  done: readonly Promise<void>[];
   bytes: number;
 }
 
@@ -91,13 +91,14 @@ export class Landings {
       this.tookMs = performance.now() - this.beganAt;
     });
     const { bulk } = prepared;
-    const bulkRows = bulk === null ? null : rows.then(() => this.#bulk.land(bulk.rows, Math.max(1, bytes)));
-    const bulkDone = bulkRows === null ? null : this.#follow(bulkRows, prepared, true);
-    for (const step of [express, bulkRows, bulkDone]) step?.catch(() => undefined);
+    const bulkRows = bulk === null ? [] : [rows.then(() => this.#bulk.land(bulk.rows, Math.max(1, bytes)))];
+    const bulkDone = bulkRows.map((landing) => this.#follow(landing, prepared, true));
+    // What fails is noticed by those who wait for the batch to be settled.
+    for (const step of [express, ...bulkRows, ...bulkDone]) step.catch(() => undefined);
     this.#express = express;
     this.#settled = this.#settle(
       { usage: prepared.usage, progress: prepared.progress, replaces: prepared.replaces },
-      { before: this.#settled, rows: [rows, bulkRows], done: [express, bulkDone], bytes },
+      { before: this.#settled, rows: [rows, ...bulkRows], done: [express, ...bulkDone], bytes },
     );
   }
 

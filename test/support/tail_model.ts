@@ -5,28 +5,25 @@ import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { type LandingUnit, unitRows } from '../../pipeline/landing/lander.ts';
 import { LandingLanes } from '../../pipeline/landing/landing_lanes.ts';
-import type { LandingRow } from '../../pipeline/landing/landing_row.ts';
-import type { WireRow } from '../../sql/stores/landing_tables.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
-import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
+import { emptyMemory, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner } from '../../pipeline/worker/stage_runner.ts';
-import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
+import type { StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
-import { traceKey } from '../../pipeline/domain/traces/ids.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import { startWith } from '../../pipeline/flow.ts';
 import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
+import { cells, decisions, type ModelRow, type ModelTrace, ORG, spanRow, traceRow } from './model_rows.ts';
 import { decode, silent } from './model_stages.ts';
 
 export const MODEL_PARTITIONS = 3;
 export const GRACE_MS = 100;
 export const IDLE_MS = 1000;
 export const SLOW_MS = 5000;
-const ORG = 'org_a';
 
 /** An event of the model: its trace, and the fields that its span overrides. */
 export interface ModelEvent {
@@ -39,17 +36,6 @@ export interface ModelEvent {
   span: Partial<
     Pick<Span, 'outcome' | 'parent_span_id' | 'name' | 'started_at' | 'ended_at' | 'prompt' | 'attributes'>
   >;
-}
-
-/** The landed row of a span or a text. */
-export interface ModelRow {
-  hex: string;
-  trace_id: string;
-  partition: number;
-  log_seq: number;
-  log_index: number;
-  sampled: boolean;
-  key: string;
 }
 
 /**
@@ -72,8 +58,6 @@ interface Owner {
   unsettled: Pick<Prepared, 'bulk' | 'progress'>[];
 }
 
-const cells = (wire: WireRow): readonly unknown[] =>
-  typeof wire === 'string' ? (JSON.parse(wire) as unknown[]) : wire;
 const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
 /** Place of `sampled` among the cells of a span's row, from the end. */
 const SAMPLED_CELL = -6;
@@ -82,7 +66,7 @@ export class TailModel {
   now = 1_000_000;
   readonly spans: ModelRow[] = [];
   readonly texts: ModelRow[] = [];
-  readonly traces: { trace: StoredTrace; partition: number; sign: number; sampled: boolean }[] = [];
+  readonly traces: ModelTrace[] = [];
   readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
   readonly completed = new Set<string>();
   /** Whether the organization has judges now. `judged` lists the traces that they received. */
@@ -344,86 +328,4 @@ export class TailModel {
     }
     return [...newest.values()];
   }
-}
-
-function spanRow({ wire, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
-  const row = cells(wire);
-  const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
-  return {
-    hex: String(hex),
-    trace_id: String(row[traceCell]),
-    partition,
-    log_seq,
-    log_index: Number(key.split(':')[1]),
-    sampled,
-    key,
-  };
-}
-
-function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
-  return new Map(
-    [...Map.groupBy(rows, (row) => row.trace_id)].map(([trace_id, own]) => {
-      const full = own
-        .filter(({ sampled }) => sampled)
-        .sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index)[0];
-      const from = own.every(({ sampled }) => sampled)
-        ? { log_seq: 0, log_index: 0 }
-        : (full ?? { log_seq: Infinity, log_index: 0 });
-      return [traceKey(ORG, trace_id), { log_seq: from.log_seq, log_index: from.log_index }];
-    }),
-  );
-}
-
-function traceRow(row: readonly unknown[], partition: number): TailModel['traces'][number] {
-  const [
-    org_id,
-    anchor,
-    trace_id,
-    started,
-    ended,
-    root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-  ] = row;
-  const [input_tokens, output_tokens, cost, sampled, forced_from] = row.slice(14);
-  const [described, models, source_formats, departments, realms, prompts, backfilled, , version, sign] = row.slice(19);
-  const record = {
-    org_id,
-    trace_id,
-    anchor_ms: anchor,
-    started_ms: started,
-    ended_ms: ended,
-    root_ms: root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-  };
-  const rest = {
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-    input_tokens,
-    output_tokens,
-    cost,
-    sampled,
-    forced_from,
-    described,
-    models,
-    source_formats,
-    departments,
-    realms,
-    prompts,
-    backfilled,
-    version,
-  };
-  const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
-  return { trace, partition, sign: Number(sign), sampled: sampled === true };
 }

@@ -14,7 +14,13 @@ class HeldLander {
   land(unit: LandingUnit): Promise<RefusedRow[]> {
     const { promise, resolve, reject } = Promise.withResolvers<RefusedRow[]>();
     const name = this.names.get(unit) ?? unit.traces.map(({ key }) => key).join('+');
-    this.begun.push({ name, end: (refused = []) => void resolve(refused), fail: reject });
+    this.begun.push({
+      name,
+      end: (refused = []) => {
+        resolve(refused);
+      },
+      fail: reject,
+    });
     return promise;
   }
 
@@ -80,7 +86,7 @@ function aWorld(): World {
     event: 'trace.completed',
     org_id,
     trace_id,
-    payload: {} as never,
+    payload: { event: 'trace.completed' } as Prepared['events'][number]['payload'],
     partition: 0,
   });
   return {
