@@ -15,9 +15,9 @@ import { admitWith, reject, type Reservation, type Settled } from './decision.ts
  * Seconds of landing that the backlog of one process may hold before the largest organizations are
  * rejected.
  */
-export const BACKLOG_S = 0.3;
+export const BACKLOG_S = 0.7;
 /** Cost of a backlog that is always accepted: enough for a landing while the next one is prepared. */
-export const BACKLOG_MIN = 2 * 1024 * 1024;
+export const BACKLOG_MIN = 3 * 1024 * 1024;
 /** Cost of an event beside its bytes. */
 export const EVENT_COST = 512;
 /** An organization that has sent within this time is protected from the others. */

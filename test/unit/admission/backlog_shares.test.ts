@@ -120,17 +120,17 @@ describe('shares', () => {
   });
 
   it('a backlog that lands within the permitted time rejects nobody', () => {
-    // 20 MiB a second land, so 4 MiB are 0.2 s of work.
+    // 20 MiB a second land, so 12 MiB are 0.6 s of work.
     for (let at = 0; at < 100; at += 1) {
       store('quiet', 1000);
       store('noisy', 2 * MIB);
       now += 100;
       landAll();
     }
-    store('noisy', 4 * MIB);
+    store('noisy', 12 * MIB);
     now += 100;
     expect(isAdmitted('noisy')).toBe(true);
-    store('noisy', 4 * MIB);
+    store('noisy', 12 * MIB);
     now += 100;
     expect(isAdmitted('noisy')).toBe(false);
   });
