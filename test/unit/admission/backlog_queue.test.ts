@@ -129,18 +129,18 @@ describe('BacklogQueue over BacklogShares', () => {
     for (let at = 0; at < 50; at += 1) store('noisy', cost);
     now += 1000;
     let admitted = 0;
-    for (let at = 0; at < 10; at += 1) {
+    for (let at = 0; at < 40; at += 1) {
       const decision = waiting.decide({ org_id: 'noisy' });
       if (decision.kind === 'wait')
         void decision.decided.then(({ kind }) => {
           if (kind === 'admit') admitted += 1;
         });
     }
-    // Half of the backlog may be the noisy organization's: nothing lands in between.
+    // The landing makes room for 0.7 s of it, which is fewer requests than wait.
     counted.landed([[0, seq]]);
     waiting.serve();
     await settle();
     expect(admitted).toBeGreaterThan(0);
-    expect(admitted).toBeLessThan(10);
+    expect(admitted).toBeLessThan(40);
   });
 });
