@@ -86,7 +86,7 @@ function aWorld(): World {
     event: 'trace.completed',
     org_id,
     trace_id,
-    payload: { event: 'trace.completed' } as Prepared['events'][number]['payload'],
+    payload: { event: 'trace.completed' },
     partition: 0,
   });
   return {
