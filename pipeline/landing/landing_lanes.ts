@@ -19,7 +19,7 @@ interface Org {
   seen_at: number;
   /** When a batch had more than BULK_COST of it. */
   heavy_at: number;
-  /** True if it sent little in the time before this batch. */
+  /** True if it sent little in the time before this batch, or nothing. */
   isLight: boolean;
   /** Cost of its events in this batch. */
   cost: number;
@@ -34,7 +34,7 @@ export class LandingLanes {
   readonly #now: () => number;
   readonly #bulkCost: number;
   readonly #orgs = new Map<string, Org>();
-  /** Organizations that sent little before this batch. */
+  /** Organizations of which isLight is true. */
   #light = 0;
   /** Organizations of this batch in the bulk lane. */
   #bulk = new Set<string>();
@@ -77,6 +77,11 @@ export class LandingLanes {
   /** Counts an event of the batch. @param bytes size of its body */
   addEvent(org_id: string, bytes: number): void {
     const org = this.#org(org_id);
+    // An organization that was silent counts from its first event on.
+    if (!org.isLight && Math.max(org.seen_at, org.heavy_at) <= this.#batchAt - ACTIVE_MS) {
+      org.isLight = true;
+      this.#light += 1;
+    }
     org.seen_at = this.#batchAt;
     org.cost += bytes + EVENT_COST;
   }

@@ -47,6 +47,10 @@ describe('LandingLanes', () => {
     expect(batch(['a', 2 * BULK_COST], ['b', 2 * BULK_COST])).toEqual([]);
   });
 
+  it('protects an organization from its first event on', () => {
+    expect(batch(['new', 1000], ['noisy', 2 * BULK_COST])).toEqual(['noisy']);
+  });
+
   it('does not protect an organization that has not sent for a while', () => {
     batch(['quiet', 1000]);
     now += ACTIVE_MS;
