@@ -14,7 +14,7 @@ export const LIMITS = {
    * the worker waits before its next landing.
    */
   unsettled_bytes_max: 12 * 1024 * 1024,
-  /** Time between the starts of two landings while the store is quick (worker/landing_pace.ts). */
+  /** Time between the starts of two landings while the store is quick (landing/landing_pace.ts). */
   landing_interval_ms: 100,
   /** The same while landings take long, unless a whole batch waits. */
   landing_interval_ms_max: 400,

@@ -4,7 +4,7 @@
 // Units that wait land together, up to the bytes of a batch, because a landing costs about the same
 // however few its rows. The caller bounds what waits.
 import { LIMITS } from '../limits.ts';
-import { landingDelay } from '../worker/landing_pace.ts';
+import { landingDelay } from './landing_pace.ts';
 import { emptyUnit, type Lander, type LandingUnit, type RefusedRow } from './lander.ts';
 
 interface Waiting {

@@ -12,7 +12,7 @@ import type { LandingLanes } from '../landing/landing_lanes.ts';
 import type { LogReaders } from './log_readers.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { Ownership } from './ownership.ts';
-import { landingDelay } from './landing_pace.ts';
+import { landingDelay } from '../landing/landing_pace.ts';
 import { Landings, type LandingsDeps } from './landings.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from './prepare.ts';
 import { bytesOf } from './read_messages.ts';
