@@ -115,8 +115,7 @@ export class Landings {
   async #follow(rows: Promise<RefusedRow[]>, prepared: Prepared, isBulk: boolean): Promise<void> {
     const { ownership, publisher } = this.#deps;
     const refused = await rows;
-    const orgs = prepared.bulk?.orgs ?? new Set();
-    if (isBulk) this.#deps.lanes?.landed(prepared.bulk?.orgs ?? new Set());
+    const orgs = prepared.bulk?.orgs ?? new Set<string>();
     const deadLetters = [...(isBulk ? [] : prepared.deadLetters), ...refused.map(letterOf)];
     if (deadLetters.length > 0) await publisher.deadLetter(deadLetters);
     const isOwn = (item: { partition: number }, org_id: string): boolean =>
@@ -125,6 +124,8 @@ export class Landings {
     if (events.length > 0) await publisher.publishEvents(events);
     const tasks = prepared.tasks.filter((item) => isOwn(item, item.task.org_id)).map(({ task }) => task);
     if (tasks.length > 0) await publisher.enqueueTasks(tasks);
+    // Only now, so that what the organization sends next is published afterwards, whichever lane it takes.
+    if (isBulk) this.#deps.lanes?.landed(orgs);
   }
 
   /** Settles a batch. It keeps no rows, which may be large. */
