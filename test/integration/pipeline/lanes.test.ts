@@ -37,12 +37,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-const publish = (org_id: string, names: readonly string[], text = ''): Promise<void> =>
+const publish = (org_id: string, names: readonly string[], text = 'a short text'): Promise<void> =>
   log.publish(
     names.map((name) =>
       logged(
         'custom',
-        { name, duration_ms: 1, outcome: 'success', trace_id: `trace of ${org_id}`, attributes: { input: text } },
+        { name, duration_ms: 1, outcome: 'success', trace_id: `trc_${org_id}`, attributes: { input: text } },
         { org_id },
       ),
     ),
@@ -62,7 +62,7 @@ const names = (prefix: string, count: number): string[] => Array.from({ length: 
 it('lands what others send while the landing of a noisy organization stands still, and each row once after a crash', async () => {
   await publish(QUIET, ['first']);
   await eventually(async () => (await spansOf(QUIET)) === 1);
-  await eventually(async () => (await checkpoint()) === 1);
+  await eventually(async () => (await checkpoint()) === 1, { what: 'the checkpoint of the first event' });
   proxy.stall('INSERT INTO spans ', NOISY);
   // Events of both organizations are in the partition, the quiet one's last.
   await publish(QUIET, ['second']);
