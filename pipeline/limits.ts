@@ -2,9 +2,19 @@
 // time.
 
 export const LIMITS = {
-  /** Maximum bytes of log messages in one landing. Two landings are in memory at a time. */
+  /** Maximum bytes of log messages in one landing. One is prepared beside unsettled_bytes_max. */
   batch_bytes_max: 8 * 1024 * 1024,
-  /** Time between the starts of two landings while the store is quick (worker/landing_pace.ts). */
+  /**
+   * Maximum bytes of log messages in a batch while rows wait in the bulk lane, so that a batch is
+   * prepared soon.
+   */
+  lane_batch_bytes_max: 1024 * 1024,
+  /**
+   * Bytes of log messages of batches whose rows, of either lane, have not landed. With as many or more
+   * the worker waits before its next landing.
+   */
+  unsettled_bytes_max: 12 * 1024 * 1024,
+  /** Time between the starts of two landings while the store is quick (landing/landing_pace.ts). */
   landing_interval_ms: 100,
   /** The same while landings take long, unless a whole batch waits. */
   landing_interval_ms_max: 400,

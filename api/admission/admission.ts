@@ -6,7 +6,7 @@
 import type { OrgSlots } from '../http/org_slots.ts';
 import type { RateLimits } from '../http/rate_limit.ts';
 import { AdmissionRequest, type HeaderSink, type Steps, stepsOf } from './admission_request.ts';
-import type { BacklogShares } from './backlog_shares.ts';
+import type { BacklogQueue } from './backlog_queue.ts';
 import type { BudgetCheck } from './budget/check.ts';
 import { checkCalls, checkProcessCalls } from './calls.ts';
 import type { Check, Intake, RequestFacts } from './check.ts';
@@ -25,7 +25,7 @@ export interface AdmissionParts {
   calls: { readonly size: number };
   /** Counts the same calls by organization. */
   slots: Pick<OrgSlots, 'take'>;
-  backlog: Pick<BacklogShares, 'decide'>;
+  backlog: Pick<BacklogQueue, 'decide'>;
   turns: Pick<FairTurns, 'decide' | 'timed'>;
   disk: { readonly low: boolean };
   isDeleted: (org_id: string) => boolean;

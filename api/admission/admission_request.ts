@@ -36,12 +36,11 @@ export function stepsOf(checks: readonly Check[], intake: Intake): Steps {
     instant: {
       arrived: instant('arrived'),
       identified: instant('identified'),
-      validated: instant('validated'),
       reading: instant('reading'),
       parsed: instant('parsed'),
       failed: instant('failed'),
     },
-    waiting: { parsing: waiting('parsing'), committing: waiting('committing') },
+    waiting: { validated: waiting('validated'), parsing: waiting('parsing'), committing: waiting('committing') },
   };
 }
 
@@ -92,10 +91,13 @@ export class AdmissionRequest implements RequestFacts {
 
   /**
    * Permission and headers are valid, and the body is about to be read.
-   * @throws ApiError rate_limited
+   * @returns null where nothing has to be waited for, otherwise the milliseconds waited
+   * @throws ApiError (or rejects with it) rate_limited
    */
-  validated(): void {
-    this.#require('validated');
+  validated(): Promise<number> | null {
+    const began = performance.now();
+    const waits = this.#requireWaiting('validated');
+    return waits === null ? null : waits.then(() => performance.now() - began);
   }
 
   /**

@@ -1,22 +1,23 @@
-// Fair shares of the backlog. Workers land the ingest log in its order, so the backlog of one
-// organization delays every organization behind it. Takes what this process has stored in the log
-// and the reports of landings; rejects an organization above its fair share of a bounded backlog
-// while another organization needs protection.
+// Fair shares of the backlog. Workers read the ingest log in its order, so the backlog of one
+// organization delays every organization behind it. Takes what this process has stored in the log,
+// the requests that are about to be stored, and the reports of landings; rejects an organization above
+// its fair share of a bounded backlog while another organization needs protection. backlog_queue.ts
+// lets its requests wait before they are rejected.
 //
 // It rejects nobody while one organization is alone, while all of them are above their share alike,
 // or while the store is away: then the log takes everything, which is its purpose. The count is an
 // estimate: it decides who waits, never what is stored.
 import type { OutgoingEvent } from '../intake/ingest/publisher.ts';
 import type { RequestFacts } from './check.ts';
-import { ADMIT, reject, type Settled } from './decision.ts';
+import { admitWith, reject, type Reservation, type Settled } from './decision.ts';
 
 /**
  * Seconds of landing that the backlog of one process may hold before the largest organizations are
  * rejected.
  */
-export const BACKLOG_S = 1;
-/** Cost of a backlog that is always accepted: about what one landing takes. */
-export const BACKLOG_MIN = 8 * 1024 * 1024;
+export const BACKLOG_S = 0.7;
+/** Cost of a backlog that is always accepted: enough for a landing while the next one is prepared. */
+export const BACKLOG_MIN = 3 * 1024 * 1024;
 /** Cost of an event beside its bytes. */
 export const EVENT_COST = 512;
 /** An organization that has sent within this time is protected from the others. */
@@ -31,10 +32,14 @@ export const CAUGHT_UP_MS = 2000;
 /** Time constant of the average landing rate, milliseconds. */
 const RATE_MS = 2000;
 /** The fair share is computed at most this often. */
-const LEVEL_MS = 50;
+const LEVEL_MS = 20;
+/** Share of the newest request in the mean cost of an organization's requests. */
+const MEAN_SHARE = 1 / 8;
+/** Cost that is reserved for a request of an organization of which nothing is known. */
+const FIRST_COST = 4096;
 const RETRY_AFTER_SECONDS = 1;
 
-const ABOVE_SHARE = reject(
+export const ABOVE_SHARE = reject(
   'rate_limited',
   'The pipeline is behind, and this organization sends more than its share. Retry after the number of seconds in Retry-After.',
   RETRY_AFTER_SECONDS,
@@ -58,8 +63,16 @@ interface Entry {
 
 interface Org {
   backlog: number;
+  /** Estimated cost of its requests that were admitted and have not ended. */
+  reserved: number;
+  /** Mean cost of its requests. */
+  mean: number;
+  /** When the log last stored events of it; -Infinity before. */
   stored_at: number;
 }
+
+const newOrg = (): Org => ({ backlog: 0, reserved: 0, mean: FIRST_COST, stored_at: -Infinity });
+const costOf = ({ backlog, reserved }: Org): number => backlog + reserved;
 
 /**
  * The backlog of one partition: a queue whose front is an index, so that taking from it moves
@@ -80,6 +93,7 @@ export class BacklogShares {
   readonly #partitions: PartitionBacklog[];
   readonly #orgs = new Map<string, Org>();
   #backlog = 0;
+  #reserved = 0;
   #entries = 0;
   #prunedAt: number;
   /** Landing rate, cost per millisecond. */
@@ -104,11 +118,30 @@ export class BacklogShares {
     this.#prunedAt = now();
   }
 
-  /** Rejects an organization that is above its share of a backlog that is too large. */
+  /**
+   * Rejects an organization that is above its share of a backlog that is too large. Reserves the mean
+   * cost of its requests for a request that it admits, because all connections of an organization may
+   * send at the same moment.
+   */
   decide({ org_id }: Pick<RequestFacts, 'org_id'>): Settled {
-    const org = this.#orgs.get(org_id);
-    if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return ADMIT;
-    return ABOVE_SHARE;
+    const org = this.#orgs.get(org_id) ?? newOrg();
+    const cost = costOf(org);
+    if (cost > 0 && cost > this.#levelNow()) return ABOVE_SHARE;
+    this.#orgs.set(org_id, org);
+    return admitWith(this.#reserve(org));
+  }
+
+  #reserve(org: Org): Reservation {
+    let held = org.mean;
+    org.reserved += held;
+    this.#reserved += held;
+    return {
+      release: () => {
+        org.reserved -= held;
+        this.#reserved -= held;
+        held = 0;
+      },
+    };
   }
 
   /**
@@ -119,20 +152,25 @@ export class BacklogShares {
     const now = this.#now();
     if (this.#backlog === 0) this.#landedAt = now;
     for (const [org_id, costs] of costsOf(events)) {
-      const org = this.#orgs.get(org_id) ?? { backlog: 0, stored_at: now };
+      const org = this.#orgs.get(org_id) ?? newOrg();
       this.#orgs.set(org_id, org);
       org.stored_at = now;
-      for (const [partition, cost] of costs) this.#add(org, partition, positions.get(partition) ?? 0, cost);
+      let sum = 0;
+      for (const [partition, cost] of costs) {
+        sum += cost;
+        this.#add(org, partition, positions.get(partition) ?? 0, cost);
+      }
+      org.mean += (sum - org.mean) * MEAN_SHARE;
     }
     this.#watchStall(now);
     if (now - this.#prunedAt > ACTIVE_MS) this.#prune(now);
   }
 
-  /** Forgets organizations that have no backlog and have not sent for ACTIVE_MS. */
+  /** Forgets organizations that have no backlog, no request and have not sent for ACTIVE_MS. */
   #prune(now: number): void {
     this.#prunedAt = now;
-    for (const [org_id, { backlog, stored_at }] of this.#orgs)
-      if (backlog === 0 && now - stored_at > ACTIVE_MS) this.#orgs.delete(org_id);
+    for (const [org_id, org] of this.#orgs)
+      if (costOf(org) === 0 && now - org.stored_at > ACTIVE_MS) this.#orgs.delete(org_id);
   }
 
   #add(org: Org, partition: number, seq: number, cost: number): void {
@@ -213,18 +251,19 @@ export class BacklogShares {
    */
   #levelNow(): number {
     const now = this.#now();
+    const most = Math.max(BACKLOG_MIN, this.#rate * BACKLOG_S * 1000);
+    if (this.#backlog + this.#reserved <= most) {
+      this.#levelAt = -Infinity;
+      return Infinity;
+    }
     if (now - this.#levelAt < LEVEL_MS) return this.#level;
     this.#levelAt = now;
     this.#watchStall(now);
-    const most = Math.max(BACKLOG_MIN, this.#rate * BACKLOG_S * 1000);
-    this.#level = Infinity;
-    if (this.#backlog <= most) return this.#level;
     this.#prune(now);
-    const level = fairLevel(
-      [...this.#orgs.values()].map(({ backlog }) => backlog),
-      most,
-    );
-    if ([...this.#orgs.values()].some(({ backlog }) => backlog <= level)) this.#level = level;
+    this.#level = Infinity;
+    const level = fairLevel([...this.#orgs.values()].map(costOf), most);
+    const isBelow = (org: Org): boolean => org.stored_at > -Infinity && costOf(org) <= level;
+    if (this.#orgs.values().some(isBelow)) this.#level = level;
     return this.#level;
   }
 }

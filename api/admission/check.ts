@@ -32,7 +32,7 @@ export const PHASES = [
 ] as const;
 export type Phase = (typeof PHASES)[number];
 /** Phases whose checks may wait. */
-export type WaitingPhase = 'parsing' | 'committing';
+export type WaitingPhase = 'validated' | 'parsing' | 'committing';
 
 /** Facts of a request that checks may use, filled in phase by phase. */
 export interface RequestFacts {

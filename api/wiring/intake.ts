@@ -4,6 +4,7 @@ import { followLandingReports } from '../../ops/exchange/landing_reports.ts';
 import { Bag } from '../../ops/platform/bag.ts';
 import { DiskWatch } from '../../ops/platform/disk_watch.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
+import { BacklogQueue } from '../admission/backlog_queue.ts';
 import { BacklogShares } from '../admission/backlog_shares.ts';
 import { callsEnded, type OpenCall } from '../intake/gateway/handler.ts';
 import { Recorder } from '../intake/gateway/recorder.ts';
@@ -14,7 +15,7 @@ import type { Stores } from './stores.ts';
 
 export interface Intake {
   publisher: Publisher;
-  backlog: BacklogShares;
+  backlog: BacklogQueue;
   disk: DiskWatch;
   stop: () => void;
 }
@@ -23,11 +24,13 @@ export interface Intake {
 export async function openIntake(parts: WiringParts, partitions: number): Promise<Intake> {
   const { log, tracked, waits, onProblem } = parts;
   const disk = await watchDisk(parts);
-  const backlog = new BacklogShares(partitions);
+  const shares = new BacklogShares(partitions);
+  const backlog = new BacklogQueue(shares);
   const stopHearing = followLandingReports(
     log.nc,
     (landings) => {
-      backlog.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
+      shares.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
+      backlog.serve();
     },
     onProblem,
   );
@@ -42,7 +45,7 @@ export async function openIntake(parts: WiringParts, partitions: number): Promis
       metrics.logPublishEvents.observe(events);
     },
     onStored: (events, positions) => {
-      backlog.stored(events, positions);
+      shares.stored(events, positions);
     },
   });
   const stopFollowing = log.streams.onChange(({ open }) => {

@@ -31,7 +31,7 @@ export interface JudgeCompletedDeps {
 /**
  * Judges the complete traces of a batch.
  * @param events events of the open traces, in order; those that complete a trace get its scores
- * @param rows receives the rows of scores
+ * @param unitOf returns what receives the rows of an organization's scores
  * @param landed resolves when the earlier batches have landed: only then can what they contain and
  * memory does not hold be read back
  */
@@ -39,7 +39,7 @@ export async function judgeCompleted(
   deps: JudgeCompletedDeps,
   states: ReadonlyMap<number, PartitionState>,
   events: readonly Placed<TraceEvent>[],
-  rows: Pick<LandingUnit, 'judge_scores'>,
+  unitOf: (org_id: string) => Pick<LandingUnit, 'judge_scores'>,
   landed: () => Promise<void>,
 ): Promise<Judging> {
   const complete = events.filter(({ complete: trace }) => trace !== undefined);
@@ -64,7 +64,7 @@ export async function judgeCompleted(
     if (result.fresh.length > 0) {
       const line = scoresLine(state, result.fresh, { partition, version, scored_at });
       const epoch = states.get(partition)?.epoch ?? 0;
-      rows.judge_scores.push({
+      unitOf(org_id).judge_scores.push({
         wire: line,
         partition,
         epoch,

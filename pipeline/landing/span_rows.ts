@@ -18,20 +18,23 @@ export interface SpanRowsDeps {
   /** Receives the events of earlier batches, by eventKey, for eventOf. */
   held: Map<string, LoggedEvent>;
   eventOf: EventOf;
-  /** Receives the rows. */
-  rows: LandingUnit;
+  /** Returns what receives the rows of an organization: one of a few. */
+  unitOf(orgId: string): LandingUnit;
+}
+
+/** The rows of one unit that are not encoded yet. */
+interface OpenRows {
+  spans: BlockBuilder;
+  texts: BlockBuilder;
 }
 
 export class SpanRows {
   readonly #deps: SpanRowsDeps;
-  readonly #spans: BlockBuilder;
-  readonly #texts: BlockBuilder;
+  readonly #open = new Map<LandingUnit, OpenRows>();
   #counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
 
   constructor(deps: SpanRowsDeps) {
     this.#deps = deps;
-    this.#spans = new BlockBuilder(SPANS, deps.eventOf);
-    this.#texts = new BlockBuilder(SPAN_TEXTS, deps.eventOf);
   }
 
   add({ event, source, wasBuffered }: LandingEvent): void {
@@ -42,27 +45,39 @@ export class SpanRows {
     const { replay, epoch } = state;
     const full = retain === 'full';
     const days = this.#deps.textDays(event.org_id);
+    const { spans, texts } = this.#rowsOf(this.#deps.unitOf(event.org_id));
     for (const [sub, span] of event.spans.entries()) {
       const key = replay === null ? '' : rowKey(log_seq, log_index, sub);
-      if (replay?.spans.has(key) !== true) this.#spans.add(spanCells(span, event, sub, full), partition, epoch);
+      if (replay?.spans.has(key) !== true) spans.add(spanCells(span, event, sub, full), partition, epoch);
       if (!full || replay?.texts.has(key) === true) continue;
       const cells = textCells(span, event, sub, days);
-      if (cells !== null) this.#texts.add(cells, partition, epoch);
+      if (cells !== null) texts.add(cells, partition, epoch);
     }
     this.#count(event);
   }
 
   /** Encodes what was added since the last call. */
   close(): void {
-    const { rows, observer } = this.#deps;
-    const spans = this.#spans.take();
-    const texts = this.#texts.take();
-    rows.blocks.push(...spans.blocks, ...texts.blocks);
-    rows.spans.push(...spans.rows);
-    rows.span_texts_recent.push(...texts.rows);
+    const { observer } = this.#deps;
+    for (const [unit, open] of this.#open) {
+      const spans = open.spans.take();
+      const texts = open.texts.take();
+      unit.blocks.push(...spans.blocks, ...texts.blocks);
+      unit.spans.push(...spans.rows);
+      unit.span_texts_recent.push(...texts.rows);
+    }
     for (const { retain, sample_reason, count } of this.#counts.values())
       observer.sampled(retain, sample_reason, count);
     this.#counts = new Map();
+  }
+
+  #rowsOf(unit: LandingUnit): OpenRows {
+    const known = this.#open.get(unit);
+    if (known !== undefined) return known;
+    const { eventOf } = this.#deps;
+    const open = { spans: new BlockBuilder(SPANS, eventOf), texts: new BlockBuilder(SPAN_TEXTS, eventOf) };
+    this.#open.set(unit, open);
+    return open;
   }
 
   #count({ retain, sample_reason }: MeteredEvent): void {

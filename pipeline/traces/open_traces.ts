@@ -3,9 +3,9 @@
 //
 // It takes events in log order and the passing of time. It returns rows of the traces table as
 // pairs, and the events trace.started and trace.completed. A trace leaves memory only once its rows
-// were returned by one call of takeRows and the next call is made. A late event of a trace that
-// left memory needs the trace's row from the store first (see `missing` and `restore`). A trace that
-// begins with a backfilled event is complete from then on, and has no events.
+// have landed. A late event of a trace that left memory needs the trace's row from the store first (see
+// `missing` and `restore`). A trace that begins with a backfilled event is complete from then on, and
+// has no events.
 import { isPromptRecord } from '../domain/decode/otlp_log_names.ts';
 import { forcesTrace } from '../domain/traces/keep_rules.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -27,7 +27,7 @@ export interface TraceBookLimits {
   /** Maximum open traces. Beyond it, the trace that was quiet longest is completed at once. */
   openMax: number;
   /**
-   * Maximum complete traces kept for their late events, beside those of the batch that is landing.
+   * Maximum complete traces kept for their late events, beside those of batches that are landing.
    */
   doneMax: number;
   /**
@@ -184,8 +184,10 @@ export class OpenTraces {
   /**
    * Returns rows for all traces that changed since the last call, except buffered ones: one that
    * cancels the old row, and the new row.
+   *
+   * @param landedThrough log_seq up to which everything that was taken before has landed
    */
-  takeRows(): TraceRow[] {
+  takeRows(landedThrough = Infinity): TraceRow[] {
     const rows: TraceRow[] = [];
     const handedOut = new Set<string>();
     for (const entry of this.#touched) {
@@ -198,7 +200,7 @@ export class OpenTraces {
       entry.cells = traceCells(state, this.#partition, version);
       rows.push({ line: traceLine(entry.cells, 1), ...place });
     }
-    this.#forget(handedOut);
+    this.#forget(handedOut, landedThrough);
     return rows;
   }
 
@@ -379,13 +381,13 @@ export class OpenTraces {
   /**
    * Drops complete traces beyond the bound. It runs only between two batches, because traces
    * restored for a batch must be in memory when its events are applied. Traces with rows in
-   * `handedOut` stay, because those rows land while the next batch is prepared, which would not
-   * find them in the store yet.
+   * `handedOut`, or of a batch that has not landed, stay, because further batches are prepared
+   * meanwhile, which would not find those rows in the store yet.
    */
-  #forget(handedOut: ReadonlySet<string>): void {
-    for (const key of this.#done.keys()) {
+  #forget(handedOut: ReadonlySet<string>, landedThrough: number): void {
+    for (const [key, { version }] of this.#done) {
       if (this.#done.size <= this.#limits.doneMax) return;
-      if (!handedOut.has(key)) this.#done.delete(key);
+      if (!handedOut.has(key) && version <= landedThrough) this.#done.delete(key);
     }
   }
 

@@ -6,6 +6,7 @@ import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
 import { ClickHouseJudgedStore } from '../judging/rule_inputs_store.ts';
 import { LiveTaskThrottle } from '../judging/live_task_throttle.ts';
 import { type ScoringDeps, scoreTraces } from '../judging/rule_scores.ts';
+import { LandingLanes } from '../landing/landing_lanes.ts';
 import { LIMITS } from '../limits.ts';
 import { IdWindow } from '../stages/id_window.ts';
 import { createTopology, type Topology } from '../topology.ts';
@@ -36,10 +37,12 @@ export function openPreparation(
   const { platform, storeUp, retention } = parts;
   const { logger } = platform;
   const scoring = openScoring(parts);
+  const tail = createTailSampler(parts);
   return {
     topology: openTopology(parts, states, known),
     runner: createStageRunner(stageMetrics, logger),
-    tail: createTailSampler(parts),
+    tail,
+    lanes: tail === null ? new LandingLanes() : null,
     observer: stageMetrics,
     logBase: storeUp.logBase,
     partitions: platform.partitions,

@@ -44,15 +44,13 @@ interface OwnedPartition extends RecordRevision {
    * True once the holder has acquired the partition. Until then every tick asks the holder again.
    */
   acquired: boolean;
+  /** See formerOf. */
   former: string | null;
 }
 
 /** Fields by which heartbeats tell this version from older ones. */
 const ABILITIES = { present: true, sticky: true };
-/**
- * The live workers, and what this worker is to release, must be unchanged for this long before it
- * releases partitions.
- */
+/** The live workers, and what is to be released, must be unchanged for this long before partitions are released. */
 const SETTLE_MS = 750;
 
 export class Ownership {

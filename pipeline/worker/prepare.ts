@@ -4,7 +4,7 @@
 // It takes whole messages of owned partitions in log order. It returns the rows of one landing, the
 // dead letters, and the platform events to publish once the rows have landed. It writes nothing.
 import { piiMatches } from '../domain/pii/match_sample.ts';
-import type { LoggedEvent } from '../stage.ts';
+import type { LoggedEvent, MeteredEvent } from '../stage.ts';
 import type { LandingEvent } from '../traces/tail_buffer.ts';
 import type { Topology } from '../topology.ts';
 import { LIMITS } from '../limits.ts';
@@ -13,6 +13,7 @@ import { SpanRows } from '../landing/span_rows.ts';
 import { type Changes, type CountedUsage, UsageCounter } from '../landing/usage_rows.ts';
 import { keepForced } from '../traces/forced_traces.ts';
 import { emptyUnit, type LandingUnit } from '../landing/lander.ts';
+import type { LandingLanes } from '../landing/landing_lanes.ts';
 import type { EventOf } from '../landing/landing_block.ts';
 import { eventKey, traceRowKey } from '../landing/landing_row.ts';
 import type { LogMessage } from './log_reader.ts';
@@ -52,7 +53,10 @@ export interface Progress {
 }
 
 export interface Prepared {
+  /** Rows of the express lane, among them all usage. */
   rows: LandingUnit;
+  /** Rows of the bulk lane, with their organizations; null if there is none. */
+  bulk: { rows: LandingUnit; orgs: ReadonlySet<string> } | null;
   usage: CountedUsage[];
   deadLetters: DeadLetterEntry[];
   events: (TraceEvent & { partition: number })[];
@@ -69,6 +73,8 @@ export interface PrepareDeps {
   runner: StageRunner;
   /** null if every event is decided by itself, by the stage sample. */
   tail: TailSampler | null;
+  /** null if all rows land in the express lane, as with tail sampling, whose rows may land long after their events were read. */
+  lanes: LandingLanes | null;
   observer: StageObserver;
   /** Offset that turns positions in the log into log positions of the store. */
   logBase: number;
@@ -95,7 +101,6 @@ export interface PrepareDeps {
 
 /** The results of a batch's slices so far. */
 interface Batch {
-  rows: LandingUnit;
   usage: UsageCounter;
   spans: SpanRows;
   eventOf: EventOf;
@@ -121,7 +126,10 @@ export async function prepare(
   messages: readonly TakenMessage[],
   landed: () => Promise<void>,
 ): Promise<Prepared> {
-  const rows = emptyUnit();
+  const { lanes } = deps;
+  const [rows, bulk] = [emptyUnit(), emptyUnit()];
+  lanes?.begin();
+  const unitOf = (org_id: string): LandingUnit => (lanes?.isBulk(org_id) === true ? bulk : rows);
   const held = new Map<string, LoggedEvent>();
   const eventOf = eventsOf(deps, messages, held);
   const spans = new SpanRows({
@@ -130,10 +138,9 @@ export async function prepare(
     observer: deps.observer,
     held,
     eventOf,
-    rows,
+    unitOf,
   });
   const batch: Batch = {
-    rows,
     usage: new UsageCounter(states),
     spans,
     eventOf,
@@ -151,16 +158,18 @@ export async function prepare(
   const { progress, decided } = settleBooks(deps, states, messages);
   await fillRows(deps, decided, batch);
   endReplays(deps, progress);
-  const traceEvents = progress.flatMap(({ state }) => takeBook(state, rows));
+  const traceEvents = progress.flatMap(({ state }) => takeBook(state, unitOf, deps.logBase));
   const completed = withReleased(traceEvents, batch.released);
-  const { events, tasks } = await judgeCompleted(deps, states, completed, rows, landed);
+  const { events, tasks } = await judgeCompleted(deps, states, completed, unitOf, landed);
   for (const { state } of progress) {
     state.book.trimInputs(deps.logBase + state.landed_through);
     state.calls.trim(deps.logBase + state.settled_through, state.book);
   }
   events.push(...batch.matches);
   const { deadLetters, replaces, count } = batch;
-  return { rows, usage, deadLetters, events, tasks, progress, replaces, count };
+  const orgs = lanes?.takeBulk() ?? new Set<string>();
+  const split = { rows, bulk: orgs.size === 0 ? null : { rows: bulk, orgs } };
+  return { ...split, usage, deadLetters, events, tasks, progress, replaces, count };
 }
 
 /** Runs the stages over a slice of a batch, and adds what follows from it to the batch. */
@@ -177,6 +186,7 @@ async function prepareSlice(
   for (const one of dead) batch.deadLetters.push({ dead: one, event: batch.eventOf(one.position), raw: null });
   const corrections = await freshCorrections(deps, states, sent);
   await restoreForgotten(deps, states, [...metered, ...corrections]);
+  if (deps.lanes !== null) countCosts(deps.lanes, events, metered);
   batch.usage.add({ metered, corrections });
   deps.tail?.countRead(metered.length, bytesOf(slice));
   const kept = deps.tail === null ? keepForced(states, metered) : metered;
@@ -186,6 +196,12 @@ async function prepareSlice(
   for (const { partition, spans, backfill } of metered)
     if (backfill !== true) batch.matches.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
   batch.count += metered.length;
+}
+
+/** Counts what the events of a slice cost a landing, before rows are made of them. */
+function countCosts(lanes: LandingLanes, events: readonly LoggedEvent[], metered: readonly MeteredEvent[]): void {
+  for (const { org_id, body } of events) lanes.addEvent(org_id, body.length);
+  for (const { org_id, spans } of metered) for (const { started_at } of spans) lanes.addSpan(org_id, started_at);
 }
 
 async function restoreForgotten(
@@ -325,9 +341,13 @@ function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): vo
     if (state.replay !== null && logBase + state.prepared_through >= state.replay.until) state.replay = null;
 }
 
-function takeBook(state: PartitionState, rows: LandingUnit): (TraceEvent & { partition: number })[] {
-  for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
-    rows.traces.push({
+function takeBook(
+  state: PartitionState,
+  unitOf: (org_id: string) => LandingUnit,
+  logBase: number,
+): (TraceEvent & { partition: number })[] {
+  for (const { line, org_id, trace_id, version } of state.book.takeRows(logBase + state.landed_through)) {
+    unitOf(org_id).traces.push({
       wire: line,
       partition: state.partition,
       epoch: state.epoch,

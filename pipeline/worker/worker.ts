@@ -1,35 +1,29 @@
 // The loop of a pipeline worker: takes messages of the owned partitions, prepares them, lands their
 // rows, publishes what follows, and writes checkpoints. While one landing is under way, the next
-// batch is prepared; memory never holds more than these two.
+// batch is prepared; memory never holds more than these two, and what waits in the bulk lane
+// (landings.ts).
 //
 // The order of effects is rows, dead letters, platform events, checkpoint. So everything below a
 // checkpoint is done, and what a crash repeats is recognized (rows) or carries a stable id (events,
 // dead letters).
 import type { Logger } from '../../ops/platform/logger.ts';
-import { wireText } from '../../sql/stores/landing_tables.ts';
 import { LIMITS } from '../limits.ts';
-import type { Lander } from '../landing/lander.ts';
+import type { LandingLanes } from '../landing/landing_lanes.ts';
 import type { LogReaders } from './log_readers.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { Ownership } from './ownership.ts';
-import { landingDelay } from './landing_pace.ts';
-import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
-import type { Publisher } from './publish.ts';
+import { landingDelay } from '../landing/landing_pace.ts';
+import { Landings, type LandingsDeps } from './landings.ts';
+import { prepare, type PrepareDeps, type TakenMessage } from './prepare.ts';
+import { bytesOf } from './read_messages.ts';
 
-export interface WorkerDeps {
+export interface WorkerDeps extends Omit<LandingsDeps, 'ownership' | 'lanes'> {
   /** State of the owned partitions, by partition. Only the worker adds and deletes. */
   states: Map<number, PartitionState>;
   reader: LogReaders;
   prepare: PrepareDeps;
-  lander: Pick<Lander, 'land'>;
   ownership: Pick<Ownership, 'isOwner' | 'checkpoint'>;
-  publisher: Pick<Publisher, 'publishEvents' | 'enqueueTasks' | 'deadLetter'>;
   logger: Logger;
-  /**
-   * Reports what has landed to the keeper of budgets and to the API processes. Nothing waits for
-   * it.
-   */
-  reportLanded(prepared: Pick<Prepared, 'usage' | 'progress' | 'replaces'>): void;
   /** Resolves once everything that landed before the call would survive power loss. */
   sync(): Promise<void>;
 }
@@ -45,10 +39,8 @@ export class Worker {
   readonly #states: Map<number, PartitionState>;
   #wake: (() => void) | null = null;
   #jobs: (() => Promise<void>)[] = [];
-  #landing: Promise<void> = Promise.resolve();
-  #lastLandingAt = 0;
-  /** Duration of the last landing, in milliseconds. */
-  #lastLandingMs = 0;
+  readonly #landings: Landings;
+  readonly #lanes: LandingLanes | null;
   /** Until when the worker waits for the messages of partitions that it has begun to read. */
   #gatherUntil = 0;
   #lastCheckpointAt = 0;
@@ -60,6 +52,8 @@ export class Worker {
   constructor(deps: WorkerDeps) {
     this.#deps = deps;
     this.#states = deps.states;
+    this.#lanes = deps.prepare.lanes;
+    this.#landings = new Landings({ ...deps, lanes: this.#lanes });
     deps.reader.onMessage(() => {
       this.wake();
     });
@@ -218,58 +212,25 @@ export class Worker {
       if (messages.length > 0 || due) await this.#handle(messages);
       // Skipped messages count too: then everything that the log holds of these partitions has
       // landed.
-      this.#landing = this.#landing.then(() => {
+      this.#landings.afterwards(() => {
         for (const { state, through } of taken) state.read_through = through;
       });
-      this.#landing.catch(this.#fail);
+      this.#landings.settled.catch(this.#fail);
       this.#writeCheckpointsWhenDue();
     }
-    await this.#landing;
+    await this.#landings.settled;
   }
 
   async #handle(messages: readonly TakenMessage[]): Promise<void> {
     try {
-      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landing);
-      await this.#landing;
-      this.#landing = this.#finish(prepared);
+      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landings.settled);
+      await this.#landings.add(prepared, bytesOf(messages));
     } catch (error) {
       // Nothing of the batch was written. The next owner reads its partitions again from their
       // checkpoints.
       this.#deps.logger.error({ err: error }, 'a batch could not be prepared; its partitions are read again');
       throw error;
     }
-  }
-
-  async #finish(prepared: Prepared): Promise<void> {
-    this.#lastLandingAt = performance.now();
-    const refused = await this.#deps.lander.land(prepared.rows);
-    const deadLetters = prepared.deadLetters.concat(
-      refused.map(({ row, table, detail }) => ({
-        dead: {
-          step: 'land',
-          reason: 'refused_by_store',
-          detail: `${table}: ${detail}`,
-          position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 },
-        },
-        event: row.event,
-        raw: Buffer.from(wireText(row.wire)),
-      })),
-    );
-    const owned = <T extends { partition: number }>(items: readonly T[]): T[] =>
-      items.filter((item) => this.#deps.ownership.isOwner(item.partition));
-    this.#deps.reportLanded(prepared);
-    if (deadLetters.length > 0) await this.#deps.publisher.deadLetter(deadLetters);
-    const events = owned(prepared.events);
-    if (events.length > 0) await this.#deps.publisher.publishEvents(events);
-    const tasks = owned(prepared.tasks).map(({ task }) => task);
-    if (tasks.length > 0) await this.#deps.publisher.enqueueTasks(tasks);
-    for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
-      state.landed_through = landed_through;
-      state.settled_through = settled_through;
-      state.completed_through = completed_through;
-      state.landed_at = heard_at;
-    }
-    this.#lastLandingMs = performance.now() - this.#lastLandingAt;
   }
 
   #tickDue(state: PartitionState): boolean {
@@ -284,7 +245,7 @@ export class Worker {
   #take(): TakenMessage[] {
     const messages: TakenMessage[] = [];
     let bytes = 0;
-    while (bytes < LIMITS.batch_bytes_max) {
+    while (bytes < this.#batchBytes) {
       const message = this.#deps.reader.take();
       if (message === undefined) break;
       const states = message.readers.flatMap((partition) => {
@@ -335,12 +296,18 @@ export class Worker {
   #landingDelay(): number {
     const { bufferedBytes, buffered, lag } = this.#deps.reader;
     const delay = landingDelay({
-      since_ms: performance.now() - this.#lastLandingAt,
-      took_ms: this.#lastLandingMs,
+      since_ms: performance.now() - this.#landings.beganAt,
+      took_ms: this.#landings.tookMs,
       buffered_bytes: bufferedBytes,
+      batch_bytes: this.#batchBytes,
     });
     const gathers = buffered < lag && bufferedBytes < LIMITS.batch_bytes_max;
     return gathers ? Math.max(delay, this.#gatherUntil - performance.now()) : delay;
+  }
+
+  /** Maximum bytes of messages in a batch: fewer while a lane must not wait for what the other one takes. */
+  get #batchBytes(): number {
+    return this.#lanes?.isSplitting === true ? LIMITS.lane_batch_bytes_max : LIMITS.batch_bytes_max;
   }
 
   /** Returns whether a job or a stop waits for the loop. */
@@ -350,7 +317,7 @@ export class Worker {
 
   async #runJobs(): Promise<void> {
     if (this.#jobs.length === 0) return;
-    await this.#landing;
+    await this.#landings.settled;
     await this.#checkpointing;
     const jobs = this.#jobs;
     this.#jobs = [];

@@ -4,6 +4,7 @@ import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { startWith } from '../../pipeline/flow.ts';
 import { JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
 import { Lander, type LandingStore } from '../../pipeline/landing/lander.ts';
+import { LandingLanes } from '../../pipeline/landing/landing_lanes.ts';
 import type { LandingPiece } from '../../pipeline/landing/landing_piece.ts';
 import { LIMITS } from '../../pipeline/limits.ts';
 import { createDecodeStage } from '../../pipeline/stages/decode.ts';
@@ -108,6 +109,7 @@ function depsOf(states: ReadonlyMap<number, PartitionState>): PrepareDeps {
       .followedBy(createMeterStage()),
     runner: createStageRunner(silent, logger),
     tail: null,
+    lanes: new LandingLanes(),
     observer: silent,
     logBase: 0,
     partitions: PARTITIONS,

@@ -1,6 +1,6 @@
 // A proxy before ClickHouse that breaks the connection of one statement and keeps its complete
-// request until the test delivers it. It simulates an engine or a network that pauses and then
-// processes everything that arrived meanwhile.
+// request until the test delivers it, or that keeps statements waiting. It simulates an engine or a
+// network that pauses and then processes everything that arrived meanwhile, or that is slow.
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -21,6 +21,10 @@ export interface HoldingProxy {
    * wrote, including those of views.
    */
   deliver(): Promise<{ status: number; written_rows: number }>;
+  /** Keeps every statement waiting from now on that contains `part` and whose rows contain `rows`. */
+  stall(part: string, rows: string): void;
+  /** Number of statements that wait. The engine never receives them. */
+  readonly stalled: number;
   close(): Promise<void>;
 }
 
@@ -54,6 +58,8 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
   const to = new URL(target);
   let part: string | null = null;
   let kept: Kept | null = null;
+  let slow: { part: string; rows: string } | null = null;
+  let stalled = 0;
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const one = await read(req);
     const statement = new URL(one.path, to).searchParams.get('query') ?? one.body.toString();
@@ -61,6 +67,10 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       part = null;
       kept = one;
       req.socket.resetAndDestroy();
+      return;
+    }
+    if (slow !== null && statement.includes(slow.part) && one.body.includes(slow.rows)) {
+      stalled += 1;
       return;
     }
     forward(
@@ -95,6 +105,12 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
       await new Promise((resolve) => answer.once('end', resolve));
       const summary = JSON.parse(String(answer.headers['x-clickhouse-summary'] ?? '{}')) as { written_rows?: string };
       return { status: answer.statusCode ?? 0, written_rows: Number(summary.written_rows ?? 0) };
+    },
+    stall(slowPart, rows) {
+      slow = { part: slowPart, rows };
+    },
+    get stalled() {
+      return stalled;
     },
     close: () =>
       new Promise((resolve) => {

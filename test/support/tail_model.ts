@@ -4,49 +4,38 @@
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { type LandingUnit, unitRows } from '../../pipeline/landing/lander.ts';
-import type { LandingRow } from '../../pipeline/landing/landing_row.ts';
-import type { WireRow } from '../../sql/stores/landing_tables.ts';
+import { LandingLanes } from '../../pipeline/landing/landing_lanes.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/rule_inputs.ts';
-import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
-import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
+import { emptyMemory, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
+import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner } from '../../pipeline/worker/stage_runner.ts';
-import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
+import type { StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
-import { traceKey } from '../../pipeline/domain/traces/ids.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import { startWith } from '../../pipeline/flow.ts';
 import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
+import { cells, decisions, type ModelRow, type ModelTrace, ORG, spanRow, traceRow } from './model_rows.ts';
 import { decode, silent } from './model_stages.ts';
 
 export const MODEL_PARTITIONS = 3;
 export const GRACE_MS = 100;
 export const IDLE_MS = 1000;
 export const SLOW_MS = 5000;
-const ORG = 'org_a';
 
 /** An event of the model: its trace, and the fields that its span overrides. */
 export interface ModelEvent {
   /** The event's number, from which its id derives. */
   n: number;
+  /** ORG if absent. */
+  org_id?: string;
   trace_id: string;
   partition: number;
   span: Partial<
     Pick<Span, 'outcome' | 'parent_span_id' | 'name' | 'started_at' | 'ended_at' | 'prompt' | 'attributes'>
   >;
-}
-
-/** The landed row of a span or a text. */
-export interface ModelRow {
-  hex: string;
-  trace_id: string;
-  partition: number;
-  log_seq: number;
-  log_index: number;
-  sampled: boolean;
-  key: string;
 }
 
 /**
@@ -65,12 +54,10 @@ interface Owner {
   deps: PrepareDeps;
   /** Sequence of the next message to read. */
   next: number;
-  /** By partition: the settled and the completed sequence as of the last landing. */
-  marks: Map<number, { settled: number; completed: number }>;
+  /** Batches that are not settled, oldest first. */
+  unsettled: Pick<Prepared, 'bulk' | 'progress'>[];
 }
 
-const cells = (wire: WireRow): readonly unknown[] =>
-  typeof wire === 'string' ? (JSON.parse(wire) as unknown[]) : wire;
 const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
 /** Place of `sampled` among the cells of a span's row, from the end. */
 const SAMPLED_CELL = -6;
@@ -79,7 +66,7 @@ export class TailModel {
   now = 1_000_000;
   readonly spans: ModelRow[] = [];
   readonly texts: ModelRow[] = [];
-  readonly traces: { trace: StoredTrace; partition: number; sign: number; sampled: boolean }[] = [];
+  readonly traces: ModelTrace[] = [];
   readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
   readonly completed = new Set<string>();
   /** Whether the organization has judges now. `judged` lists the traces that they received. */
@@ -89,11 +76,16 @@ export class TailModel {
   readonly #records = new Map<number, { checkpoint: number; completed_through: number; epoch: number }>();
   readonly #limits: TailLimits;
   readonly #tail: boolean;
+  readonly #bulkCost: number | null;
   #owner: Owner;
 
-  /** @param tail false: every event is decided separately, as without tail sampling */
-  constructor(limits: Partial<TailLimits> = {}, tail = true) {
+  /**
+   * @param tail false: every event is decided separately, as without tail sampling
+   * @param bulkCost cost from which on an organization lands in the bulk lane; null without lanes
+   */
+  constructor(limits: Partial<TailLimits> = {}, tail = true, bulkCost: number | null = null) {
     this.#tail = tail;
+    this.#bulkCost = bulkCost;
     this.#limits = {
       slots: 1000,
       bytes: 1e9,
@@ -125,8 +117,8 @@ export class TailModel {
   publish(events: readonly ModelEvent[]): void {
     for (const [partition, batch] of Map.groupBy(events, (event) => event.partition)) {
       const data = ingestBatchCodec.encode({
-        events: batch.map(({ n, trace_id, span }) => ({
-          org_id: ORG,
+        events: batch.map(({ n, org_id = ORG, trace_id, span }) => ({
+          org_id,
           format: 'custom',
           event_hex: hexOf(n),
           trace_id,
@@ -159,15 +151,46 @@ export class TailModel {
       state.taken_through = message.position;
       taken.push(message);
     }
-    const { rows, progress, events } = await prepare(owner.deps, owner.states, taken, () => Promise.resolve());
+    const { rows, bulk, progress, events } = await prepare(owner.deps, owner.states, taken, async () => {
+      while (this.bulkBatches > 0) this.landBulk();
+      return Promise.resolve();
+    });
     this.#land(rows, cut);
     if (cut !== null) {
       this.kill();
       return;
     }
     for (const { event, trace_id } of events) if (event === 'trace.completed') this.completed.add(trace_id);
-    for (const { state, landed_through, settled_through, completed_through } of progress)
-      Object.assign(state, { landed_through, settled_through, completed_through });
+    owner.unsettled.push({ bulk, progress });
+    this.#settle();
+  }
+
+  /** Batches whose rows wait in the bulk lane. */
+  get bulkBatches(): number {
+    return this.#owner.unsettled.filter(({ bulk }) => bulk !== null).length;
+  }
+
+  /** Lands the oldest rows of the bulk lane. With a cut, the owner is killed in the middle of the landing. */
+  landBulk(cut: Cut | null = null): void {
+    const oldest = this.#owner.unsettled.find(({ bulk }) => bulk !== null);
+    if (oldest?.bulk == null) return;
+    this.#land(oldest.bulk.rows, cut);
+    if (cut !== null) {
+      this.kill();
+      return;
+    }
+    this.#owner.deps.lanes?.landed(oldest.bulk.orgs);
+    oldest.bulk = null;
+    this.#settle();
+  }
+
+  #settle(): void {
+    const { unsettled } = this.#owner;
+    for (let first = unsettled[0]; first?.bulk === null; first = unsettled[0]) {
+      for (const { state, landed_through, settled_through, completed_through } of first.progress)
+        Object.assign(state, { landed_through, settled_through, completed_through });
+      unsettled.shift();
+    }
   }
 
   writeCheckpoints(): void {
@@ -186,6 +209,7 @@ export class TailModel {
     while (this.isBehind) await this.step(5);
     this.now += 10 * IDLE_MS;
     await this.step(0);
+    while (this.bulkBatches > 0) this.landBulk();
     this.writeCheckpoints();
   }
 
@@ -233,6 +257,7 @@ export class TailModel {
         .followedBy(createMeterStage()),
       runner: createStageRunner(silent, createLogger('test', 'silent')),
       tail: this.#tail ? new TailSampler(this.#limits) : null,
+      lanes: this.#bulkCost === null ? null : new LandingLanes(() => this.now, this.#bulkCost),
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
@@ -255,7 +280,7 @@ export class TailModel {
       states,
       deps,
       next: 1 + Math.min(...[...this.#records.values()].map(({ checkpoint }) => checkpoint)),
-      marks: new Map(),
+      unsettled: [],
     };
   }
 
@@ -270,7 +295,7 @@ export class TailModel {
       if (log_seq <= record.checkpoint)
         memory.id(Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8), 16), this.now);
     const live = this.#liveTraces(partition);
-    for (const { state } of live) memory.trace(traceHash(ORG, state.trace_id));
+    for (const { state } of live) memory.trace(traceHash(state.org_id, state.trace_id));
     const history = {
       spans: new Set(this.spans.filter(above).map(({ key }) => key)),
       texts: new Set(this.texts.filter(above).map(({ key }) => key)),
@@ -303,86 +328,4 @@ export class TailModel {
     }
     return [...newest.values()];
   }
-}
-
-function spanRow({ wire, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
-  const row = cells(wire);
-  const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
-  return {
-    hex: String(hex),
-    trace_id: String(row[traceCell]),
-    partition,
-    log_seq,
-    log_index: Number(key.split(':')[1]),
-    sampled,
-    key,
-  };
-}
-
-function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
-  return new Map(
-    [...Map.groupBy(rows, (row) => row.trace_id)].map(([trace_id, own]) => {
-      const full = own
-        .filter(({ sampled }) => sampled)
-        .sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index)[0];
-      const from = own.every(({ sampled }) => sampled)
-        ? { log_seq: 0, log_index: 0 }
-        : (full ?? { log_seq: Infinity, log_index: 0 });
-      return [traceKey(ORG, trace_id), { log_seq: from.log_seq, log_index: from.log_index }];
-    }),
-  );
-}
-
-function traceRow(row: readonly unknown[], partition: number): TailModel['traces'][number] {
-  const [
-    org_id,
-    anchor,
-    trace_id,
-    started,
-    ended,
-    root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-  ] = row;
-  const [input_tokens, output_tokens, cost, sampled, forced_from] = row.slice(14);
-  const [described, models, source_formats, departments, realms, prompts, backfilled, , version, sign] = row.slice(19);
-  const record = {
-    org_id,
-    trace_id,
-    anchor_ms: anchor,
-    started_ms: started,
-    ended_ms: ended,
-    root_ms: root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-  };
-  const rest = {
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-    input_tokens,
-    output_tokens,
-    cost,
-    sampled,
-    forced_from,
-    described,
-    models,
-    source_formats,
-    departments,
-    realms,
-    prompts,
-    backfilled,
-    version,
-  };
-  const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
-  return { trace, partition, sign: Number(sign), sampled: sampled === true };
 }

@@ -158,9 +158,9 @@ async function accept({ req, res, id, protocol, accepted, deps }: Serving): Prom
     permit(backfill ? 'ingest:backfill' : 'ingest:write', credential, asked, edge.auth);
     if (backfill && protocol.takesBackfill !== true)
       throw new ApiError('invalid_request', 'X-Service-Backfill: this path takes no events of the past. Use OTLP.');
-    admission.validated();
+    const waited = (await admission.validated()) ?? 0;
     const body = await bodyOf(req, edge.bodyBytesMax, admission.reserveBytes);
-    const began = performance.now();
+    const began = performance.now() - waited;
     const reading = await admission.parsing(body.length, () =>
       protocol.read({
         credential,

@@ -145,7 +145,8 @@ async function pass(
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (routes.standardOf(path.api).length === 0) throw notConfigured(path);
   checkQuery(path.path, req.headers);
-  admission.validated();
+  const waits = admission.validated();
+  if (waits !== null) await waits;
   if (path.operation === 'models') await passModels(req, res, path, answering, deps);
   else if (path.operation === 'count_tokens') await passCount(req, res, { ...path, credential }, answering, deps);
   else await passCall(req, res, { ...path, operation: path.operation, credential }, answering, deps);

@@ -205,8 +205,9 @@ async function accept(
   if (attempt.query !== null) checkQueryNames(QUERIES.get(format) ?? NO_QUERY, attempt.query);
   const key = idempotencyKey(req.headers['idempotency-key']);
   checkJsonType(req.headers['content-type'], format === 'app');
-  admission.validated();
-  return await admitted({ attempt, format, org_id: credential.org_id, key, admission }, deps);
+  const waits = admission.validated();
+  const waited = waits === null ? 0 : await waits;
+  return await admitted({ attempt, format, org_id: credential.org_id, key, admission, waited }, deps);
 }
 
 interface Admitted {
@@ -215,14 +216,16 @@ interface Admitted {
   org_id: string;
   key: string | null;
   admission: AdmissionRequest;
+  /** Milliseconds for which the request waited while its body, which may have arrived, was not read. */
+  waited: number;
 }
 
 async function admitted(request: Admitted, deps: IngestDeps): Promise<StoredAnswer & { replayed: boolean }> {
-  const { attempt, format, org_id, key, admission } = request;
+  const { attempt, format, org_id, key, admission, waited } = request;
   const { edge } = deps;
   const bounds = { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes };
   const raw = await readBody(attempt.req, bounds).catch(asDecodeFailed);
-  const began = performance.now();
+  const began = performance.now() - waited;
   const read = await admission.parsing(raw.length, () =>
     readEvents(parsed(raw), {
       format,

@@ -75,9 +75,9 @@ export async function acceptExport(
     if (encoding === null)
       throw new ApiError('unsupported_media_type', 'Content-Type: must be application/x-protobuf or application/json');
     if (encoding === 'json') checkJsonType(headers['content-type']);
-    admission.validated();
+    const waited = (await admission.validated()) ?? 0;
     const raw = await arrived.readBody({ bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes });
-    const began = performance.now();
+    const began = performance.now() - waited;
     const read = await admission.parsing(raw.length, () =>
       readExport(raw, {
         signal,

@@ -135,6 +135,32 @@ describe('shares', () => {
     expect(isAdmitted('noisy')).toBe(false);
   });
 
+  it('a request that was admitted counts with the mean cost of its organization until it ends', () => {
+    store('quiet', 1000);
+    for (let at = 0; at < 100; at += 1) store('noisy', MIB);
+    // Everything lands slowly, so that BACKLOG_MIN may wait.
+    now += STALL_MS / 2;
+    landAll();
+    now += STALL_MS / 2;
+    store('quiet', 1000);
+    shares.landed([]);
+    const admitted = Array.from({ length: 100 }, () => shares.decide({ org_id: 'noisy' })).flatMap((decision) =>
+      decision.kind === 'admit' ? [decision] : [],
+    );
+    expect(admitted.length).toBeGreaterThan(1);
+    expect(admitted.length).toBeLessThan(100);
+    for (const { reservation } of admitted) reservation?.release();
+    for (const { reservation } of admitted) reservation?.release();
+    expect(isAdmitted('noisy')).toBe(true);
+  });
+
+  it('an organization of which no event was ever stored protects nobody', () => {
+    store('noisy', 2 * BACKLOG_MIN);
+    shares.decide({ org_id: 'only invalid events' });
+    now += 100;
+    expect(isAdmitted('noisy')).toBe(true);
+  });
+
   it('events that landed before their confirmation arrived count as landed', () => {
     shares.landed([[0, 10]]);
     seq = 4;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../pipeline/limits.ts';
-import { landingDelay } from '../../../pipeline/worker/landing_pace.ts';
+import { landingDelay } from '../../../pipeline/landing/landing_pace.ts';
 
 const pace = { since_ms: 0, took_ms: 10, buffered_bytes: 0 };
 

@@ -163,6 +163,21 @@ describe('open traces', () => {
     expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
   });
 
+  it('the book of open traces forgets no trace whose rows wait to be landed, however many batches ago they were taken', () => {
+    const traces = book({ doneMax: 1 });
+    const ids = ['a', 'b', 'c'];
+    for (const [at, id] of ids.entries()) traces.apply(anEvent(at + 1, aSpan({ trace_id: id, received_at: 1000 })));
+    traces.tick(9000);
+    const asked = (): string[] =>
+      traces.missing(ids.map((trace_id) => ({ org_id: 'org_a', trace_id }))).map(({ trace_id }) => trace_id);
+    for (let batch = 0; batch < 3; batch += 1) traces.takeRows(0);
+    expect(asked()).toEqual([]);
+    traces.takeRows(1);
+    expect(asked()).toEqual(['a']);
+    traces.takeRows(3);
+    expect(asked()).toEqual(['a', 'b']);
+  });
+
   it('the book of open traces keeps what was restored for a batch until the batch is applied, however much it is', () => {
     const traces = book({ doneMax: 1 });
     const ids = ['a', 'b', 'c'];

@@ -14,12 +14,14 @@ interface LandingPace {
   took_ms: number;
   /** Bytes of messages that were read and wait. */
   buffered_bytes: number;
+  /** Bytes of a whole batch; LIMITS.batch_bytes_max if absent. */
+  batch_bytes?: number;
 }
 
 /** Returns the time until the next landing may begin, in milliseconds; 0 if it may begin now. */
-export function landingDelay({ since_ms, took_ms, buffered_bytes }: LandingPace): number {
+export function landingDelay({ since_ms, took_ms, buffered_bytes, batch_bytes }: LandingPace): number {
   const { landing_interval_ms, landing_interval_ms_max, batch_bytes_max } = LIMITS;
-  const isFull = buffered_bytes >= batch_bytes_max;
+  const isFull = buffered_bytes >= (batch_bytes ?? batch_bytes_max);
   const paused = Math.min(landing_interval_ms_max, Math.max(landing_interval_ms, PAUSE_FACTOR * took_ms));
   return Math.max(0, (isFull ? landing_interval_ms : paused) - since_ms);
 }
