@@ -354,8 +354,7 @@ export class Worker {
     await this.#deps.sync();
     await Promise.all(
       moved.map(async ({ state, settled_through, completed_through, mark }) => {
-        if (await this.#deps.ownership.checkpoint(state, settled_through, completed_through))
-          state.checkpointed = mark;
+        if (await this.#deps.ownership.checkpoint(state, settled_through, completed_through)) state.checkpointed = mark;
       }),
     );
   }

@@ -75,7 +75,10 @@ describe('the record of shards', () => {
   });
 
   it('gets a shard at its end, and remembers where partitions were', () => {
-    const once = movedRecord(shardsRecord.parse(firstRecord(two, 4)), parseShards('a:0-0=http://h c:1-1=http://j b:2-3=http://i'));
+    const once = movedRecord(
+      shardsRecord.parse(firstRecord(two, 4)),
+      parseShards('a:0-0=http://h c:1-1=http://j b:2-3=http://i'),
+    );
     expect(once.names).toEqual(['a', 'b', 'c']);
     expect(once.places[1]).toEqual({ now: 'c', before: ['a'] });
     expect(once.places[0]).toEqual({ now: 'a', before: [] });
