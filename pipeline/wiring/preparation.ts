@@ -16,7 +16,7 @@ import { createStageRunner } from '../worker/stage_runner.ts';
 import { stageMetrics } from './stage_metrics.ts';
 import type { LogReaders } from '../worker/log_readers.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
-import type { RowsOfShards } from '../landing/earlier_shards.ts';
+import type { RowsOfShards } from '../worker/earlier_shards.ts';
 import type { DataPlaneParts } from './data_plane.ts';
 import type { ShardParts } from './shard_plane.ts';
 import { untilDone } from './parts.ts';

@@ -3,7 +3,7 @@
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Budgets } from '../budgets/open.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
-import { FencesOfShards, HistoryOfShards, type LookedShard, RowsOfShards } from '../landing/earlier_shards.ts';
+import { FencesOfShards, HistoryOfShards, type LookedShard, RowsOfShards } from '../worker/earlier_shards.ts';
 import { Lander } from '../landing/lander.ts';
 import { ClickHouseOlderTextStore } from '../landing/older_text_store.ts';
 import { OlderTexts } from '../landing/older_texts.ts';

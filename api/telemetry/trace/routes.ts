@@ -1,12 +1,12 @@
 // Routes of one trace: its item, its outline, one span with its texts, what its texts say, and its
 // conversation.
 import { z } from 'zod';
+import type { Store } from '../../../sql/client/shards.ts';
 import { defineRoute, type Route, STREAMED } from '../../http/route.ts';
 import { traceParams } from '../../http/trace_items.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
 import { readConversation } from './conversation.ts';
 import { conversation, conversationMeta, conversationQuery } from './conversation_schema.ts';
-import type { TraceReads } from '../traces/locate.ts';
 import type { TraceDeps } from './deps.ts';
 import { findMatches } from './matches.ts';
 import { readTraceOutline } from './outline.ts';
@@ -29,7 +29,7 @@ import { readTraceDetail } from './trace_item.ts';
 
 const TAG = 'Traces';
 /** Dependencies of the routes, which find the shard of a trace themselves. */
-export type TraceRouteDeps = Omit<TraceDeps, 'clickhouse'> & Pick<TraceReads, 'ofTrace'>;
+export type TraceRouteDeps = Omit<TraceDeps, 'clickhouse'> & Pick<Store, 'ofTrace'>;
 
 /** Returns the dependencies of the reads of one trace. */
 const at = ({ ofTrace, ...deps }: TraceRouteDeps, org_id: string, trace_id: string): TraceDeps => ({

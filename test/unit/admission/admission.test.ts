@@ -17,7 +17,7 @@ const namesOf = (intake: Intake): string[] =>
 async function passThrough(request: AdmissionRequest, { bytes = 10, events = 1 } = {}): Promise<void> {
   request.arrived();
   request.identified('org_a');
-  request.validated();
+  await request.validated();
   const tooMany = request.reserveBytes(bytes);
   if (tooMany !== null) throw tooMany;
   await request.parsing(bytes, () => undefined);

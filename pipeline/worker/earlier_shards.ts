@@ -7,20 +7,14 @@ import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import type { EventRef } from '../stages/dedupe.ts';
 import type { LandedCall, PlacedRecord } from '../stages/match.ts';
 import type { StoredTrace } from '../traces/stored_trace.ts';
-import { KnownRows } from '../worker/known_rows.ts';
-import type {
-  FullFrom,
-  HistoryOptions,
-  HistoryStore,
-  PartitionHistory,
-  PartitionMemory,
-} from '../worker/partition_state.ts';
-import type { Fences, PartitionEpoch, Writers } from './fences.ts';
-import { ClickHouseHistoryStore } from './history_store.ts';
-import type { LandingStore } from './lander.ts';
-import { pieceOfRows } from './landing_piece.ts';
-import { traceRowKey } from './landing_row.ts';
-import { traceCells, traceLine } from './row_encoders.ts';
+import { KnownRows } from './known_rows.ts';
+import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
+import type { Fences, PartitionEpoch, Writers } from '../landing/fences.ts';
+import { ClickHouseHistoryStore } from '../landing/history_store.ts';
+import type { LandingStore } from '../landing/lander.ts';
+import { pieceOfRows } from '../landing/landing_piece.ts';
+import { traceRowKey } from '../landing/landing_row.ts';
+import { traceCells, traceLine } from '../landing/row_encoders.ts';
 
 /** A shard, as rows of a partition are looked for in it. */
 export interface LookedShard {
