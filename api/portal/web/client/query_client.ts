@@ -2,6 +2,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { NO_ANSWER, RequestError } from './error.ts';
 import { onRecovery } from './health.ts';
+import { isPartial, PARTIAL_AGAIN_MS } from './partial.ts';
 
 const RETRIES_MAX = 2;
 const RETRY_MS = 1000;
@@ -37,6 +38,7 @@ export const queryClient = new QueryClient({
       staleTime: FRESH.list,
       gcTime: 300_000,
       networkMode: 'always',
+      refetchInterval: (query) => isPartial(query) && PARTIAL_AGAIN_MS,
     },
     mutations: { retry: false, networkMode: 'always' },
   },
@@ -46,6 +48,12 @@ export const queryClient = new QueryClient({
 onRecovery(() => {
   void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.fetchFailureReason !== null });
 });
+
+const cache = queryClient.getQueryCache();
+/** Whether a read that the page shows lacks rows of a shard. */
+export const lacksRows = (): boolean => cache.findAll({ type: 'active' }).some(isPartial);
+/** Calls a listener when that may have changed; returns the function that ends that. */
+export const onLackChange = (listener: () => void): (() => void) => cache.subscribe(listener);
 
 /** Lets a read run whose answer a screen will ask for soon. Its error is for the screen to show. */
 export function readAhead(answer: Promise<unknown>): void {

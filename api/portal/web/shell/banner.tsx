@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
 import { apiQuery } from '../client/api.ts';
 import { currentHealth, type Health, onHealthChange } from '../client/health.ts';
-import { lacksRows, onLackChange } from '../client/partial.ts';
+import { lacksRows, onLackChange } from '../client/query_client.ts';
 import { useOrganization, useSession } from '../client/session.ts';
 import { isSlow, onSlowChange } from '../client/slow.ts';
 import { isLiveLost, onLiveLostChange } from '../live/live_lost.ts';
@@ -59,10 +59,15 @@ export function BannerLine({
   const lost = useSyncExternalStore(onLiveLostChange, isLiveLost);
   const text =
     AWAY[health] ??
-    (slow ? SLOW : null) ??
-    (partial ? PARTIAL : null) ??
-    (lost ? LOST : null) ??
-    (minutes === null ? notice : `Your session ends in ${minutes} min. Log in again to keep it.`);
+    (slow
+      ? SLOW
+      : partial
+        ? PARTIAL
+        : lost
+          ? LOST
+          : minutes === null
+            ? notice
+            : `Your session ends in ${minutes} min. Log in again to keep it.`);
   if (text === null) return null;
   return (
     <p className={styles.banner} role="status">
@@ -81,8 +86,7 @@ const AWAY: Readonly<Record<Health, string | null>> = {
   workers: 'No pipeline worker is running. Ingest goes on; new telemetry appears once a worker is back.',
 };
 const SLOW = 'The service is slow to answer. What was here before stays until the answer comes.';
-const PARTIAL =
-  'A part of the store does not answer, so rows and sums on this page are incomplete. Nothing is lost. This page goes on by itself.';
+const PARTIAL = 'The store does not answer in part, so rows are missing here. This page goes on by itself.';
 const LOST = 'Live updates have stopped. This page connects again by itself and then shows what it missed.';
 
 /** Returns the minutes until the session ends when there are at most five; null before. */
