@@ -96,7 +96,6 @@ async function main(): Promise<void> {
     await api.flush();
     api.close();
     await nc.close();
-    places.close();
     await store.close();
     logger.info('API has drained');
     leave(0);

@@ -16,9 +16,11 @@ const REQUEST_MS_MAX = 120_000;
 const KEEP_ALIVE_MS = 65_000;
 const CLOSE_SWEEP_MS = 50;
 
-/** Whether a server has announced that it closes, and the requests that it has not answered. */
+/** The state of a server that may be about to close. */
 interface Answering {
+  /** True once responses end their connections; see announceClose. */
   isClosing: boolean;
+  /** Responses that have not ended. */
   open: Set<ServerResponse>;
 }
 

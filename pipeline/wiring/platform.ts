@@ -88,7 +88,6 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const deletions = await OrgDeletions.open(log, onProblem);
   const close = async (): Promise<void> => {
     deletions.close();
-    places.close();
     await nc.close();
     await store.close();
   };

@@ -33,7 +33,7 @@ export interface LandingsDeps {
 
 type Landed = Pick<Prepared, 'usage' | 'progress' | 'replaces'>;
 
-/** What has to end before a batch is settled. */
+/** What a batch waits for until it is settled. */
 interface Steps {
   before: Promise<void>;
   /** The landings of the batch, in both lanes or one. */
@@ -93,7 +93,7 @@ export class Landings {
     const { bulk } = prepared;
     const bulkRows = bulk === null ? [] : [rows.then(() => this.#bulk.land(bulk.rows, Math.max(1, bytes)))];
     const bulkDone = bulkRows.map((landing) => this.#follow(landing, prepared, true));
-    // What fails is noticed by those who wait for the batch to be settled.
+    // Failures reach the worker through `settled`; without this they would also count as unhandled.
     for (const step of [express, ...bulkRows, ...bulkDone]) step.catch(() => undefined);
     this.#express = express;
     this.#settled = this.#settle(

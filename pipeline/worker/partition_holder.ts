@@ -1,4 +1,4 @@
-// What the ownership of partitions asks of the part of a worker that processes them.
+// The interface between the ownership of partitions and the part of a worker that processes them.
 import type { PartitionRecord } from '../../schemas/records/partition.ts';
 
 /** The part of a worker that processes the partitions which the worker owns. */

@@ -13,7 +13,7 @@ export interface TraceReads {
 }
 
 /**
- * As locateTrace, but asks all shards only if that of the trace does not have it.
+ * Finds a trace like locateTrace, but asks the shard of the trace first, and all shards only if it is not there.
  * @throws ApiError trace_not_found, cross_org_access
  */
 export async function locateInShard(

@@ -15,6 +15,7 @@ import { partitionOf } from '../../../schemas/partition_of.ts';
 import { LOG_LAYOUT_KEY, type LogLayoutRecord, logLayoutRecord } from '../../../schemas/records/log_layout.ts';
 import { ingestConfig, ingestSubject, type StreamLimits, type StreamSpec } from '../../../schemas/streams.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
+import { followKey } from './follow_key.ts';
 
 const STREAM_NOT_FOUND = 10059;
 const SUBJECTS_OVERLAP = 10065;
@@ -24,8 +25,6 @@ const PUBLISH_MS_MAX = 3000;
  * had sent when its stream lost its subjects is stored within this time.
  */
 const END_WAIT_MS = 1000;
-/** A watch that broke is opened again after this time. */
-const WATCH_AGAIN_MS = 250;
 /** Maximum tries of a step against other processes that do the same one. */
 const TRIES_MAX = 20;
 
@@ -74,8 +73,9 @@ export class LogStreams {
   static async open(deps: LogStreamsDeps): Promise<LogStreams> {
     const streams = await LogStreams.attach(deps);
     await streams.complete();
-    void streams.#watch();
-    void streams.#followConnection();
+    followKey(deps, LOG_LAYOUT_KEY, async () => {
+      await streams.#reread();
+    });
     return streams;
   }
 
@@ -255,25 +255,6 @@ export class LogStreams {
     if (now.revision <= this.#known.revision) return;
     this.#known = now;
     for (const listener of this.#listeners) listener(now.layout);
-  }
-
-  /** Follows the record until the connection closes. A broken watch is opened again. */
-  async #watch(): Promise<void> {
-    const { nc, kv } = this.#deps;
-    while (!nc.isClosed()) {
-      try {
-        for await (const _entry of await kv.watch({ key: LOG_LAYOUT_KEY })) await this.#reread();
-      } catch {
-        // The next watch begins with the present record.
-      }
-      await sleep(WATCH_AGAIN_MS, undefined, { ref: false });
-    }
-  }
-
-  /** Reads the record after each reconnect: a watch may not notice that it missed the last change. */
-  async #followConnection(): Promise<void> {
-    for await (const { type } of this.#deps.nc.status())
-      if (type === 'reconnect') await this.#reread().catch(() => undefined);
   }
 }
 

@@ -1,8 +1,7 @@
 // Which shard of the store has the rows of each partition, as a record in the bucket `service` says. Every
 // process follows the record: rows of a partition that two processes land in different shards would be
 // counted twice. The ranges of the setting are a wish, which a worker writes into the record (`move`).
-import { isDeepStrictEqual } from 'node:util';
-import type { KV } from '@nats-io/kv';
+import type { KV, KvEntry } from '@nats-io/kv';
 import {
   firstRecord,
   movedRecord,
@@ -14,12 +13,11 @@ import {
   shardsRecord,
 } from '../../../schemas/shards.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
+import { followKey } from './follow_key.ts';
 import { LOG_PLACE_KEY, type Log, settle } from './open_log.ts';
 
 /** Key of the record in the bucket `service`. */
 export const SHARDS_KEY = 'shards';
-/** A watch that broke is opened again after this time. */
-const WATCH_AGAIN_MS = 250;
 /** Maximum writes of the record against other processes. */
 const TRIES_MAX = 20;
 
@@ -30,7 +28,6 @@ export class ShardMap {
   readonly #onUnknown: (error: ShardsError) => void;
   #record: ShardsRecord;
   #revision = 0;
-  #closed = false;
 
   private constructor(
     kv: KV,
@@ -51,7 +48,7 @@ export class ShardMap {
    * @throws ShardsError if the settings lack a shard of the record, or name shards for a store of one server
    */
   static async open(
-    log: Pick<Log, 'bucket'>,
+    log: Pick<Log, 'nc' | 'bucket'>,
     settings: readonly ShardSetting[] | undefined,
     partitions: number,
     onUnknown: (error: ShardsError) => void,
@@ -74,7 +71,9 @@ export class ShardMap {
     // Fails here, not in the first move, if the settings take other partitions than the log has.
     movedRecord(record, shards);
     await map.#write(namedRecord);
-    void map.#watch();
+    followKey({ nc: log.nc, kv }, SHARDS_KEY, (entry) => {
+      map.#see(entry);
+    });
     return map;
   }
 
@@ -83,7 +82,7 @@ export class ShardMap {
     return this.#revision;
   }
 
-  /** Whether the settings have other partitions for a shard than the record. */
+  /** Whether the ranges of the settings differ from where the partitions are. */
   get isToMove(): boolean {
     return this.#settings.length > 0 && movedRecord(this.#record, this.#settings) !== this.#record;
   }
@@ -112,14 +111,10 @@ export class ShardMap {
     return () => this.#listeners.delete(listener);
   }
 
-  close(): void {
-    this.#closed = true;
-  }
-
   /** Reads the record, which another process has changed. */
   async catchUp(): Promise<void> {
     const entry = await this.#kv.get(SHARDS_KEY);
-    if (entry?.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
+    if (entry !== null) this.#see(entry);
   }
 
   /** Moves the partitions to the shards of the settings. Every shard of them must be able to take rows. */
@@ -143,22 +138,12 @@ export class ShardMap {
     }
   }
 
-  async #watch(): Promise<void> {
-    while (!this.#closed) {
-      try {
-        for await (const entry of await this.#kv.watch({ key: SHARDS_KEY }))
-          if (entry.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
-      } catch {
-        // The next watch begins with the newest record.
-      }
-      await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS).unref());
-    }
+  #see(entry: KvEntry): void {
+    if (entry.operation === 'PUT') this.#take(shardsRecord.parse(entry.json()), entry.revision);
   }
 
   #take(record: ShardsRecord, revision: number): void {
     if (revision <= this.#revision) return;
-    this.#revision = revision;
-    if (isDeepStrictEqual(record, this.#record)) return;
     try {
       checkKnown(record, this.#settings);
     } catch (error) {
@@ -167,6 +152,7 @@ export class ShardMap {
     }
     const before = this.#record.places;
     this.#record = record;
+    this.#revision = revision;
     const moved = record.places.flatMap(({ now }, partition) => (before[partition]?.now === now ? [] : [partition]));
     if (moved.length > 0) for (const listener of this.#listeners) listener(moved);
   }

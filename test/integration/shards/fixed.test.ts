@@ -35,18 +35,12 @@ describe('the shards of a log', () => {
     await nats.remove();
   });
 
-  const maps: ShardMap[] = [];
   const unknown: string[] = [];
   const open = async (settings: typeof TWO | undefined): Promise<ShardMap> => {
-    const map = await ShardMap.open(log, settings, PARTITIONS, (error) => unknown.push(error.message));
-    maps.push(map);
-    return map;
+    return ShardMap.open(log, settings, PARTITIONS, (error) => unknown.push(error.message));
   };
   beforeEach(() => {
     unknown.length = 0;
-  });
-  afterEach(() => {
-    for (const map of maps.splice(0)) map.close();
   });
 
   it('are those of the first process; their servers may move', async () => {

@@ -143,6 +143,22 @@ it('an event that landed in the former shard is known in the new one', async () 
   await becomesWhole(2);
 });
 
+it('the row of a trace counts once after a crash between its landing in the new shard and its end in the former one', async () => {
+  const before = await start(PARTITIONS - 1);
+  await send(1);
+  await landed(1);
+  await becomesWhole(1);
+  await stop(before);
+  const [former = '', now = ''] = database.urls;
+  const moved = await runStatement(former, 'SELECT * FROM traces FINAL WHERE partition > 0 FORMAT JSONEachRow');
+  await runStatement(now, `INSERT INTO traces FORMAT JSONEachRow ${moved}`);
+  expect(await broken(1)).not.toBe(whole(1));
+  await start(0);
+  await send(2);
+  await landed(2);
+  await becomesWhole(2);
+});
+
 it('a partition that comes back finds its traces where they are newest', async () => {
   const before = await start(PARTITIONS - 1);
   await send(1);

@@ -7,11 +7,11 @@ export const PARTIAL_AGAIN_MS = 5000;
 
 interface Marked {
   meta?: { partial?: unknown };
-  /** Of an endless list. */
+  /** Pages of a list that loads more as it is scrolled. */
   pages?: (Marked | undefined)[];
 }
 
-/** Returns whether a read, or a page of an endless list, lacks rows. */
+/** Returns whether the answer of a read lacks rows, or one of its pages does. */
 export function isPartial({ queryKey, state }: { queryKey: readonly unknown[]; state: { data: unknown } }): boolean {
   const data = state.data as Marked | null | undefined;
   return !BOUNDED.test(String(queryKey[1])) && (data?.pages ?? [data]).some((answer) => answer?.meta?.partial === true);
