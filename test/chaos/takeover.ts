@@ -48,54 +48,83 @@ export async function watchTakeover(
 ): Promise<Takeover | null> {
   const began = performance.now();
   const listener = new HeartbeatListener(log.nc);
+  const records = new FollowedRecords();
   try {
-    const before = await readRecords(log);
+    await records.follow(log);
+    const before = new Map(records.byPartition);
     /** The partitions of workers that have announced their end, or were not heard since the strike. */
     const silenced = (): PartitionRecord[] =>
       [...before.values()].filter(({ owner }) => owner !== '' && (listener.heardAt(owner) ?? 0) < began + STRAY_MS);
-    await pause(Math.max(0, began + STRAY_MS + SILENT_MS - performance.now()));
-    while (drains && silenced().length === 0 && performance.now() - began < DRAIN_MS_MAX && !isOver())
-      await pause(LOOK_MS);
-    const lost = silenced();
-    if (lost.length === 0) return null;
-    const waiting = new Map(lost.map(({ partition, epoch }) => [partition, epoch]));
-    /** Newest position of each partition when its new owner was seen first. */
+    /** Newest position of each partition when its new owner was seen first, which is before that owner lands. */
     const from = new Map<number, number>();
     const newest = await newestRows(runSql, 0);
-    while (waiting.size > 0) {
-      if (isOver() || performance.now() - began > LOOK_MS_MAX)
-        return { ms: performance.now() - began, complete: false };
-      // The order matters: a row that is newer than what this read finds has landed after the records were read.
-      const records = await readRecords(log);
-      const least = Math.min(...[...waiting.keys()].map((partition) => newest.get(partition) ?? 0));
+    const look = async (): Promise<void> => {
+      const claimed = [...before.values()].filter(
+        ({ partition, epoch }) => !from.has(partition) && (records.byPartition.get(partition)?.epoch ?? 0) > epoch,
+      );
+      const least = Math.min(...[...before.keys()].map((partition) => newest.get(partition) ?? 0));
       for (const [partition, position] of await newestRows(runSql, least)) newest.set(partition, position);
-      for (const [partition, epoch] of waiting) {
-        const position = newest.get(partition) ?? 0;
-        const first = from.get(partition);
-        if (first !== undefined && position > first) waiting.delete(partition);
-        else if (first === undefined && (records.get(partition)?.epoch ?? 0) > epoch) from.set(partition, position);
-      }
+      for (const { partition } of claimed) from.set(partition, newest.get(partition) ?? 0);
+    };
+    const until = began + STRAY_MS + SILENT_MS;
+    while (
+      performance.now() < until ||
+      (drains && silenced().length === 0 && performance.now() - began < DRAIN_MS_MAX)
+    ) {
+      if (isOver()) return null;
+      await look();
       await pause(LOOK_MS);
     }
-    return { ms: performance.now() - began, complete: true };
+    const waiting = new Set(silenced().map(({ partition }) => partition));
+    if (waiting.size === 0) return null;
+    for (;;) {
+      const now = performance.now();
+      for (const partition of waiting) {
+        const first = from.get(partition);
+        if (first !== undefined && (newest.get(partition) ?? 0) > first) waiting.delete(partition);
+      }
+      if (waiting.size === 0) return { ms: now - began, complete: true };
+      if (isOver() || now - began > LOOK_MS_MAX) return { ms: now - began, complete: false };
+      await pause(LOOK_MS);
+      await look();
+    }
   } catch {
     // NATS or the store is away, so this strike says nothing about a takeover.
     return null;
   } finally {
+    records.stop();
     listener.stop();
   }
 }
 
-async function readRecords(log: Log): Promise<Map<number, PartitionRecord>> {
-  const bucket = await log.bucket('partitions');
-  const records = new Map<number, PartitionRecord>();
-  for await (const key of await bucket.keys()) {
-    const entry = await bucket.get(key);
-    if (entry === null) continue;
-    const record = partitionRecord.parse(entry.json());
-    records.set(record.partition, record);
+/** The records of all partitions, watched: reading each of them again and again would load the servers that are measured. */
+class FollowedRecords {
+  readonly byPartition = new Map<number, PartitionRecord>();
+  #stop: () => void = () => undefined;
+
+  /** Resolves once every record is known. */
+  async follow(log: Log): Promise<void> {
+    const watch = await (await log.bucket('partitions')).watch();
+    this.#stop = () => {
+      watch.stop();
+    };
+    await new Promise<void>((resolve, reject) => {
+      void (async () => {
+        for await (const entry of watch) {
+          if (entry.operation === 'PUT') {
+            const record = partitionRecord.parse(entry.json());
+            this.byPartition.set(record.partition, record);
+          }
+          if (entry.delta === 0) resolve();
+        }
+        reject(new Error('the watch ended'));
+      })().catch(reject);
+    });
   }
-  return records;
+
+  stop(): void {
+    this.#stop();
+  }
 }
 
 /** Returns the newest log position of each partition that has rows from a position on. */
