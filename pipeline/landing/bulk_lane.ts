@@ -85,7 +85,7 @@ export class BulkLane {
 
   async #landAll(units: readonly Waiting[]): Promise<void> {
     try {
-      let refused = await this.#deps.lander.land(joined(units.map(({ rows }) => rows)));
+      let refused = await this.#deps.lander.land(joined(units.map(({ rows }) => rows)), 'behind');
       for (const { resolve } of units) {
         resolve(refused);
         refused = [];

@@ -5,6 +5,7 @@
 // contents. A refused row is returned alone; all other rows land. While the store is unavailable,
 // it retries with backoff for as long as this worker owns the partitions.
 import type { Logger } from '../../ops/platform/logger.ts';
+import type { Priority } from '../../sql/client/client.ts';
 import type { PartitionEpoch } from './fences.ts';
 import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
 import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../../sql/stores/landing_tables.ts';
@@ -24,8 +25,17 @@ export interface RefusedRow {
 
 /** The store as landing needs it. */
 export interface LandingStore {
-  /** @returns rows written; fewer than sent if a partition is fenced off */
-  insert(spec: TableSpec, piece: LandingPiece, owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
+  /**
+   * @param priority of the statement in the engine; usual if absent
+   * @returns rows written; fewer than sent if a partition is fenced off
+   */
+  insert(
+    spec: TableSpec,
+    piece: LandingPiece,
+    owned: readonly PartitionEpoch[],
+    queryId: string,
+    priority?: Priority,
+  ): Promise<number>;
   /**
    * Ends a statement that may still run, or may not have begun. Once it resolves, the statement
    * writes nothing more.
@@ -81,21 +91,25 @@ export class Lander {
     this.#options = options;
   }
 
-  /** Lands a unit, in STEPS, and returns the refused rows. */
-  async land(unit: LandingUnit): Promise<RefusedRow[]> {
+  /**
+   * Lands a unit, in STEPS, and returns the refused rows.
+   * @param priority of its statements in the engine
+   */
+  async land(unit: LandingUnit, priority: Priority = 'usual'): Promise<RefusedRow[]> {
     const refused: RefusedRow[][] = [];
-    for (const specs of STEPS) refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit)))));
+    for (const specs of STEPS)
+      refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit, priority)))));
     return refused.flat();
   }
 
-  async #landTable(spec: TableSpec, unit: LandingUnit): Promise<RefusedRow[]> {
+  async #landTable(spec: TableSpec, unit: LandingUnit, priority: Priority): Promise<RefusedRow[]> {
     const refused: RefusedRow[] = [];
     // A stack of pieces. A refused piece is halved until the row that causes the refusal stands
     // alone.
     const blocks = unit.blocks.filter((block) => block.spec.table === spec.table);
     const pieces = piecesOf(spec, blocks, unit[spec.table]).reverse();
     for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
-      const error = await this.#insertOwned(spec, piece);
+      const error = await this.#insertOwned(spec, piece, priority);
       if (error === null) continue;
       const rows = piece.rows();
       const [only] = rows;
@@ -113,7 +127,7 @@ export class Lander {
    * @returns null if all rows are in the table or belong to other owners, otherwise why the store
    * refuses them
    */
-  async #insertOwned(spec: TableSpec, piece: LandingPiece): Promise<string | null> {
+  async #insertOwned(spec: TableSpec, piece: LandingPiece, priority: Priority): Promise<string | null> {
     let left = piece;
     for (let attempt = 0; ; attempt += 1) {
       const owned = this.#options.owned();
@@ -123,7 +137,7 @@ export class Lander {
       const queryId = `land-${this.#options.workerId}-${spec.table}-${this.#statements}`;
       const began = performance.now();
       try {
-        const written = await this.#options.store.insert(spec, left, owned, queryId);
+        const written = await this.#options.store.insert(spec, left, owned, queryId, priority);
         this.#options.observe(spec.table, Math.min(written, left.count), (performance.now() - began) / 1000);
         // The count includes rows of materialized views, so for spans it says little; but every
         // event has a usage row.

@@ -1,6 +1,6 @@
 // Lands rows in ClickHouse behind a fence, and looks up what has landed. Log positions are the
 // store's: position in the log plus log base.
-import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
+import { classifyStoreError, type ClickHouse, type Priority } from '../../sql/client/client.ts';
 import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
 import { positionParams } from '../../sql/stores/positions.ts';
 import {
@@ -33,8 +33,14 @@ export class ClickHouseLandingStore implements LandingStore {
     return classifyStoreError(error);
   }
 
-  insert(spec: TableSpec, piece: LandingPiece, owned: readonly PartitionEpoch[], queryId: string): Promise<number> {
-    return landRows(this.#client, spec, { body: piece.body(), owned, queryId });
+  insert(
+    spec: TableSpec,
+    piece: LandingPiece,
+    owned: readonly PartitionEpoch[],
+    queryId: string,
+    priority?: Priority,
+  ): Promise<number> {
+    return landRows(this.#client, spec, { body: piece.body(), owned, queryId, ...(priority && { priority }) });
   }
 
   /** Resolves once the rows are in the store. */

@@ -76,7 +76,9 @@ export async function openPlatform(env: WorkerEnv): Promise<Platform> {
     observeQuery: (query, seconds) => {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
-    statementNice: env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? 0 : statementNice(env.SERVICE_LANDING_NICE),
+    ...(env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined && {
+      statementNice: statementNice(env.SERVICE_LANDING_NICE),
+    }),
   });
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);

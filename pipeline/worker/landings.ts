@@ -86,11 +86,12 @@ export class Landings {
     while (this.#bytes >= LIMITS.unsettled_bytes_max) await this.#anySettled();
     this.#bytes += bytes;
     this.beganAt = performance.now();
-    const rows = this.#deps.lander.land(prepared.rows);
+    const { bulk } = prepared;
+    const isSplit = bulk !== null || !this.#bulk.isEmpty;
+    const rows = this.#deps.lander.land(prepared.rows, isSplit ? 'ahead' : 'usual');
     const express = this.#follow(rows, prepared, false).then(() => {
       this.tookMs = performance.now() - this.beganAt;
     });
-    const { bulk } = prepared;
     const bulkRows = bulk === null ? [] : [rows.then(() => this.#bulk.land(bulk.rows, Math.max(1, bytes)))];
     const bulkDone = bulkRows.map((landing) => this.#follow(landing, prepared, true));
     // Failures reach the worker through `settled`; without this they would also count as unhandled.

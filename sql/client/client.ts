@@ -5,6 +5,7 @@
 import { createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
 import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import type { StatementNice } from '../../ops/platform/clickhouse/statement_nice.ts';
 import { sendAtOnce } from './at_once.ts';
 import { Coordinators, type Reads, readsOfOne, serverOf } from './coordinators.ts';
 import { explained } from './errors.ts';
@@ -22,8 +23,8 @@ export interface ClickHouseOptions {
   reads?: { urls: readonly string[]; database: string; first?: number };
   /** Called once for each statement that ended, with its duration in seconds. */
   observeQuery?: (name: string, seconds: number) => void;
-  /** Nice value of threads of the embedded engine while they run a statement; absent, or 0, for that of its process. */
-  statementNice?: number;
+  /** Nice values of threads of the embedded engine while they run a statement; absent, or 0, for that of its process. */
+  statementNice?: StatementNice;
 }
 
 export interface Statement {
@@ -41,7 +42,11 @@ export interface BodyStatement extends Statement {
   query_id?: string;
   /** Settings in addition to those of every statement. */
   settings?: ClickHouseSettings;
+  /** CPU priority among the statements of a client with statementNice. */
+  priority?: Priority;
 }
+
+export type Priority = keyof StatementNice;
 
 export interface Read extends Statement {
   /** Cancels the statement, for example when the client has disconnected. */
@@ -77,11 +82,13 @@ export class ClickHouse {
   #patient: ClickHouseClient | null = null;
   readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
   readonly #observe: (name: string, seconds: number) => void;
+  readonly #nice: StatementNice | undefined;
 
-  constructor({ url, reads, observeQuery, statementNice = 0 }: ClickHouseOptions) {
+  constructor({ url, reads, observeQuery, statementNice }: ClickHouseOptions) {
     const { pathname } = new URL(url);
     this.database = pathname.slice(1) === '' ? 'millrace' : decodeURIComponent(pathname.slice(1));
     this.#observe = observeQuery ?? (() => undefined);
+    this.#nice = statementNice;
     this.#config = {
       ...serverOf(url),
       database: this.database,
@@ -98,7 +105,7 @@ export class ClickHouse {
         use_top_k_dynamic_filtering: 0,
         output_format_json_quote_64bit_integers: 1,
         date_time_output_format: 'iso',
-        ...(statementNice === 0 ? {} : { os_threads_nice_value_query: statementNice }),
+        ...this.#niceSetting('usual'),
       },
       log: { level: 127 },
     };
@@ -107,6 +114,11 @@ export class ClickHouse {
       reads === undefined
         ? readsOfOne(this.#client)
         : new Coordinators(reads.urls, { ...this.#config, database: reads.database }, reads.first);
+  }
+
+  #niceSetting(priority: Priority): ClickHouseSettings {
+    const nice = this.#nice?.[priority] ?? 0;
+    return nice === 0 ? {} : { os_threads_nice_value_query: nice };
   }
 
   /** Address without credentials: http(s)://host:port */
@@ -271,6 +283,7 @@ export class ClickHouse {
     query_id,
     timeoutMs,
     settings,
+    priority = 'usual',
   }: BodyStatement): Promise<{ written_rows: number }> {
     const client = this.#clientFor(timeoutMs);
     return this.#timed(name, timeoutMs, undefined, async (abort_signal) => {
@@ -284,6 +297,7 @@ export class ClickHouse {
           wait_end_of_query: 1 as const,
           // Half of a surrogate pair is kept as written, instead of failing the whole insert.
           input_format_json_throw_on_bad_escape_sequence: 0 as const,
+          ...(priority === 'usual' ? {} : this.#niceSetting(priority)),
           ...settings,
         },
       };

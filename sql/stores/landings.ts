@@ -2,7 +2,7 @@
 // JetStream sequence plus the log's base. Every write may be repeated. A caller that did not get an
 // answer reads back what was written.
 import { z } from 'zod';
-import type { ClickHouse } from '../client/client.ts';
+import type { ClickHouse, Priority } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
 import { type OwnedPartition, ownedParam } from './landing_fences.ts';
 import { FROM_POSITIONS, type PartitionFrom, positionParams, positionsShape } from './positions.ts';
@@ -98,7 +98,12 @@ export async function readNewestPosition(client: ClickHouse): Promise<number> {
 export async function landRows(
   client: ClickHouse,
   spec: TableSpec,
-  { body, owned, queryId }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string },
+  {
+    body,
+    owned,
+    queryId,
+    priority = 'usual',
+  }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string; priority?: Priority },
 ): Promise<number> {
   const { written_rows } = await client.execute({
     name: `land_${spec.table}`,
@@ -106,6 +111,7 @@ export async function landRows(
     params: { owned: ownedParam(owned), statement: queryId },
     body,
     query_id: queryId,
+    priority,
     timeoutMs: INSERT_TIMEOUT_MS,
   });
   return written_rows;

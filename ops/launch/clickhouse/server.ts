@@ -167,7 +167,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
       displayName,
       memoryMaxBytes,
       diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
-      mergeNice: statementNice(options.nice ?? 0),
+      mergeNice: statementNice(options.nice ?? 0).usual,
       queryLog: options.queryLog ?? false,
       cluster: options.cluster,
     }),

@@ -5,8 +5,22 @@
 /** Lowest priority of a thread. */
 const NICE_MAX = 19;
 
+/** Nice values of the pipeline's statements. */
+export interface StatementNice {
+  /** Of most statements, and of merges and mutations. */
+  usual: number;
+  /** Of those that go ahead of them. */
+  ahead: number;
+  /** Of those that stand behind them. */
+  behind: number;
+}
+
 /**
- * Returns the nice value of the pipeline's statements, merges and mutations in the engine.
+ * Returns the nice values of the pipeline's statements in the engine.
  * @param landingNice nice value of the engine's process; 0 gives 0, which changes nothing
  */
-export const statementNice = (landingNice: number): number => Math.min(NICE_MAX, 2 * landingNice);
+export const statementNice = (landingNice: number): StatementNice => ({
+  usual: Math.min(NICE_MAX, 2 * landingNice),
+  ahead: landingNice,
+  behind: Math.min(NICE_MAX, 3 * landingNice),
+});

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { statementNice } from '../../../ops/platform/clickhouse/statement_nice.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
+import { type ClickHouse, createClickHouse, type Priority } from '../../../sql/client/client.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -29,14 +29,16 @@ afterAll(async () => {
   await engine.remove();
 });
 
-const run = (client: ClickHouse, name: string, sql: string) => client.execute({ name, sql, timeoutMs: 30_000 });
+const run = (client: ClickHouse, name: string, sql: string, priority?: Priority) =>
+  client.execute({ name, sql, timeoutMs: 30_000, ...(priority && { priority }) });
 
 /** Inserts for about two seconds. */
-const insert = (client: ClickHouse, name: string) =>
+const insert = (client: ClickHouse, name: string, priority?: Priority) =>
   run(
     client,
     name,
     'INSERT INTO t SELECT number + sleepEachRow(0.02) FROM numbers(100) SETTINGS max_block_size = 1, min_insert_block_size_rows = 1000',
+    priority,
   );
 
 /** Returns the setting and the threads of a running statement; null while it does not run. */
@@ -71,28 +73,38 @@ function mayRaise(): boolean {
 }
 
 it.each([
-  [0, 0],
-  [1, 2],
-  [5, 10],
-  [9, 18],
-  [10, 19],
-  [19, 19],
-])('a nice value of %i gives statements and merges %i', (landing, expected) => {
-  expect(statementNice(landing)).toBe(expected);
+  [0, { ahead: 0, usual: 0, behind: 0 }],
+  [1, { ahead: 1, usual: 2, behind: 3 }],
+  [5, { ahead: 5, usual: 10, behind: 15 }],
+  [9, { ahead: 9, usual: 18, behind: 19 }],
+  [19, { ahead: 19, usual: 19, behind: 19 }],
+])('a nice value of %i gives statements and merges %o', (landing, expected) => {
+  expect(statementNice(landing)).toEqual(expected);
 });
 
 it('statements of the pipeline have the setting, those of the API do not', async () => {
-  const inserts = [insert(pipeline, 'of_pipeline'), insert(api, 'of_api')];
+  const inserts = [
+    insert(pipeline, 'of_pipeline'),
+    insert(pipeline, 'goes_ahead', 'ahead'),
+    insert(pipeline, 'stands_behind', 'behind'),
+    insert(api, 'of_api', 'ahead'),
+  ];
+  const names = ['of_pipeline', 'goes_ahead', 'stands_behind', 'of_api'];
   const seen: Record<string, string> = {};
   await eventually(async () => {
-    for (const name of ['of_pipeline', 'of_api']) seen[name] = (await statement(name))?.nice ?? seen[name] ?? 'none';
+    for (const name of names) seen[name] = (await statement(name))?.nice ?? seen[name] ?? 'none';
     return !Object.values(seen).includes('none');
   });
   await Promise.all(inserts);
-  expect(seen).toEqual({ of_pipeline: String(2 * NICE), of_api: '' });
+  expect(seen).toEqual({
+    of_pipeline: String(2 * NICE),
+    goes_ahead: String(NICE),
+    stands_behind: String(3 * NICE),
+    of_api: '',
+  });
   // A read has bounds of its own beside the setting.
   const rows = await pipeline.rows({ name: 'read', sql: 'SELECT count() AS rows FROM t', timeoutMs: 5000 });
-  expect(rows).toEqual([{ rows: '200' }]);
+  expect(rows).toEqual([{ rows: '400' }]);
 });
 
 it.runIf(process.platform === 'linux')(
