@@ -81,9 +81,12 @@ export async function watchTakeover(
       const now = performance.now();
       for (const partition of waiting) {
         const first = from.get(partition);
+        const owner = before.get(partition)?.owner ?? '';
         if (first !== undefined && (newest.get(partition) ?? 0) > first) waiting.delete(partition);
+        // Its owner is back before another worker has taken it over.
+        else if (first === undefined && (listener.heardAt(owner) ?? 0) >= began + STRAY_MS) waiting.delete(partition);
       }
-      if (waiting.size === 0) return { ms: now - began, complete: true };
+      if (waiting.size === 0) return from.size === 0 ? null : { ms: now - began, complete: true };
       if (isOver() || now - began > LOOK_MS_MAX) return { ms: now - began, complete: false };
       await pause(LOOK_MS);
       await look();
