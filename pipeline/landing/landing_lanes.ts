@@ -5,15 +5,12 @@
 // The rows of one organization land in the order of the log: while rows of it wait in the bulk lane, its
 // further rows go there too. Nobody lands in the bulk lane unless another organization sends little, so
 // an organization that is alone, and many that send alike, land as one.
-/**
- * Cost of an organization's events in one batch from which on they land in the bulk lane. A lane costs up to
- * four statements more for each landing, 20 ms of CPU each, so less than this lands sooner with the others.
- */
-export const BULK_COST = 1024 * 1024;
+/** Cost of an organization's events in one batch from which on they land in the bulk lane. */
+export const BULK_COST = 64 * 1024;
 /** Cost of an event beside its bytes. */
 const EVENT_COST = 512;
 /** Cost of a month: a landing writes parts of its own for each. */
-const MONTH_COST = 128 * 1024;
+const MONTH_COST = 8 * 1024;
 /** An organization that has sent within this time, and little of it, is protected from the others. */
 export const ACTIVE_MS = 10_000;
 const MONTH_MS = (365.25 * 86_400_000) / 12;

@@ -13,7 +13,7 @@ const PARTITION = 1;
 const NOISY = 'org_noisy';
 const QUIET = 'org_quiet';
 const NOISY_EVENTS = 100;
-const NOISY_TEXT = 'word '.repeat(4000);
+const NOISY_TEXT = 'word '.repeat(400);
 
 let database: TestDatabase;
 let nats: TestNats;
