@@ -38,9 +38,9 @@ export class ClickHouseLandingStore implements LandingStore {
     piece: LandingPiece,
     owned: readonly PartitionEpoch[],
     queryId: string,
-    priority?: Priority,
+    priority: Priority = 'usual',
   ): Promise<number> {
-    return landRows(this.#client, spec, { body: piece.body(), owned, queryId, ...(priority && { priority }) });
+    return landRows(this.#client, spec, { body: piece.body(), owned, queryId, priority });
   }
 
   /** Resolves once the rows are in the store. */

@@ -42,10 +42,11 @@ export interface BodyStatement extends Statement {
   query_id?: string;
   /** Settings in addition to those of every statement. */
   settings?: ClickHouseSettings;
-  /** CPU priority among the statements of a client with statementNice. */
+  /** CPU priority among the statements of a client that has statementNice; `usual` if absent. */
   priority?: Priority;
 }
 
+/** CPU priority of a statement in the embedded engine. */
 export type Priority = keyof StatementNice;
 
 export interface Read extends Statement {

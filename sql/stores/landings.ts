@@ -102,8 +102,8 @@ export async function landRows(
     body,
     owned,
     queryId,
-    priority = 'usual',
-  }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string; priority?: Priority },
+    priority,
+  }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string; priority: Priority },
 ): Promise<number> {
   const { written_rows } = await client.execute({
     name: `land_${spec.table}`,

@@ -100,7 +100,7 @@ export async function watchTakeover(
   }
 }
 
-/** The records of all partitions, watched: reading each of them again and again would load the servers that are measured. */
+/** The records of all partitions, followed by a watch: reading each again and again loads the measured servers. */
 class FollowedRecords {
   readonly byPartition = new Map<number, PartitionRecord>();
   #stop: () => void = () => undefined;

@@ -5,13 +5,13 @@
 /** Lowest priority of a thread. */
 const NICE_MAX = 19;
 
-/** Nice values of the pipeline's statements. */
+/** Nice values of the pipeline's statements, by their priority. */
 export interface StatementNice {
-  /** Of most statements, and of merges and mutations. */
+  /** Nice value of most statements; merges and mutations have it too. */
   usual: number;
-  /** Of those that go ahead of them. */
+  /** Nice value of landings that must not wait for the others: the lowest number. */
   ahead: number;
-  /** Of those that stand behind them. */
+  /** Nice value of landings of an organization that sends much more than others. */
   behind: number;
 }
 

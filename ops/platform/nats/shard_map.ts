@@ -82,7 +82,7 @@ export class ShardMap {
     return this.#revision;
   }
 
-  /** Whether the ranges of the settings differ from where the partitions are. */
+  /** True while the ranges of the settings differ from where the partitions are. */
   get isToMove(): boolean {
     return this.#settings.length > 0 && movedRecord(this.#record, this.#settings) !== this.#record;
   }

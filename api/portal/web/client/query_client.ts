@@ -50,7 +50,7 @@ onRecovery(() => {
 });
 
 const cache = queryClient.getQueryCache();
-/** Whether a read that the page shows lacks rows of a shard. */
+/** Returns true while a read that the page shows lacks rows of a shard. */
 export const lacksRows = (): boolean => cache.findAll({ type: 'active' }).some(isPartial);
 /** Calls a listener when that may have changed; returns the function that ends that. */
 export const onLackChange = (listener: () => void): (() => void) => cache.subscribe(listener);
