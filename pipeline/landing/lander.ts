@@ -23,11 +23,17 @@ export interface RefusedRow {
   detail: string;
 }
 
+/**
+ * Why a statement failed: the store did not answer, or its rows are at fault, or it has rows of a partition
+ * that has a newer owner (then it wrote none, and neither does one that was given up).
+ */
+export type StoreFailure = 'unavailable' | 'refused' | 'fenced';
+
 /** The store as landing needs it. */
 export interface LandingStore {
   /**
+   * Writes all rows, unless it fails.
    * @param priority of the statement in the engine; usual if absent
-   * @returns rows written; fewer than sent if a partition is fenced off
    */
   insert(
     spec: TableSpec,
@@ -35,7 +41,7 @@ export interface LandingStore {
     owned: readonly PartitionEpoch[],
     queryId: string,
     priority?: Priority,
-  ): Promise<number>;
+  ): Promise<void>;
   /**
    * Ends a statement that may still run, or may not have begun. Once it resolves, the statement
    * writes nothing more.
@@ -50,8 +56,7 @@ export interface LandingStore {
   repairLookup(partition: number, fromSeq: number): Promise<void>;
   /** Returns the partitions of those pairs whose epoch is no longer the newest. */
   fencedOff(owned: readonly PartitionEpoch[]): Promise<number[]>;
-  /** Returns whether an error is caused by the rows (refused) or by the store (unavailable). */
-  classify(error: unknown): 'unavailable' | 'refused';
+  classify(error: unknown): StoreFailure;
 }
 
 export interface LandingOptions {
@@ -137,26 +142,20 @@ export class Lander {
       const queryId = `land-${this.#options.workerId}-${spec.table}-${this.#statements}`;
       const began = performance.now();
       try {
-        const written = await this.#options.store.insert(spec, left, owned, queryId, priority);
-        this.#options.observe(spec.table, Math.min(written, left.count), (performance.now() - began) / 1000);
-        // The count includes rows of materialized views, so for spans it says little; but every
-        // event has a usage row.
-        if (written >= left.count) return null;
-        const fenced = new Set(await this.#dropFenced(owned));
-        // Nothing was written although this worker owns partitions of the rows: the statement was
-        // abandoned before it began. This is handled like a lost answer.
-        if (written > 0 || [...left.partitions].every((partition) => fenced.has(partition))) return null;
-        this.#options.logger.warn(
-          { table: spec.table, rows: left.count, attempt },
-          'a landing wrote nothing; trying again',
-        );
+        await this.#options.store.insert(spec, left, owned, queryId, priority);
+        this.#options.observe(spec.table, left.count, (performance.now() - began) / 1000);
+        return null;
       } catch (error) {
-        if (this.#options.store.classify(error) === 'refused')
-          return error instanceof Error ? error.message : String(error);
+        const failure = this.#options.store.classify(error);
+        if (failure === 'refused') return error instanceof Error ? error.message : String(error);
         this.#options.logger.warn(
           { err: error, table: spec.table, rows: left.count, attempt },
           'landing failed; trying again',
         );
+        if (failure === 'fenced') {
+          await this.#dropFenced(owned);
+          if (left.ownedBy(this.#options.owned()).count === 0) return null;
+        }
       }
       await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
       left = pieceOfRows(spec, await this.#withoutLanded(spec, left, queryId, attempt));
@@ -197,10 +196,12 @@ export class Lander {
     }
   }
 
-  /** @returns the partitions that have a newer owner */
-  async #dropFenced(owned: readonly PartitionEpoch[]): Promise<number[]> {
-    const fenced = await this.#options.store.fencedOff(owned);
-    for (const partition of fenced) this.#options.onFenced(partition);
-    return fenced;
+  /** Drops the partitions that have a newer owner. If the store does not say which, the next attempt asks again. */
+  async #dropFenced(owned: readonly PartitionEpoch[]): Promise<void> {
+    try {
+      for (const partition of await this.#options.store.fencedOff(owned)) this.#options.onFenced(partition);
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'the store does not answer which partitions have a newer owner');
+    }
   }
 }

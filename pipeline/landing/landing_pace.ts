@@ -1,4 +1,4 @@
-// Decides when the next landing begins. A landing costs ClickHouse 20 to 30 ms of CPU however few
+// Decides when the next landing begins. A landing costs ClickHouse about 30 ms of CPU however few
 // its rows, so under load fewer, larger landings leave more of the machine for events; an idle
 // worker lands at the shortest interval, so that events are fresh.
 import { LIMITS } from '../limits.ts';

@@ -9,8 +9,6 @@ import { type LandingBlock, rowsOf } from './landing_block.ts';
 export interface LandingPiece {
   /** Number of its rows. */
   readonly count: number;
-  /** Partitions of its rows. */
-  readonly partitions: Iterable<number>;
   rows(): LandingRow[];
   /**
    * Returns its rows as they travel.
@@ -25,7 +23,6 @@ export interface LandingPiece {
 export function pieceOfRows(spec: TableSpec, rows: LandingRow[]): LandingPiece {
   return {
     count: rows.length,
-    partitions: new Set(rows.map(({ partition }) => partition)),
     rows: () => rows,
     body() {
       const wire = rows.map((row) => row.wire);
@@ -43,7 +40,6 @@ export function pieceOfRows(spec: TableSpec, rows: LandingRow[]): LandingPiece {
 function pieceOfBlocks(spec: TableSpec, blocks: readonly LandingBlock[]): LandingPiece {
   return {
     count: blocks.reduce((sum, { count }) => sum + count, 0),
-    partitions: new Set(blocks.flatMap(({ epochs }) => [...epochs.keys()])),
     rows: () => blocks.flatMap(rowsOf),
     body: () => blocks.map(({ bytes }) => bytes),
     ownedBy(owned) {

@@ -2,6 +2,7 @@
 // store's: position in the log plus log base.
 import { classifyStoreError, type ClickHouse, type Priority } from '../../sql/client/client.ts';
 import type { LandingTable, TableSpec } from '../../sql/stores/landing_tables.ts';
+import { completeFences } from '../../sql/stores/landing_fences.ts';
 import { positionParams } from '../../sql/stores/positions.ts';
 import {
   landRows,
@@ -16,7 +17,7 @@ import {
 } from '../../sql/stores/landings.ts';
 import type { AgentHeard } from './agent_activity.ts';
 import type { Fences, PartitionEpoch } from './fences.ts';
-import type { LandingStore } from './lander.ts';
+import type { LandingStore, StoreFailure } from './lander.ts';
 import type { LandingPiece } from './landing_piece.ts';
 import { rowKey, traceRowKey } from './landing_row.ts';
 
@@ -29,18 +30,24 @@ export class ClickHouseLandingStore implements LandingStore {
     this.#fences = fences;
   }
 
-  classify(error: unknown): 'unavailable' | 'refused' {
+  classify(error: unknown): StoreFailure {
     return classifyStoreError(error);
   }
 
-  insert(
+  async insert(
     spec: TableSpec,
     piece: LandingPiece,
     owned: readonly PartitionEpoch[],
     queryId: string,
     priority: Priority = 'usual',
-  ): Promise<number> {
-    return landRows(this.#client, spec, { body: piece.body(), owned, queryId, priority });
+  ): Promise<void> {
+    try {
+      await landRows(this.#client, spec, { body: piece.body(), owned, queryId, priority });
+    } catch (error) {
+      // The server may have started since a worker told it the fences.
+      if (this.classify(error) === 'fenced') await completeFences(this.#client);
+      throw error;
+    }
   }
 
   /** Resolves once the rows are in the store. */

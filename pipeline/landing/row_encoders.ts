@@ -1,10 +1,9 @@
-// Encodes records as wire rows: cells, or one JSONCompactEachRow line, with the columns in the order
+// Encodes records as wire rows: cells, or the JSONCompactEachRow line of scores, with the columns in the order
 // of sql/stores/landing_tables.ts. Pure functions: what a row needs beside its record (its log position, the
 // organization's retention) is an argument.
 import type { Cells } from '../../sql/client/native_block.ts';
 import { errorTextOf, namesError } from '../domain/incidents/error_text.ts';
 import { documentTerms } from '../domain/text/text_terms.ts';
-import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
 import { SPAN_FLAGS, type SpanFlag } from '../domain/traces/span_flags.ts';
 import { foldTexts } from '../domain/text/text_refs.ts';
@@ -13,7 +12,6 @@ import type { LogPosition, Usage } from '../stage.ts';
 import type { Judgement } from '../judging/rule_judges.ts';
 
 const DAY_MS = 86_400_000;
-const MICROS_PER_SECOND = 1_000_000n;
 /** Last day that a Date column holds (2149-06-06), in days since the epoch. */
 const DATE_MAX_DAYS = 65_535;
 /**
@@ -154,12 +152,12 @@ export function textCells(span: Span, position: LogPosition, sub: number, retent
   ];
 }
 
-/**
- * Returns the row of a trace without its sign, which is the only difference between the two rows of
- * a pair.
- */
-export function traceCells(trace: TraceState, partition: number, version: number): string {
-  return JSON.stringify([
+/** A trace's row without its sign, which is the only difference between the two rows of a pair. */
+export type TraceCells = Cells;
+
+/** Returns the row of a trace as it is now: it shares nothing with the record, whose lists grow. */
+export function traceCells(trace: TraceState, partition: number, version: number): TraceCells {
+  return [
     trace.org_id,
     trace.anchor,
     trace.trace_id,
@@ -172,33 +170,34 @@ export function traceCells(trace: TraceState, partition: number, version: number
     trace.outcome,
     trace.session_id,
     trace.user_id,
-    trace.tags,
+    copied(trace.tags),
     trace.spans,
     trace.input_tokens,
     trace.output_tokens,
-    picoToDecimal(trace.cost_pico_usd),
+    trace.cost_pico_usd,
     trace.sampled,
     trace.forced_from,
     trace.described,
-    trace.models,
-    trace.source_formats,
-    trace.departments,
-    trace.realms,
-    trace.prompts,
+    copied(trace.models),
+    copied(trace.source_formats),
+    copied(trace.departments),
+    copied(trace.realms),
+    copied(trace.prompts),
     trace.backfilled,
     partition,
     version,
-  ]).slice(0, -1);
+  ];
 }
 
-export function traceLine(cells: string, sign: 1 | -1): string {
-  return `${cells},${sign}]`;
-}
+const NONE: readonly string[] = [];
+const copied = (list: readonly string[]): readonly string[] => (list.length === 0 ? NONE : list.slice());
 
-export function usageLine(usage: Usage, partition: number, logSeq: number): string {
-  return JSON.stringify([
+export const signedTrace = (cells: TraceCells, sign: 1 | -1): Cells => [...cells, sign];
+
+export function usageCells(usage: Usage, partition: number, logSeq: number): Cells {
+  return [
     usage.org_id,
-    usage.hour,
+    Math.floor(usage.hour / 1000),
     usage.day,
     usage.agent_id,
     usage.key_id,
@@ -210,21 +209,24 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
     unsigned(usage.input_tokens),
     unsigned(usage.output_tokens),
     usage.storage_bytes,
-    microsToDecimal(usage.sandbox_micros),
-    picoToDecimal(usage.cost_pico_usd),
+    usage.sandbox_micros,
+    usage.cost_pico_usd,
     [...usage.outcomes.keys()],
-    [...usage.outcomes.values()].map(picoToDecimal),
-    String(usage.correction),
+    [...usage.outcomes.values()],
+    hexOf(usage.correction),
     partition,
     logSeq,
-  ]);
+  ];
 }
 
 /**
  * Returns a count for a column of unsigned integers. A cancelled count is negative; sums of the store
  * wrap at 2^64, so it is subtracted from them.
  */
-const unsigned = (count: number): number | string => (count < 0 ? String(BigInt.asUintN(64, BigInt(count))) : count);
+const unsigned = (count: number): number | string => (count < 0 ? hexOf(BigInt(count)) : count);
+
+/** Returns the low 64 bits of a number as 16 hexadecimal digits. */
+const hexOf = (value: bigint): string => BigInt.asUintN(64, value).toString(16).padStart(16, '0');
 
 /**
  * Returns one wire row with all scores that rules gave a trace. `version` is the log_seq of the
@@ -255,8 +257,4 @@ export function scoresLine(
 /** Returns seconds as whole microseconds. */
 function microsOf(seconds: number): bigint {
   return seconds === 0 ? 0n : BigInt(seconds.toFixed(6).replace('.', ''));
-}
-
-function microsToDecimal(micros: bigint): string {
-  return `${micros / MICROS_PER_SECOND}.${String(micros % MICROS_PER_SECOND).padStart(6, '0')}`;
 }

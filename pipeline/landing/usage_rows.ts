@@ -4,7 +4,7 @@
 import { addOutcomes } from '../domain/pricing/outcomes.ts';
 import { cancelled } from '../domain/traces/call_records.ts';
 import type { MeteredEvent, Usage } from '../stage.ts';
-import { usageLine } from './row_encoders.ts';
+import { usageCells } from './row_encoders.ts';
 import type { Correction } from './corrections.ts';
 import type { LandingUnit } from './lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
@@ -63,7 +63,7 @@ export class UsageCounter {
     return [...this.#totals.values()].map(({ usage, partition }) => {
       const log_seq = this.#lastSeq.get(partition) ?? 0;
       rows.usage_events.push({
-        wire: usageLine(usage, partition, log_seq),
+        wire: usageCells(usage, partition, log_seq),
         partition,
         epoch: this.#states.get(partition)?.epoch ?? 0,
         log_seq,

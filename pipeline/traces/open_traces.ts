@@ -12,7 +12,7 @@ import type { Span } from '../domain/traces/span.ts';
 import { traceKey } from '../domain/traces/ids.ts';
 import { addEvent, emptyTrace } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
-import { traceCells, traceLine } from '../landing/row_encoders.ts';
+import { signedTrace, traceCells } from '../landing/row_encoders.ts';
 import type { JudgedInputs } from '../judging/rule_inputs.ts';
 import type { StoredTrace } from './stored_trace.ts';
 import type { Entry, TraceRow } from './trace_entry.ts';
@@ -155,7 +155,7 @@ export class OpenTraces {
     entry.version = event.log_seq;
     entry.buffered = buffered;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
-    if (entry.cells === '' && !this.#touched.has(entry) && !entry.state.backfilled)
+    if (entry.cells === null && !this.#touched.has(entry) && !entry.state.backfilled)
       this.#events.push(started(entry.state));
     this.#touched.add(entry);
     this.#place(entry);
@@ -196,9 +196,9 @@ export class OpenTraces {
       handedOut.add(entry.key);
       const { state, version } = entry;
       const place = { org_id: state.org_id, trace_id: state.trace_id, version };
-      if (entry.cells !== '') rows.push({ line: traceLine(entry.cells, -1), ...place });
+      if (entry.cells !== null) rows.push({ wire: signedTrace(entry.cells, -1), ...place });
       entry.cells = traceCells(state, this.#partition, version);
-      rows.push({ line: traceLine(entry.cells, 1), ...place });
+      rows.push({ wire: signedTrace(entry.cells, 1), ...place });
     }
     this.#forget(handedOut, landedThrough);
     return rows;
@@ -328,7 +328,7 @@ export class OpenTraces {
       state: { ...emptyTrace(first), backfilled },
       restored_version: 0,
       version: 0,
-      cells: '',
+      cells: null,
       heard_at: first.received_at,
       open: !backfilled,
       buffered: false,

@@ -1,9 +1,11 @@
 // The records of the traces of a partition in memory, and of the rows made of them.
+import type { Cells } from '../../sql/client/native_block.ts';
 import type { TraceState } from '../domain/traces/trace_state.ts';
+import type { TraceCells } from '../landing/row_encoders.ts';
 
 /** A wire row of the traces table. Both rows of a pair carry the version of the newer one. */
 export interface TraceRow {
-  line: string;
+  wire: Cells;
   org_id: string;
   trace_id: string;
   version: number;
@@ -20,8 +22,8 @@ export interface Entry {
   restored_version: number;
   /** log_seq of the newest message included in `state`. */
   version: number;
-  /** The row returned last, without its sign; empty before the first. */
-  cells: string;
+  /** The row returned last; null before the first. */
+  cells: TraceCells | null;
   /** received_at of the newest event, in milliseconds. */
   heard_at: number;
   open: boolean;

@@ -346,9 +346,9 @@ function takeBook(
   unitOf: (org_id: string) => LandingUnit,
   logBase: number,
 ): (TraceEvent & { partition: number })[] {
-  for (const { line, org_id, trace_id, version } of state.book.takeRows(logBase + state.landed_through)) {
+  for (const { wire, org_id, trace_id, version } of state.book.takeRows(logBase + state.landed_through)) {
     unitOf(org_id).traces.push({
-      wire: line,
+      wire,
       partition: state.partition,
       epoch: state.epoch,
       log_seq: version,

@@ -16,8 +16,8 @@ class ReadTimeout extends StoreUnavailable {}
  * CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates,
  * 53 TYPE_MISMATCH, 69 ARGUMENT_OUT_OF_BOUND, 70 CANNOT_CONVERT_TYPE, 72 numbers, 117
  * INCORRECT_DATA, 131 TOO_LARGE_STRING_SIZE, 321 VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, 349 NULL in a
- * column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL, 469 VIOLATED_CONSTRAINT. Every other failure
- * is retried: a row is dead-lettered only for its own content.
+ * column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL. Every other failure is retried: a row is
+ * dead-lettered only for its own content.
  */
 const REFUSED_CODES = new Set([
   '6',
@@ -36,17 +36,20 @@ const REFUSED_CODES = new Set([
   '349',
   '407',
   '467',
-  '469',
 ]);
 
+/** VIOLATED_CONSTRAINT: the only constraint of tables is that a landing has the epochs of the newest fences. */
+const FENCED_CODE = '469';
+
 /**
- * Returns `refused` when the rows are at fault and must not be sent again, `unavailable` for any
- * other failure.
+ * Returns `refused` when the rows are at fault and must not be sent again, `fenced` when the writer of a
+ * landing is not the owner of all their partitions, and `unavailable` for any other failure.
  */
-export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
-  const refused =
-    error instanceof UnencodableCell || (error instanceof ClickHouseError && REFUSED_CODES.has(error.code));
-  return refused ? 'refused' : 'unavailable';
+export function classifyStoreError(error: unknown): 'unavailable' | 'refused' | 'fenced' {
+  if (error instanceof UnencodableCell) return 'refused';
+  if (!(error instanceof ClickHouseError)) return 'unavailable';
+  if (error.code === FENCED_CODE) return 'fenced';
+  return REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
 }
 
 /**

@@ -1,7 +1,7 @@
 // Reads the rows of a block of ClickHouse's Native format that native_block.ts wrote, for the rare case
 // that rows are needed one by one after they were encoded. It takes the same columns, and returns
-// cells as they were given to the encoder, except that a number which JSON cannot hold is null, and
-// half of a surrogate pair is U+FFFD.
+// cells as they were given to the encoder, except that a number which JSON cannot hold is null, half of
+// a surrogate pair is U+FFFD, and a UInt64 is a number where a number can hold it.
 import type { BlockColumn, Cell, Cells } from './native_block.ts';
 
 /** Reads the values of one column. `prefix` precedes the column, also where it is nested. */
@@ -59,6 +59,10 @@ class BlockReader {
     return this.#at - bytes;
   }
 
+  int8(): number {
+    return this.#block.readInt8(this.#take(1));
+  }
+
   uint(bytes: 1 | 2 | 4): number {
     return this.#block.readUIntLE(this.#take(bytes), bytes);
   }
@@ -106,21 +110,33 @@ const arrayOf = (inner: ColumnReader): ColumnReader => ({
   values(from, count) {
     const ends = Array.from({ length: count }, () => Number(from.uint64()));
     const all = inner.values(from, ends.at(-1) ?? 0);
-    return ends.map((end, index) => all.slice(ends[index - 1] ?? 0, end) as string[] | number[]);
+    return ends.map((end, index) => all.slice(ends[index - 1] ?? 0, end) as string[] | number[] | bigint[]);
   },
 });
 
+const UINT64 = each((from) => {
+  const value = from.uint64();
+  return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value.toString(16).padStart(16, '0');
+});
+const INT64 = each((from) => Number(from.int64()));
 const READERS = new Map<string, ColumnReader>([
   ['String', each((from) => from.text())],
   ['LowCardinality(String)', LOW_CARDINALITY],
   ['Bool', each((from) => from.uint(1) === 1)],
   ['Float64', each((from) => from.double())],
+  ['Int8', each((from) => from.int8())],
   ['UInt16', each((from) => from.uint(2))],
   ['UInt32', each((from) => from.uint(4))],
-  ['UInt64', each((from) => Number(from.uint64()))],
-  ['Int64', each((from) => Number(from.int64()))],
+  ['UInt64', UINT64],
+  ['Int64', INT64],
+  ['Date', each((from) => from.uint(2))],
+  ["DateTime('UTC')", each((from) => from.uint(4))],
+  ["DateTime64(3, 'UTC')", INT64],
 ]);
-const DECIMAL = each((from) => from.int64());
+const DECIMAL64 = each((from) => from.int64());
+const DECIMAL128 = each((from) => from.uint64() | (from.int64() << 64n));
+/** Digits of the largest Decimal of 64 bits. */
+const DIGITS_64 = 18;
 
 /** @throws Error for a type that native_block.ts does not write */
 function readerOf(type: string): ColumnReader {
@@ -129,6 +145,6 @@ function readerOf(type: string): ColumnReader {
   const [, outer, inner = ''] = /^(Array|Nullable|Decimal)\((.+)\)$/.exec(type) ?? [];
   if (outer === 'Array') return arrayOf(readerOf(inner));
   if (outer === 'Nullable') return nullable(readerOf(inner));
-  if (outer === 'Decimal') return DECIMAL;
+  if (outer === 'Decimal') return Number.parseInt(inner, 10) > DIGITS_64 ? DECIMAL128 : DECIMAL64;
   throw new Error(`no reading of columns of type ${type}`);
 }

@@ -1,8 +1,9 @@
-// Fences of landing: for each partition of the ingest log, the epoch of its owner. A landing
-// statement writes nothing for a partition whose newest fence has another epoch than its writer's
-// (FENCE in landing_tables.ts). Takes pairs of a partition and an epoch. Three reserved partition
-// numbers fence the text mover, hold the ids of statements that were given up, and remember up to
-// which epoch the postings were swept.
+// Fences of landing: for each partition of the ingest log, the epoch of its owner. The tables refuse a
+// landing with rows of a partition whose newest fence is above its writer's epoch: a constraint of theirs
+// (migration 0052) reads fenced_epochs and given_up_statements, which are in memory and follow
+// landing_fences. Takes pairs of a partition and an epoch. Three reserved partition numbers fence the text
+// mover, hold the ids of statements that were given up, and remember up to which epoch the postings were
+// swept.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
@@ -14,7 +15,21 @@ export type OwnedPartition = readonly [partition: number, epoch: number];
 export const MOVER_PARTITION = 65_535;
 /** Partition of the query ids of statements that were given up; the table forgets those after a day. */
 const GIVEN_UP_PARTITION = 65_534;
+/** Partitions from here on are reserved. */
+const RESERVED_FROM = 65_533;
+/** Partition of the row of fenced_epochs that says that it has all epochs of landing_fences. */
+const COMPLETE_MARK = 65_532;
 const TIMEOUT_MS = 60_000;
+
+/**
+ * Expression for the partitions whose newest fence has the writer's epoch. It is empty for a statement
+ * that its writer has given up (giveUpStatement). Parameters: `owned`, the (partition, epoch) pairs that
+ * the writer owns, and `statement`, its query id.
+ */
+export const FENCE = `(
+  SELECT if(max(f.given_up), [], groupArrayIf(f.partition, has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))))
+  FROM (SELECT partition, max(epoch) AS epoch, max(worker_id = {statement:String}) AS given_up FROM landing_fences GROUP BY partition) AS f
+)`;
 
 const partition = z.int();
 const epoch = z.coerce.number();
@@ -51,6 +66,14 @@ const newestEpochQuery = defineQuery({
   timeoutMs: TIMEOUT_MS,
 });
 
+const overtakenEpochsQuery = defineQuery({
+  name: 'overtaken_epochs',
+  file: 'landing/overtaken_epochs.sql',
+  params: z.object({ reserved: partition, mark: partition }),
+  row: z.object({ partition, epoch }),
+  timeoutMs: TIMEOUT_MS,
+});
+
 const runningStatementsQuery = defineQuery({
   name: 'running_statements',
   file: 'landing/running_statements.sql',
@@ -70,7 +93,7 @@ export async function readFencedOff(client: ClickHouse, owned: readonly OwnedPar
   return owned.filter(([number, at]) => (newest.get(number) ?? 0) > at).map(([number]) => number);
 }
 
-/** Raises the fences of partitions. Statements of former owners that begin later write nothing. */
+/** Raises the fences of partitions. Statements of former owners that begin later are refused. */
 export async function raiseFences(
   client: ClickHouse,
   owned: readonly OwnedPartition[],
@@ -80,6 +103,23 @@ export async function raiseFences(
     name: 'raise_fence',
     sql: 'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT o.1, o.2, {worker:String} FROM (SELECT arrayJoin({owned:Array(Tuple(UInt16, UInt64))}) AS o)',
     params: { owned: ownedParam(owned), worker: workerId },
+    timeoutMs: TIMEOUT_MS,
+  });
+  await completeFences(client);
+}
+
+/**
+ * Adds the epochs to fenced_epochs that it lacks: all of them after a start of the server, which until then
+ * refuses every landing, and those of fences that were raised at the same time.
+ */
+export async function completeFences(client: ClickHouse): Promise<void> {
+  const missing = await overtakenEpochsQuery(client, { reserved: RESERVED_FROM, mark: COMPLETE_MARK });
+  if (missing.length === 0) return;
+  await client.execute({
+    name: 'complete_fences',
+    sql: 'INSERT INTO fenced_epochs (partition, epoch, is_fenced) SELECT o.1, o.2, 1 FROM (SELECT arrayJoin({overtaken:Array(Tuple(UInt16, UInt64))}) AS o)',
+    // The mark has the highest number, so it is added with the last of the others or after them.
+    params: { overtaken: ownedParam(missing.map((row) => [row.partition, row.epoch])) },
     timeoutMs: TIMEOUT_MS,
   });
 }
@@ -121,7 +161,7 @@ export async function readNewestEpoch(client: ClickHouse): Promise<number> {
   return (await newestEpochQuery(client, { except: MOVER_PARTITION }))[0]?.epoch ?? 0;
 }
 
-/** Records that a statement was given up: it writes nothing if it has not begun yet. */
+/** Records that a statement was given up: it is refused if it has not begun yet. */
 export async function giveUpStatement(client: ClickHouse, queryId: string): Promise<void> {
   await client.execute({
     name: 'give_up_statement',

@@ -1,38 +1,36 @@
-// Tables that landing writes, as data: the structure of a row on the wire and how the store reads
-// it. Rows travel through input(), so that one statement converts them (times are milliseconds, ids
-// hexadecimal) and rejects the rows of partitions that the writer no longer owns. Rows of spans and
-// texts, which are most of the bytes, travel as one block of the Native format; the others as
-// JSONCompactEachRow.
+// Tables that landing writes, as data: the columns of a row on the wire. Rows travel as one block of the
+// Native format whose columns have the types of the table, so the engine takes them as they are. Rows of
+// judge_scores travel as JSONCompactEachRow through input(), which expands them.
+//
+// A constraint of each of these tables refuses the rows of partitions that their writer no longer owns; see
+// landing_fences.ts.
 import { type BlockColumn, type Cells, cellsBytes, encodeBlock } from '../client/native_block.ts';
 
 export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events' | 'judge_scores';
 
 export interface TableSpec {
   readonly table: LandingTable;
-  /** Columns of the table, in the order of `select`. */
-  readonly columns: readonly string[];
-  /** Structure of a wire row, for input(). */
-  readonly structure: string;
-  /** Expressions over the wire row, one for each column. */
-  readonly select: readonly string[];
-  /** Clause between input() and WHERE, for a wire row that expands to several rows. */
-  readonly expand: string;
-  /** Wire columns of a table whose rows travel as a block; null for one whose rows travel as JSON. */
+  /** Wire columns, which are columns of the table; null for a table whose rows travel as JSON. */
   readonly block: readonly BlockColumn[] | null;
+  /** Statement without its settings and the format of the rows. */
+  readonly insert: string;
 }
 
-/** A table whose rows travel as blocks. Their last columns are those of POSITION. */
+/** A table whose rows travel as blocks. */
 export interface BlockSpec extends TableSpec {
   readonly block: readonly BlockColumn[];
 }
 
-/** A row on the wire: a JSON array, or the cells of a block, in the structure of its table. */
+/** A row on the wire: the cells of a block, or a JSON array, in the order of the wire columns. */
 export type WireRow = string | Cells;
 
-/** [column, wire type, expression over the wire value; undefined for the value itself] */
-type Column = readonly [string, string, string?];
+/** [name, type] */
+type Column = readonly [string, string];
 
-const time = (column: string): Column => [column, 'Int64', `fromUnixTimestamp64Milli(${column}, 'UTC')`];
+const TIME = "DateTime64(3, 'UTC')";
+const NAME = 'LowCardinality(String)';
+const NAMES = `Array(${NAME})`;
+const MONEY = 'Decimal(38, 12)';
 const POSITION: readonly Column[] = [
   ['partition', 'UInt16'],
   ['log_seq', 'UInt64'],
@@ -41,52 +39,36 @@ const POSITION: readonly Column[] = [
 ];
 
 function blockSpec(table: LandingTable, columns: readonly Column[]): BlockSpec {
-  const all = [...columns, ...POSITION];
-  return { ...spec(table, all), block: wireColumns(all) };
-}
-
-const wireColumns = (columns: readonly Column[]): BlockColumn[] =>
-  columns.flatMap(([name, type]) => (type === '' ? [] : [{ name, type }]));
-
-function spec(table: LandingTable, columns: readonly Column[], expand = ''): TableSpec {
-  return {
-    table,
-    columns: columns.map(([name]) => name),
-    structure: wireColumns(columns)
-      .map(({ name, type }) => `${name} ${type}`)
-      .join(', '),
-    select: columns.map(([name, , expression]) => expression ?? name),
-    expand,
-    block: null,
-  };
+  const block = columns.map(([name, type]) => ({ name, type }));
+  return { table, block, insert: `INSERT INTO ${table} (${block.map(({ name }) => name).join(', ')})` };
 }
 
 export const SPANS = blockSpec('spans', [
-  ['org_id', 'LowCardinality(String)'],
-  time('started_at'),
-  time('ended_at'),
-  time('received_at'),
+  ['org_id', NAME],
+  ['started_at', TIME],
+  ['ended_at', TIME],
+  ['received_at', TIME],
   ['trace_id', 'String'],
   ['span_id', 'String'],
   ['parent_span_id', 'String'],
-  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-  ['kind', 'LowCardinality(String)'],
-  ['name', 'LowCardinality(String)'],
-  ['model', 'LowCardinality(String)'],
-  ['provider', 'LowCardinality(String)'],
-  ['source_format', 'LowCardinality(String)'],
-  ['outcome', 'LowCardinality(String)'],
-  ['agent_id', 'LowCardinality(String)'],
-  ['department', 'LowCardinality(String)'],
-  ['realm', 'LowCardinality(String)'],
-  ['environment', 'LowCardinality(String)'],
-  ['service', 'LowCardinality(String)'],
-  ['release', 'LowCardinality(String)'],
-  ['prompt_name', 'LowCardinality(String)'],
-  ['prompt_version', 'LowCardinality(String)'],
+  ['event_key', 'UInt64'],
+  ['kind', NAME],
+  ['name', NAME],
+  ['model', NAME],
+  ['provider', NAME],
+  ['source_format', NAME],
+  ['outcome', NAME],
+  ['agent_id', NAME],
+  ['department', NAME],
+  ['realm', NAME],
+  ['environment', NAME],
+  ['service', NAME],
+  ['release', NAME],
+  ['prompt_name', NAME],
+  ['prompt_version', NAME],
   ['session_id', 'String'],
   ['user_id', 'String'],
-  ['tags', 'Array(String)'],
+  ['tags', NAMES],
   ['input_tokens', 'UInt32'],
   ['output_tokens', 'UInt32'],
   ['cached_input_tokens', 'UInt32'],
@@ -94,7 +76,7 @@ export const SPANS = blockSpec('spans', [
   ['cache_write_tokens', 'UInt32'],
   ['reasoning_tokens', 'UInt32'],
   ['cost_usd', 'Decimal(18, 12)'],
-  ['price_source', 'LowCardinality(String)'],
+  ['price_source', NAME],
   ['price_input_usd_per_mtok', 'Nullable(Float64)'],
   ['price_output_usd_per_mtok', 'Nullable(Float64)'],
   ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
@@ -104,17 +86,18 @@ export const SPANS = blockSpec('spans', [
   ['error_named', 'Bool'],
   ['sampled', 'Bool'],
   ['flags', 'UInt16'],
+  ...POSITION,
 ]);
 
 export const SPAN_TEXTS = blockSpec('span_texts_recent', [
-  ['org_id', 'LowCardinality(String)'],
-  time('started_at'),
+  ['org_id', NAME],
+  ['started_at', TIME],
   ['trace_id', 'String'],
   ['span_id', 'String'],
-  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
-  ['name', 'LowCardinality(String)'],
-  ['model', 'LowCardinality(String)'],
-  ['outcome', 'LowCardinality(String)'],
+  ['event_key', 'UInt64'],
+  ['name', NAME],
+  ['model', NAME],
+  ['outcome', NAME],
   ['cost_usd', 'Decimal(18, 12)'],
   ['flags', 'UInt16'],
   ['prompt', 'String'],
@@ -122,61 +105,61 @@ export const SPAN_TEXTS = blockSpec('span_texts_recent', [
   ['error_text', 'String'],
   ['words', 'String'],
   ['dl', 'UInt32'],
-  ['drop_on', 'UInt16', 'toDate(drop_on)'],
+  ['drop_on', 'Date'],
+  ...POSITION,
 ]);
 
-export const TRACES = spec('traces', [
-  ['org_id', 'String'],
-  time('anchor'),
-  ['trace_key', '', 'sipHash64(trace_id)'],
+/** The store derives `trace_key` from trace_id, and `version` from log_seq. */
+export const TRACES = blockSpec('traces', [
+  ['org_id', NAME],
+  ['anchor', TIME],
   ['trace_id', 'String'],
-  time('started_at'),
-  time('ended_at'),
-  ['root_at', 'Nullable(Int64)', "fromUnixTimestamp64Milli(root_at, 'UTC')"],
+  ['started_at', TIME],
+  ['ended_at', TIME],
+  ['root_at', `Nullable(${TIME})`],
   ['root_span_id', 'String'],
-  ['root_span_name', 'String'],
-  ['agent_id', 'String'],
-  ['outcome', 'LowCardinality(String)'],
+  ['root_span_name', NAME],
+  ['agent_id', NAME],
+  ['outcome', NAME],
   ['session_id', 'String'],
   ['user_id', 'String'],
-  ['tags', 'Array(String)'],
+  ['tags', NAMES],
   ['spans', 'UInt32'],
   ['input_tokens', 'UInt64'],
   ['output_tokens', 'UInt64'],
-  ['cost_usd', 'Decimal(38, 12)'],
+  ['cost_usd', MONEY],
   ['sampled', 'Bool'],
   ['forced_from', 'UInt64'],
   ['described', 'Bool'],
-  ['models', 'Array(LowCardinality(String))'],
-  ['source_formats', 'Array(LowCardinality(String))'],
-  ['departments', 'Array(LowCardinality(String))'],
-  ['realms', 'Array(LowCardinality(String))'],
-  ['prompts', 'Array(LowCardinality(String))'],
+  ['models', NAMES],
+  ['source_formats', NAMES],
+  ['departments', NAMES],
+  ['realms', NAMES],
+  ['prompts', NAMES],
   ['backfilled', 'Bool'],
   ['partition', 'UInt16'],
   ['log_seq', 'UInt64'],
   ['sign', 'Int8'],
-  ['version', '', 'log_seq'],
 ]);
 
-export const USAGE_EVENTS = spec('usage_events', [
-  ['org_id', 'String'],
-  ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
-  ['day', 'UInt16', 'toDate(day)'],
-  ['agent_id', 'String'],
-  ['key_id', 'String'],
-  ['model', 'LowCardinality(String)'],
-  ['department', 'String'],
-  ['realm', 'String'],
-  time('last_received_at'),
+export const USAGE_EVENTS = blockSpec('usage_events', [
+  ['org_id', NAME],
+  ['hour', "DateTime('UTC')"],
+  ['day', 'Date'],
+  ['agent_id', NAME],
+  ['key_id', NAME],
+  ['model', NAME],
+  ['department', NAME],
+  ['realm', NAME],
+  ['last_received_at', TIME],
   ['events', 'UInt64'],
   ['input_tokens', 'UInt64'],
   ['output_tokens', 'UInt64'],
   ['storage_bytes', 'UInt64'],
   ['sandbox_seconds', 'Decimal(38, 6)'],
-  ['cost_usd', 'Decimal(38, 12)'],
-  ['outcome_names', 'Array(String)'],
-  ['outcome_values', 'Array(Decimal(38, 12))'],
+  ['cost_usd', MONEY],
+  ['outcome_names', NAMES],
+  ['outcome_values', `Array(${MONEY})`],
   ['correction', 'UInt64'],
   ['partition', 'UInt16'],
   ['log_seq', 'UInt64'],
@@ -184,40 +167,16 @@ export const USAGE_EVENTS = spec('usage_events', [
 
 /**
  * A wire row holds the scores of all rules for one trace and expands to one row for each judge, so
- * that the trace's own fields are sent once. The store writes at least as many rows as were sent.
+ * that the trace's own fields are sent once.
  */
-export const JUDGE_SCORES = spec(
-  'judge_scores',
-  [
-    ['org_id', 'String'],
-    ['judge_id', 'Array(String)'],
-    ['eval_id', '', "''"],
-    ['trace_id', 'String'],
-    ['judge_version', 'Array(UInt32)'],
-    ['judge_name', 'Array(String)'],
-    ['agent_id', 'String'],
-    time('started_at'),
-    ['item_index', '', '0'],
-    ['score', 'Array(Nullable(Float64))'],
-    ['verdict', 'Array(LowCardinality(String))'],
-    ['reason', 'Array(String)'],
-    time('scored_at'),
-    ['partition', 'UInt16'],
-    ['log_seq', 'UInt64'],
-  ],
-  'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
-);
-
-/**
- * Expression for the partitions whose newest fence has the writer's epoch; rows of other partitions
- * are not written. It is empty for a statement that its writer has given up (giveUpStatement in
- * landing_fences.ts). Parameters: `owned`, the (partition, epoch) pairs that the writer owns, and
- * `statement`, its query id.
- */
-export const FENCE = `(
-  SELECT if(max(f.given_up), [], groupArrayIf(f.partition, has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))))
-  FROM (SELECT partition, max(epoch) AS epoch, max(worker_id = {statement:String}) AS given_up FROM landing_fences GROUP BY partition) AS f
-)`;
+export const JUDGE_SCORES: TableSpec = {
+  table: 'judge_scores',
+  block: null,
+  insert: `INSERT INTO judge_scores (org_id, judge_id, eval_id, trace_id, judge_version, judge_name, agent_id, started_at, item_index, score, verdict, reason, scored_at, partition, log_seq)
+    SELECT org_id, judge_id, '', trace_id, judge_version, judge_name, agent_id, fromUnixTimestamp64Milli(started_at, 'UTC'), 0, score, verdict, reason, fromUnixTimestamp64Milli(scored_at, 'UTC'), partition, log_seq
+    FROM input('org_id String, judge_id Array(String), trace_id String, judge_version Array(UInt32), judge_name Array(String), agent_id String, started_at Int64, score Array(Nullable(Float64)), verdict Array(LowCardinality(String)), reason Array(String), scored_at Int64, partition UInt16, log_seq UInt64')
+    ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason`,
+};
 
 /**
  * An event may have started at any time, so one insert may create parts of any number of months or
@@ -226,10 +185,16 @@ export const FENCE = `(
  */
 export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
 
-/** Returns the statement that lands rows of a table. Its parameters are those of FENCE. */
-export function landingStatement({ table, columns, structure, select, expand, block }: TableSpec): string {
-  const format = block === null ? 'JSONCompactEachRow' : 'Native';
-  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT ${format}`;
+/**
+ * Skip indexes are built when parts merge: building six text indexes for the few rows of a landing takes
+ * longer than reading those rows does.
+ */
+const INDEXED_LATER = 'materialize_skip_indexes_on_insert = 0';
+
+/** Returns the statement that lands rows of a table. */
+export function landingStatement({ table, insert, block }: TableSpec): string {
+  const settings = table === 'traces' ? `${ANY_TIMES}, ${INDEXED_LATER}` : ANY_TIMES;
+  return `${insert} SETTINGS ${settings} FORMAT ${block === null ? 'JSONCompactEachRow' : 'Native'}`;
 }
 
 /**
@@ -247,7 +212,7 @@ export function landingBody({ table, block }: TableSpec, rows: readonly WireRow[
   );
 }
 
-/** Returns the position in the log of a row that travels in a block. */
+/** Returns the position in the log of a row whose last wire columns are those of POSITION. */
 export function positionOf(
   { block }: BlockSpec,
   cells: Cells,

@@ -91,9 +91,11 @@ export async function readNewestPosition(client: ClickHouse): Promise<number> {
 }
 
 /**
- * Lands rows of a table.
+ * Lands rows of a table: all of them, unless it fails.
  * @param body the rows as landingBody returns them; blocks follow each other
- * @returns rows written; fewer than sent when a partition is fenced off
+ * @param owned the partitions of the rows, each with the epoch of its owner
+ * @throws ClickHouseError that classifyStoreError calls `fenced`: a partition has a newer owner, the statement was
+ * given up, or the server has just started and knows no fences (completeFences)
  */
 export async function landRows(
   client: ClickHouse,
@@ -104,17 +106,18 @@ export async function landRows(
     queryId,
     priority,
   }: { body: string | readonly Buffer[]; owned: readonly OwnedPartition[]; queryId: string; priority: Priority },
-): Promise<number> {
-  const { written_rows } = await client.execute({
-    name: `land_${spec.table}`,
+): Promise<void> {
+  const name = `land_${spec.table}`;
+  await client.execute({
+    name,
     sql: landingStatement(spec),
-    params: { owned: ownedParam(owned), statement: queryId },
     body,
     query_id: queryId,
     priority,
     timeoutMs: INSERT_TIMEOUT_MS,
+    // The constraint of the table reads the epochs here.
+    settings: { log_comment: `${name} ${ownedParam(owned)}` },
   });
-  return written_rows;
 }
 
 /** Writes when agents were last heard of, in milliseconds since the epoch. */
@@ -170,7 +173,10 @@ export async function setInsertSync(client: ClickHouse, each: boolean): Promise<
 }
 
 /** Columns that a move copies: the words go into postings. */
-const MOVED_COLUMNS = SPAN_TEXTS.columns.filter((column) => column !== 'words').join(', ');
+const MOVED_COLUMNS = SPAN_TEXTS.block
+  .map(({ name }) => name)
+  .filter((name) => name !== 'words')
+  .join(', ');
 
 /**
  * Copies the texts of parts of span_texts_recent that are not in span_texts yet, with their document

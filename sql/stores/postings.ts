@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
 import { defineQuery } from '../client/query.ts';
-import { MOVER_PARTITION, ownedParam } from './landing_fences.ts';
-import { ANY_TIMES, FENCE } from './landing_tables.ts';
+import { FENCE, MOVER_PARTITION, ownedParam } from './landing_fences.ts';
+import { ANY_TIMES } from './landing_tables.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Timeout of a search for orphaned places: a million documents take a second or two. */

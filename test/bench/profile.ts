@@ -19,7 +19,7 @@ const SHOWN_US_MIN = 0.5;
 
 const CPU = "ProfileEvents['UserTimeMicroseconds'] + ProfileEvents['SystemTimeMicroseconds']";
 /** Name, executions and microseconds of CPU: of statements, then of merges and mutations by table. */
-const LOGGED_SQL = `SELECT if(log_comment = '', 'other statements', log_comment) AS name, count(), sum(${CPU})
+const LOGGED_SQL = `SELECT if(log_comment = '', 'other statements', splitByChar(' ', log_comment)[1]) AS name, count(), sum(${CPU})
   FROM system.query_log WHERE type != 'QueryStart' AND event_time_microseconds >= fromUnixTimestamp64Milli({from}) GROUP BY name
 UNION ALL
 SELECT concat(if(event_type = 'MergeParts', 'merges of ', 'mutations of '), table) AS name, count(), sum(${CPU})

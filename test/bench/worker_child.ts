@@ -55,11 +55,10 @@ const logger = createLogger('bench', 'warn');
 class NoStore implements LandingStore {
   bytes = 0;
 
-  async insert(_: unknown, piece: LandingPiece): Promise<number> {
+  async insert(_: unknown, piece: LandingPiece): Promise<void> {
     const body = piece.body();
     this.bytes += typeof body === 'string' ? body.length : body.reduce((sum, { length }) => sum + length, 0);
     await new Promise((resolve) => setTimeout(resolve, INSERT_MS));
-    return piece.count;
   }
 
   end = (): Promise<void> => Promise.resolve();

@@ -1,9 +1,10 @@
 // The rows of the model of the pipeline (tail_model.ts), read from the rows of its landings.
 import type { LandingRow } from '../../pipeline/landing/landing_row.ts';
+import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
 import { traceKey } from '../../pipeline/domain/traces/ids.ts';
 import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import type { FullFrom } from '../../pipeline/worker/partition_state.ts';
-import type { WireRow } from '../../sql/stores/landing_tables.ts';
+import { type BlockSpec, TRACES, type WireRow } from '../../sql/stores/landing_tables.ts';
 
 /** The landed row of a span or a text. */
 export interface ModelRow {
@@ -24,23 +25,26 @@ export interface ModelTrace {
   sampled: boolean;
 }
 
-/** Returns the values of a row. */
-export const cells = (wire: WireRow): readonly unknown[] =>
-  typeof wire === 'string' ? (JSON.parse(wire) as unknown[]) : wire;
+/** Returns the values of a row by their columns. */
+export function valuesOf({ block }: BlockSpec, wire: WireRow): Record<string, unknown> {
+  if (typeof wire === 'string') throw new Error('a block has no row of text');
+  return Object.fromEntries(block.map(({ name }, index) => [name, wire[index]]));
+}
 
 /** The organization of events that name none. */
 export const ORG = 'org_a';
 
-export function spanRow({ wire, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
-  const row = cells(wire);
-  const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
+/** @param spec of spans or of their texts, which only sampled spans have */
+export function spanRow(spec: BlockSpec, { wire, partition, log_seq, key }: LandingRow): ModelRow {
+  const { event_key, trace_id, sampled = true } = valuesOf(spec, wire);
   return {
-    hex: String(hex),
-    trace_id: String(row[traceCell]),
+    // A row that was encoded has a small key as a number.
+    hex: typeof event_key === 'number' ? event_key.toString(16).padStart(16, '0') : String(event_key),
+    trace_id: String(trace_id),
     partition,
     log_seq,
     log_index: Number(key.split(':')[1]),
-    sampled,
+    sampled: sampled === true,
     key,
   };
 }
@@ -59,56 +63,16 @@ export function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
   );
 }
 
-export function traceRow(row: readonly unknown[], partition: number): ModelTrace {
-  const [
-    org_id,
-    anchor,
-    trace_id,
-    started,
-    ended,
-    root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-  ] = row;
-  const [input_tokens, output_tokens, cost, sampled, forced_from] = row.slice(14);
-  const [described, models, source_formats, departments, realms, prompts, backfilled, , version, sign] = row.slice(19);
-  const record = {
-    org_id,
-    trace_id,
+export function traceRow({ wire, partition }: LandingRow): ModelTrace {
+  const { anchor, started_at, ended_at, root_at, cost_usd, log_seq, sign, ...row } = valuesOf(TRACES, wire);
+  const trace = storedTrace({
+    ...row,
     anchor_ms: anchor,
-    started_ms: started,
-    ended_ms: ended,
-    root_ms: root,
-    root_span_id,
-    root_span_name,
-    agent_id,
-  };
-  const rest = {
-    outcome,
-    session_id,
-    user_id,
-    tags,
-    spans,
-    input_tokens,
-    output_tokens,
-    cost,
-    sampled,
-    forced_from,
-    described,
-    models,
-    source_formats,
-    departments,
-    realms,
-    prompts,
-    backfilled,
-    version,
-  };
-  const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
-  return { trace, partition, sign: Number(sign), sampled: sampled === true };
+    started_ms: started_at,
+    ended_ms: ended_at,
+    root_ms: root_at,
+    cost: picoToDecimal(cost_usd as bigint),
+    version: log_seq,
+  } as unknown as Parameters<typeof storedTrace>[0]);
+  return { trace, partition, sign: Number(sign), sampled: row['sampled'] === true };
 }

@@ -17,7 +17,8 @@ import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
-import { cells, decisions, type ModelRow, type ModelTrace, ORG, spanRow, traceRow } from './model_rows.ts';
+import { SPAN_TEXTS, SPANS, USAGE_EVENTS } from '../../sql/stores/landing_tables.ts';
+import { decisions, type ModelRow, type ModelTrace, ORG, spanRow, traceRow, valuesOf } from './model_rows.ts';
 import { decode, silent } from './model_stages.ts';
 
 export const MODEL_PARTITIONS = 3;
@@ -59,15 +60,13 @@ interface Owner {
 }
 
 const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
-/** Place of `sampled` among the cells of a span's row, from the end. */
-const SAMPLED_CELL = -6;
 
 export class TailModel {
   now = 1_000_000;
   readonly spans: ModelRow[] = [];
   readonly texts: ModelRow[] = [];
   readonly traces: ModelTrace[] = [];
-  readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
+  readonly usage: { partition: number; log_seq: number; events: number }[] = [];
   readonly completed = new Set<string>();
   /** Whether the organization has judges now. `judged` lists the traces that they received. */
   hasJudges = false;
@@ -219,18 +218,17 @@ export class TailModel {
     this.spans.push(
       ...unitRows(rows, 'spans')
         .filter(any(cut?.spans))
-        .map((row) => spanRow(row, 4, cells(row.wire).at(SAMPLED_CELL) === true)),
+        .map((row) => spanRow(SPANS, row)),
     );
     this.texts.push(
       ...unitRows(rows, 'span_texts_recent')
         .filter(any(cut?.texts))
-        .map((row) => spanRow(row, 2, true)),
+        .map((row) => spanRow(SPAN_TEXTS, row)),
     );
-    if (cut?.traces !== false)
-      this.traces.push(...rows.traces.map(({ wire, partition }) => traceRow(cells(wire), partition)));
+    if (cut?.traces !== false) this.traces.push(...rows.traces.map(traceRow));
     if (cut?.usage !== false)
       for (const { wire, partition, log_seq } of rows.usage_events)
-        this.usage.push({ partition, log_seq, events: Number(cells(wire)[9]), cost: String(cells(wire)[14]) });
+        this.usage.push({ partition, log_seq, events: Number(valuesOf(USAGE_EVENTS, wire)['events']) });
   }
 
   #takeOver(): Owner {

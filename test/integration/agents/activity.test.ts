@@ -6,7 +6,8 @@ import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline
 import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
-import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
+import type { Cells } from '../../../sql/client/native_block.ts';
+import { usageCells } from '../../../pipeline/landing/row_encoders.ts';
 import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
@@ -71,7 +72,7 @@ describe('agent activity', () => {
     await database.drop();
   });
 
-  /** Lands usage as a worker does and returns the number of rows written. */
+  /** Lands usage as a worker does. Rejects if a newer fence refuses it. */
   const land = async (
     rows: { org_id?: string; agent_id: string; at: number; partition?: number }[],
     owned: [number, number][] = [
@@ -82,9 +83,9 @@ describe('agent activity', () => {
     seq += 1;
     const { usage } = anEvent(1);
     const lines = rows.map(({ org_id = 'org_a', agent_id, at, partition = 0 }) =>
-      usageLine({ ...usage, org_id, agent_id, last_received_at: at, hour: 0 }, partition, seq),
+      usageCells({ ...usage, org_id, agent_id, last_received_at: at, hour: 0 }, partition, seq),
     );
-    const landed = await store.insert(USAGE_EVENTS, usagePiece(lines), owned, `q${seq}-${database.database}`);
+    await store.insert(USAGE_EVENTS, usagePiece(lines), owned, `q${seq}-${database.database}`);
     const activity = new HeardAgents((heard) => store.writeActivity(heard));
     activity.note(
       rows.map(({ org_id = 'org_a', agent_id, at }) => ({
@@ -92,7 +93,6 @@ describe('agent activity', () => {
       })),
     );
     await activity.write();
-    return landed;
   };
   const anActivity = (over: Partial<ActivityOptions> = {}): AgentActivity => {
     const activity = new AgentActivity({ clickhouse, agents: registry, onProblem: () => undefined, ...over });
@@ -100,29 +100,25 @@ describe('agent activity', () => {
     return activity;
   };
 
-  it('a landing reports the activity of rows that were written, not of those that the fence rejected', async () => {
-    expect(await land([{ agent_id: '', at: 1 }])).toBe(1);
-    expect(
-      await land([
-        { agent_id: 'counted', at: 1 },
-        { agent_id: 'counted', at: 2 },
-        { agent_id: '', at: 2 },
-      ]),
-    ).toBe(3);
+  it('a landing that a newer fence refuses reports no activity', async () => {
+    await land([{ agent_id: '', at: 1 }]);
+    await land([
+      { agent_id: 'counted', at: 1 },
+      { agent_id: 'counted', at: 2 },
+      { agent_id: '', at: 2 },
+    ]);
     const fencedOff = [
       { agent_id: 'counted', at: 9 },
       { agent_id: 'counted', at: 9, partition: 1 },
       { agent_id: 'other', at: 9, partition: 1 },
     ];
     await fences.raise([[1, 2]]);
-    expect(await land(fencedOff)).toBe(1);
+    await expect(land(fencedOff)).rejects.toThrow('landed_by_owner');
     await fences.raise([[1, 3]]);
-    expect(
-      await land(fencedOff, [
-        [0, 1],
-        [1, 3],
-      ]),
-    ).toBe(3);
+    await land(fencedOff, [
+      [0, 1],
+      [1, 3],
+    ]);
     await fences.raise([[1, 4]]);
   });
 
@@ -146,8 +142,8 @@ describe('agent activity', () => {
 
   it('the next owner of a partition writes the activity that the previous one landed and did not live to write', async () => {
     const { usage } = anEvent(1);
-    const line = (agent_id: string, at: number, logSeq: number): string =>
-      usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
+    const line = (agent_id: string, at: number, logSeq: number): Cells =>
+      usageCells({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
     await fences.raise([[2, 1]]);
     await store.insert(USAGE_EVENTS, usagePiece([line('settled', 100, 500)]), [[2, 1]], `settled-${database.database}`);
     await store.insert(

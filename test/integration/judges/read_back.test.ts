@@ -135,7 +135,6 @@ it('reads the newest verdict of each rule, and none of LLM judges', async () => 
     store.client.execute({
       name: 'land',
       sql: landingStatement(JUDGE_SCORES),
-      params: { owned: '[(0,1)]', statement: 'land' },
       body: scoresLine(state, judgements, { partition: 0, version, scored_at }),
       timeoutMs: 20_000,
     });

@@ -4,7 +4,7 @@ import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
 import { identityHalves } from '../../../pipeline/domain/traces/event_identity.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.ts';
-import { spanCells, textCells, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
+import { spanCells, textCells, signedTrace, traceCells, usageCells } from '../../../pipeline/landing/row_encoders.ts';
 import { traceHash } from '../../../pipeline/traces/trace_filter.ts';
 import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import {
@@ -51,14 +51,10 @@ const events = new Map<string, Span>();
 
 beforeAll(async () => {
   store = await openTestStore();
-  await store.database.run(
-    "INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (1, 1, 'test'), (2, 1, 'test')",
-  );
   const land = async (spec: TableSpec, rows: readonly (WireRow | null)[]): Promise<void> => {
     await store.client.execute({
       name: 'land',
       sql: landingStatement(spec),
-      params: { owned: '[(0,1),(1,1),(2,1)]', statement: `land-${spec.table}` },
       body: landingBody(
         spec,
         rows.filter((row) => row !== null),
@@ -79,7 +75,7 @@ beforeAll(async () => {
   await land(
     USAGE_EVENTS,
     placed.map(({ span, place }) =>
-      usageLine(
+      usageCells(
         usageOf({ org_id: span.org_id, received_at: span.received_at, spans: [span] }),
         place.partition,
         place.log_seq,
@@ -93,7 +89,7 @@ beforeAll(async () => {
   await land(
     TRACES,
     placed.flatMap(({ span, place }) =>
-      tracesOf([span]).map((trace) => traceLine(traceCells(trace, place.partition, place.log_seq), 1)),
+      tracesOf([span]).map((trace) => signedTrace(traceCells(trace, place.partition, place.log_seq), 1)),
     ),
   );
 });

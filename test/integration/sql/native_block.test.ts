@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classifyStoreError, type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { type BlockColumn, type Cell, type Cells, encodeBlock } from '../../../sql/client/native_block.ts';
-import { SPANS, SPAN_TEXTS } from '../../../sql/stores/landing_tables.ts';
+import { SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { CELLS } from '../../support/native_cells.ts';
 
 const TIMEOUT_MS = 60_000;
 
-const USED = [...SPANS.block, ...SPAN_TEXTS.block].map(({ type }) => type);
+const USED = [SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS].flatMap(({ block }) => block.map(({ type }) => type));
 const COLUMNS: readonly BlockColumn[] = [
   { name: 'n', type: 'UInt32' },
   ...Object.keys(CELLS).map((type, index) => ({ name: `c${index}`, type })),
@@ -34,20 +34,28 @@ async function land(table: string, format: string, body: string | Buffer): Promi
   await database.run(`CREATE OR REPLACE TABLE ${table} (${STRUCTURE}) ENGINE = MergeTree ORDER BY n`);
   await client.execute({
     name: 'test',
-    sql: `INSERT INTO ${table} (${NAMES}) SELECT ${NAMES} FROM input('${STRUCTURE}') FORMAT ${format}`,
+    sql: `INSERT INTO ${table} (${NAMES}) FORMAT ${format}`,
     body,
     timeoutMs: TIMEOUT_MS,
   });
 }
 
 /** Returns a row as a JSON line. */
-function line(row: Cells): string {
-  const cells = row.map((cell, index) => {
-    const scale = Number(/^Decimal\(\d+, (\d+)\)$/.exec(COLUMNS[index]?.type ?? '')?.[1]);
-    return typeof cell === 'bigint' ? decimalText(cell, scale) : cell;
-  });
-  return JSON.stringify(cells);
+const line = (row: Cells): string => JSON.stringify(row.map((cell, index) => asText(cell, COLUMNS[index]?.type ?? '')));
+
+/** Returns a cell as the engine reads it from JSON. */
+function asText(cell: Cell, type: string): unknown {
+  if (Array.isArray(cell)) return cell.map((one) => asText(one as Cell, /^Array\((.+)\)$/.exec(type)?.[1] ?? ''));
+  const scale = /^Decimal\(\d+, (\d+)\)$/.exec(type)?.[1];
+  if (typeof cell === 'bigint') return decimalText(cell, Number(scale));
+  if (type === 'UInt64' && typeof cell === 'string') return String(BigInt(`0x${cell}`));
+  if (typeof cell !== 'number') return cell;
+  if (type === 'Date') return timeText(cell * 86_400_000).slice(0, 10);
+  if (type.startsWith('DateTime(')) return timeText(cell * 1000).slice(0, 19);
+  return type.includes('DateTime64') ? timeText(cell) : cell;
 }
+
+const timeText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 23);
 
 function decimalText(scaled: bigint, scale: number): string {
   const digits = String(scaled < 0n ? -scaled : scaled).padStart(scale + 1, '0');
@@ -117,7 +125,14 @@ describe('a cell that does not fit its column', () => {
     ['Int64', 2 ** 53],
     ['Int64', NaN],
     ['Decimal(18, 12)', 10n ** 18n],
+    ['UInt64', '0123456789ABCDEF'],
+    ['UInt64', '1'],
+    ['Int8', 128],
+    ['Date', 65_536],
+    ["DateTime('UTC')", -1],
+    ["DateTime64(3, 'UTC')", 0.5],
     ['Decimal(18, 6)', 1],
+    ['Decimal(38, 12)', 10n ** 38n],
     ['String', null],
     ['Array(String)', 'text'],
   ])('of type %s is refused: %s', (type, cell) => {

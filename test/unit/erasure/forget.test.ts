@@ -25,5 +25,5 @@ for (const state of ['open', 'complete'] as const)
     book.apply(anEvent(3, late));
     const rows = book.takeRows();
     expect(rows.map(({ trace_id }) => trace_id)).toEqual(['trc_ann']);
-    expect(rows[0]?.line).not.toContain('"ann"');
+    expect(rows[0]?.wire).not.toContain('ann');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { emptyUnit, Lander, type LandingStore } from '../../../pipeline/landing/lander.ts';
+import { emptyUnit, Lander, type LandingStore, type StoreFailure } from '../../../pipeline/landing/lander.ts';
+import type { PartitionEpoch } from '../../../pipeline/landing/fences.ts';
 import type { LandingPiece } from '../../../pipeline/landing/landing_piece.ts';
 import type { LandingRow } from '../../../pipeline/landing/landing_row.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
@@ -16,6 +17,7 @@ const row = (partition: number, seq: number, line = `${partition}:${seq}`): Land
 });
 
 class Refused extends Error {}
+class Fenced extends Error {}
 
 /**
  * A store that keeps rows in memory and fails on request: before the write, after it, or for an
@@ -27,18 +29,20 @@ class FaultyStore implements LandingStore {
   /** Partition and position from which the look-up by trace id was repaired. */
   readonly mended: [number, number][] = [];
   fenced = new Set<number>();
-  failures: ('before' | 'after' | 'nothing')[] = [];
+  /** Questions which partitions are fenced off that get no answer. */
+  unanswered = 0;
+  failures: ('before' | 'after' | 'given up')[] = [];
 
-  insert(_spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<number> {
+  insert(_spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<void> {
     const lines = piece.rows().map(({ wire }) => String(wire));
     if (lines.some((line) => line.includes('poison'))) return Promise.reject(new Refused('cannot parse'));
     const failure = this.failures.shift();
     if (failure === 'before') return Promise.reject(new Error('connection reset'));
-    if (failure === 'nothing') return Promise.resolve(0);
+    if (failure === 'given up') return Promise.reject(new Fenced('violated'));
     const mine = new Set(owned.map(([partition]) => partition).filter((partition) => !this.fenced.has(partition)));
-    const written = lines.filter((line) => mine.has(Number(line.split(':')[0])));
-    this.rows.push(...written);
-    return failure === 'after' ? Promise.reject(new Error('socket hang up')) : Promise.resolve(written.length);
+    if (lines.some((line) => !mine.has(Number(line.split(':')[0])))) return Promise.reject(new Fenced('violated'));
+    this.rows.push(...lines);
+    return failure === 'after' ? Promise.reject(new Error('socket hang up')) : Promise.resolve();
   }
 
   end(queryId: string): Promise<void> {
@@ -60,10 +64,13 @@ class FaultyStore implements LandingStore {
   }
 
   fencedOff(): Promise<number[]> {
+    this.unanswered -= 1;
+    if (this.unanswered >= 0) return Promise.reject(new Error('connection reset'));
     return Promise.resolve([...this.fenced]);
   }
 
-  classify(error: unknown): 'unavailable' | 'refused' {
+  classify(error: unknown): StoreFailure {
+    if (error instanceof Fenced) return 'fenced';
     return error instanceof Refused ? 'refused' : 'unavailable';
   }
 }
@@ -71,11 +78,7 @@ class FaultyStore implements LandingStore {
 /** A store that records the sizes of the inserts. */
 class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
-  override insert(
-    spec: TableSpec,
-    piece: LandingPiece,
-    owned: readonly (readonly [number, number])[],
-  ): Promise<number> {
+  override insert(spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<void> {
     this.inserts.push(piece.count);
     return super.insert(spec, piece, owned);
   }
@@ -88,7 +91,7 @@ class WatchedStore extends FaultyStore {
     spec: TableSpec,
     piece: LandingPiece,
     owned: readonly (readonly [number, number])[],
-  ): Promise<number> {
+  ): Promise<void> {
     this.log.push(`${spec.table} begins`);
     await new Promise((resolve) => setTimeout(resolve, spec.table === 'traces' ? 0 : 5));
     this.log.push(`${spec.table} ends`);
@@ -97,15 +100,20 @@ class WatchedStore extends FaultyStore {
 }
 
 function lander(store: FaultyStore, fenced: number[] = []): Lander {
+  const dropped = new Set<number>();
+  const all: readonly PartitionEpoch[] = [
+    [0, 1],
+    [1, 1],
+  ];
   return new Lander({
     store,
     workerId: 'w1',
     logger: createLogger('test', 'silent'),
-    owned: () => [
-      [0, 1],
-      [1, 1],
-    ],
-    onFenced: (partition) => fenced.push(partition),
+    owned: () => all.filter(([partition]) => !dropped.has(partition)),
+    onFenced: (partition) => {
+      dropped.add(partition);
+      fenced.push(partition);
+    },
     observe: () => undefined,
   });
 }
@@ -139,8 +147,8 @@ describe('Lander', () => {
     [['after']],
     [['before', 'after', 'before']],
     [['after', 'after']],
-    [['nothing']],
-    [['nothing', 'after']],
+    [['given up']],
+    [['given up', 'after']],
   ] as const)('a landing writes every row once when the store fails %j', async (failures) => {
     const store = new FaultyStore();
     store.failures = [...failures];
@@ -186,9 +194,22 @@ describe('Lander', () => {
     expect(store.rows).toEqual(['0:1']);
   });
 
-  it('a landing notices that a partition is fenced off, and writes none of its rows', async () => {
+  it('a landing drops a partition that is fenced off, writes none of its rows, and those of the others once', async () => {
     const store = new FaultyStore();
     store.fenced.add(1);
+    const fenced: number[] = [];
+    await lander(store, fenced).land({ ...emptyUnit(), spans: [row(0, 1), row(1, 2)] });
+    expect(store.rows).toEqual(['0:1']);
+    expect(fenced).toEqual([1]);
+    await lander(store, fenced).land({ ...emptyUnit(), spans: [row(1, 3)] });
+    expect(store.rows).toEqual(['0:1']);
+    expect(fenced).toEqual([1, 1]);
+  });
+
+  it('a landing asks again which partitions are fenced off when the store did not answer', async () => {
+    const store = new FaultyStore();
+    store.fenced.add(1);
+    store.unanswered = 1;
     const fenced: number[] = [];
     await lander(store, fenced).land({ ...emptyUnit(), spans: [row(0, 1), row(1, 2)] });
     expect(store.rows).toEqual(['0:1']);

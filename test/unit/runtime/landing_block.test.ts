@@ -6,7 +6,13 @@ import { decodeBlock } from '../../../sql/client/native_rows.ts';
 import { UnencodableCell } from '../../../sql/client/native_block.ts';
 import { positionOf, SPANS, type TableSpec } from '../../../sql/stores/landing_tables.ts';
 import { BlockBuilder, type LandingBlock, rowsOf } from '../../../pipeline/landing/landing_block.ts';
-import { emptyUnit, Lander, type LandingStore, type LandingUnit } from '../../../pipeline/landing/lander.ts';
+import {
+  emptyUnit,
+  Lander,
+  type LandingStore,
+  type LandingUnit,
+  type StoreFailure,
+} from '../../../pipeline/landing/lander.ts';
 import type { LandingPiece } from '../../../pipeline/landing/landing_piece.ts';
 import { rowKey } from '../../../pipeline/landing/landing_row.ts';
 import { spanCells } from '../../../pipeline/landing/row_encoders.ts';
@@ -50,14 +56,15 @@ function aUnit(...blocks: readonly Given[][]): LandingUnit {
 }
 
 class Poisoned extends Error {}
+class Fenced extends Error {}
 
 /** A store that decodes what it is sent. It refuses spans named `poison`, and fails as it is told to. */
 class WireStore implements LandingStore {
   readonly landed: string[] = [];
   readonly statements: number[] = [];
-  failures: ('before' | 'after' | 'nothing')[] = [];
+  failures: ('before' | 'after' | 'given up')[] = [];
 
-  insert(spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<number> {
+  insert(spec: TableSpec, piece: LandingPiece, owned: readonly (readonly [number, number])[]): Promise<void> {
     let body: string | readonly Buffer[];
     try {
       body = piece.body();
@@ -70,11 +77,12 @@ class WireStore implements LandingStore {
     if (rows.some((row) => row.includes('poison'))) return Promise.reject(new Poisoned('poison'));
     const failure = this.failures.shift();
     if (failure === 'before') return Promise.reject(new Error('connection reset'));
-    if (failure === 'nothing') return Promise.resolve(0);
+    if (failure === 'given up') return Promise.reject(new Fenced('violated'));
     const partitions = new Set(owned.map(([partition]) => partition));
-    const places = rows.map((row) => positionOf(SPANS, row)).filter(({ partition }) => partitions.has(partition));
+    const places = rows.map((row) => positionOf(SPANS, row));
+    if (places.some(({ partition }) => !partitions.has(partition))) return Promise.reject(new Fenced('violated'));
     this.landed.push(...places.map(({ partition, log_seq }) => `${partition}:${log_seq}`));
-    return failure === 'after' ? Promise.reject(new Error('socket hang up')) : Promise.resolve(places.length);
+    return failure === 'after' ? Promise.reject(new Error('socket hang up')) : Promise.resolve();
   }
 
   end = (): Promise<void> => Promise.resolve();
@@ -89,8 +97,10 @@ class WireStore implements LandingStore {
     );
   repairLookup = (): Promise<void> => Promise.resolve();
   fencedOff = (): Promise<number[]> => Promise.resolve([]);
-  classify = (error: unknown): 'unavailable' | 'refused' =>
-    error instanceof Poisoned || error instanceof UnencodableCell ? 'refused' : 'unavailable';
+  classify = (error: unknown): StoreFailure => {
+    if (error instanceof Fenced) return 'fenced';
+    return error instanceof Poisoned || error instanceof UnencodableCell ? 'refused' : 'unavailable';
+  };
 }
 
 function landerOf(store: WireStore): Lander {
@@ -122,7 +132,7 @@ describe('a landing of encoded rows', () => {
     expect(store.statements).toEqual([2, 1]);
   });
 
-  it.each([[['before']], [['after']], [['nothing']], [['after', 'before', 'after']]] as const)(
+  it.each([[['before']], [['after']], [['given up']], [['after', 'before', 'after']]] as const)(
     'writes every row once when the store fails %j',
     async (failures) => {
       const store = new WireStore();

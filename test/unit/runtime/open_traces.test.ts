@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { addSpan, emptyTrace } from '../../../pipeline/domain/traces/trace_state.ts';
 import { JudgedInputs } from '../../../pipeline/judging/rule_inputs.ts';
+import type { Cells } from '../../../sql/client/native_block.ts';
 import { OpenTraces, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
 import { tracesOf } from '../../support/store.ts';
 
 const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10, judgedFromStoreMax: 10 };
 const book = (over: Partial<TraceBookLimits> = {}): OpenTraces => new OpenTraces(0, { ...limits, ...over });
-const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
 const SPANS_CELL = 13;
 const COST_CELL = 16;
-const signOf = (line: string): unknown => cells(line).at(-1);
+const signOf = (wire: Cells): unknown => wire.at(-1);
 
 describe('open traces', () => {
   it('the book of open traces writes one row for a new trace and a pair for each change', () => {
     const traces = book();
     traces.apply(anEvent(5));
     const first = traces.takeRows();
-    expect(first.map(({ line }) => signOf(line))).toEqual([1]);
+    expect(first.map(({ wire }) => signOf(wire))).toEqual([1]);
     traces.apply(anEvent(6, aSpan({ parent_span_id: 'spn_x' })));
     traces.apply(anEvent(7, aSpan({ parent_span_id: 'spn_x' })));
     const second = traces.takeRows();
-    expect(second.map(({ line }) => signOf(line))).toEqual([-1, 1]);
-    expect(second[0]?.line.slice(0, -3)).toBe(first[0]?.line.slice(0, -2));
-    expect(cells(second[1]?.line ?? '')[SPANS_CELL]).toBe(3);
+    expect(second.map(({ wire }) => signOf(wire))).toEqual([-1, 1]);
+    expect(second[0]?.wire.slice(0, -1)).toEqual(first[0]?.wire.slice(0, -1));
+    expect(second[1]?.wire[SPANS_CELL]).toBe(3);
     expect(traces.takeRows()).toEqual([]);
   });
 
@@ -94,8 +94,8 @@ describe('open traces', () => {
     traces.takeEvents();
     traces.apply(anEvent(2, aSpan({ received_at: 20_500, parent_span_id: 'p', outcome: 'error' })));
     const rows = traces.takeRows();
-    expect(rows.map(({ line }) => signOf(line))).toEqual([-1, 1]);
-    expect(cells(rows[1]?.line ?? '')).toContain('error');
+    expect(rows.map(({ wire }) => signOf(wire))).toEqual([-1, 1]);
+    expect(rows[1]?.wire).toContain('error');
     traces.tick(99_000);
     expect(traces.takeEvents()).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe('open traces', () => {
   it('the book of open traces skips what a restored row contains already, and writes its pair for what is new', () => {
     const origin = book();
     origin.apply(anEvent(4));
-    const stored = origin.takeRows()[0]?.line ?? '';
+    const stored = origin.takeRows()[0]?.wire ?? [];
     const state = { ...stateOf(origin), trace_id: 'trc_1' };
     const traces = book();
     traces.restore({ state, version: 4 }, { open: true, announce: false, now: 0 });
@@ -111,8 +111,8 @@ describe('open traces', () => {
     expect(traces.takeRows()).toEqual([]);
     traces.apply(anEvent(5));
     const rows = traces.takeRows();
-    expect(rows[0]?.line).toBe(stored.replace(/,1\]$/, ',-1]'));
-    expect(cells(rows[1]?.line ?? '')[SPANS_CELL]).toBe(2);
+    expect(rows[0]?.wire).toEqual([...stored.slice(0, -1), -1]);
+    expect(rows[1]?.wire[SPANS_CELL]).toBe(2);
   });
 
   it('the book of open traces completes a backfilled trace at once, with rows but without events, also when it is restored', () => {
@@ -189,7 +189,7 @@ describe('open traces', () => {
     for (const trace of stored) traces.restore(trace, { open: false, announce: false, now: 0 });
     for (const trace_id of ids) traces.apply(anEvent(2, aSpan({ trace_id })));
     const rows = traces.takeRows();
-    expect(rows.map(({ trace_id, line }) => [trace_id, signOf(line), cells(line)[SPANS_CELL]])).toEqual(
+    expect(rows.map(({ trace_id, wire }) => [trace_id, signOf(wire), wire[SPANS_CELL]])).toEqual(
       ids.flatMap((id) => [
         [id, -1, 1],
         [id, 1, 2],
@@ -209,7 +209,7 @@ describe('open traces', () => {
     expect(traces.missing([late])).toEqual([]);
     traces.apply(late);
     const rows = traces.takeRows();
-    expect(rows.map(({ line }) => [signOf(line), cells(line)[SPANS_CELL]])).toEqual([
+    expect(rows.map(({ wire }) => [signOf(wire), wire[SPANS_CELL]])).toEqual([
       [-1, 1],
       [1, 2],
     ]);
@@ -224,18 +224,12 @@ describe('open traces', () => {
     traces.correct('org_a', 'trc_unknown', { log_seq: 6, cost_pico_usd: 1n, heardAt: 0 });
     const rows = traces.takeRows();
     expect(
-      rows.map(({ trace_id, version, line }) => [
-        trace_id,
-        version,
-        signOf(line),
-        cells(line)[SPANS_CELL],
-        cells(line)[COST_CELL],
-      ]),
+      rows.map(({ trace_id, version, wire }) => [trace_id, version, signOf(wire), wire[SPANS_CELL], wire[COST_CELL]]),
     ).toEqual([
-      ['trc_1', 6, -1, 1, '0.000000000100'],
-      ['trc_1', 6, 1, 1, '0.000000000061'],
+      ['trc_1', 6, -1, 1, 100n],
+      ['trc_1', 6, 1, 1, 61n],
     ]);
-    expect(rows[0]?.line.slice(0, -3)).toBe(before?.line.slice(0, -2));
+    expect(rows[0]?.wire.slice(0, -1)).toEqual(before?.wire.slice(0, -1));
     const again = book();
     const state = emptyTrace(aSpan());
     again.restore({ state, version: 6 }, { open: false, announce: false, now: 0 });
@@ -268,7 +262,7 @@ describe('open traces', () => {
       anEvent(2, aSpan({ agent_id: 'root', tags: ['y', 'x'], name: 'late root', started_at: 800, ended_at: 5000 })),
     );
     traces.apply(anEvent(3, aSpan({ agent_id: 'other', name: 'later root', started_at: 1200, ended_at: 1300 })));
-    const row = cells(traces.takeRows()[0]?.line ?? '');
+    const row = traces.takeRows()[0]?.wire ?? [];
     expect(row).toContain('late root');
     expect(row).toContain('root');
     expect(row).toContain('timeout');
@@ -281,7 +275,7 @@ describe('open traces', () => {
 function stateOf(traces: OpenTraces) {
   // The state as the store would return it: from the row's cells.
   traces.apply(anEvent(4));
-  const row = cells(traces.takeRows().at(-2)?.line ?? '') as [
+  const row = traces.takeRows().at(-2)?.wire as [
     string,
     number,
     string,

@@ -9,8 +9,8 @@ import { aSpan } from '../../support/spans.ts';
 
 function rowOf(span: Span, sampled = true): Record<string, unknown> {
   const cells = spanCells(span, { partition: 1, log_seq: 2, log_index: 3 }, 4, sampled);
-  expect(cells).toHaveLength(SPANS.columns.length);
-  return Object.fromEntries(SPANS.columns.map((column, index) => [column, cells[index]]));
+  expect(cells).toHaveLength(SPANS.block.length);
+  return Object.fromEntries(SPANS.block.map(({ name }, index) => [name, cells[index]]));
 }
 
 const flagsOf = (over: Partial<Span>, sampled = true): string[] => {
@@ -84,8 +84,8 @@ describe('textCells', () => {
   it('writes prompt and response with their words and the number of these', () => {
     const span = aSpan({ prompt: '[{"role":"user","content":"Red Straße"}]', response: 'red, yes' });
     const cells = textCells(span, place, 4, 30) ?? [];
-    expect(cells).toHaveLength(SPAN_TEXTS.columns.length);
-    expect(Object.fromEntries(SPAN_TEXTS.columns.map((column, index) => [column, cells[index]]))).toMatchObject({
+    expect(cells).toHaveLength(SPAN_TEXTS.block.length);
+    expect(Object.fromEntries(SPAN_TEXTS.block.map(({ name }, index) => [name, cells[index]]))).toMatchObject({
       span_id: span.span_id,
       name: span.name,
       flags: SPAN_FLAGS.recorded | SPAN_FLAGS.has_texts,
@@ -102,7 +102,7 @@ describe('textCells', () => {
 
   it('writes the beginning of the response of a failed span as its error text', () => {
     const errorText = (over: Partial<Span>): unknown =>
-      (textCells(aSpan(over), place, 4, 30) ?? [])[SPAN_TEXTS.columns.indexOf('error_text')];
+      (textCells(aSpan(over), place, 4, 30) ?? [])[SPAN_TEXTS.block.findIndex(({ name }) => name === 'error_text')];
     expect(errorText({ outcome: 'success', response: 'fine' })).toBe('');
     expect(errorText({ outcome: 'error', response: '  it broke ' })).toBe('it broke');
     expect(errorText({ outcome: 'timeout', response: ' ' })).toBe('');

@@ -7,7 +7,8 @@ describe('the rewrite for a cluster', () => {
   const statements = [...migrations, ...views].flatMap(({ sql }) => splitStatements(sql));
 
   it('the rewrite for a cluster gives every table of the project a replicated engine and changes nothing else', () => {
-    const tables = statements.filter((sql) => sql.startsWith('CREATE TABLE'));
+    // A Join table is in the memory of one server.
+    const tables = statements.filter((sql) => sql.startsWith('CREATE TABLE') && !sql.includes('ENGINE = Join'));
     expect(tables.length).toBeGreaterThan(5);
     for (const sql of tables) {
       const rewritten = rewriteForCluster(sql);
