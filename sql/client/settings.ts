@@ -15,6 +15,9 @@ export const READ: ClickHouseSettings = {
   readonly: '2',
   // The engine cancels a read on disconnect only if the read is read-only.
   cancel_http_readonly_queries_on_client_close: 1,
+  // Until the engine (26.7) has cached the statistics of a table, minutes after its start, each read with a
+  // condition opens a file of every part for them. Reads here do not depend on them.
+  use_statistics: 0,
 };
 
 /**

@@ -23,12 +23,13 @@ const REWRITE_SHARE_MIN = 1 / 8;
  * Tables with a projection that has an order of its own. The engine (26.7) leaves masked rows in such
  * a projection until the next merge, and a query that reads the projection returns them.
  */
-const ORDERED_PROJECTIONS: ReadonlySet<string> = new Set(['span_texts', 'incident_traces']);
+const ORDERED_PROJECTIONS: ReadonlySet<string> = new Set(['span_texts', 'incident_traces', 'traces']);
 /**
  * Columns that are reset in masked rows of a table. Search reads documents from a projection, and
- * skips texts that have neither a number nor words.
+ * skips texts that have neither a number nor words. Lists of a user's traces read a projection by
+ * user, and no list asks for the empty user.
  */
-const RESET: Readonly<Record<string, string>> = { span_texts: 'doc = 0, dl = 0' };
+const RESET: Readonly<Record<string, string>> = { span_texts: 'doc = 0, dl = 0', traces: "user_id = ''" };
 
 const count = z.coerce.number();
 
