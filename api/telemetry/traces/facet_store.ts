@@ -23,12 +23,15 @@ export const readSums = defineQuery({
     by_duration_ms: flag,
     by_cost_usd: flag,
     by_tokens: flag,
+    /** Set to count the traces without tags in the row of the total. */
+    by_untagged: flag,
     whole_edges: z.array(z.number()),
     cost_edges: z.array(z.number()),
     rows,
   }),
   row: z.object({
     traces: count,
+    untagged: count.optional(),
     outcome: text,
     agent_id: text,
     root_span_name: text,

@@ -115,12 +115,14 @@ export async function countFacets(
   const asked = filtersOf(orgId, query);
   const described = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
   const filters = (await within(foundOnce(deps, described, options))) ?? described;
-  const context: Context = { clickhouse, filters, options };
-  const reads = inParallel(readsOf(context, query.fields), READS_AT_ONCE, async ({ fields, run }) => {
+  const context: Context = { clickhouse, filters, options, within };
+  const sums = sharedSums(context, query.fields);
+  const reads = inParallel(readsOf(context, query.fields, sums), READS_AT_ONCE, async ({ fields, run }) => {
     for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);
   });
-  const [counted] = await Promise.all([within(readTotal(clickhouse, filters, options)), reads]);
-  const all = counted === null ? null : (counted[0]?.total ?? 0);
+  const total = async (): Promise<number> => (await readTotal(clickhouse, filters, options))[0]?.total ?? 0;
+  const [shared] = await Promise.all([sums === null ? null : within(sums.counted()), reads]);
+  const all = shared?.total ?? (await within(total()));
   const data = query.fields.map((field): Facet => {
     const facet = found.get(field) ?? { ...(field in EDGES ? { buckets: [] } : { values: [] }), partial: true };
     return { field, approximate: false, partial: false, ...facet };
@@ -132,48 +134,85 @@ interface Context {
   clickhouse: ClickHouse;
   filters: ListFilters;
   options: QueryOptions;
+  /** Resolves with null if the read exceeds the bounds. */
+  within: <T>(read: Promise<T>) => Promise<T | null>;
+}
+
+/** The fields that are counted in one pass, and the traces of the list. */
+interface Sums {
+  facets: Partial<Facet>[];
+  total: number;
+  /** Traces without tags; undefined unless asked for. */
+  untagged: number | undefined;
+}
+
+/** The pass over the traces under all filters, which runs once. */
+interface SharedSums {
+  fields: readonly SumField[];
+  counted: () => Promise<Sums>;
+}
+
+const ownFilters = (field: FacetField) => OWN_FILTERS[field] ?? ([field, `not_${field}`] as (keyof ListFilters)[]);
+const isOwnGiven = ({ filters }: Context, field: FacetField): boolean =>
+  ownFilters(field).some((name) => isGiven(filters[name]));
+
+/** Returns the pass that counts the sums under all filters; null if no asked field is one of them. */
+function sharedSums(context: Context, asked: readonly FacetField[]): SharedSums | null {
+  const fields = asked.filter(isSum).filter((field) => !isOwnGiven(context, field));
+  if (fields.length === 0) return null;
+  const by_untagged = asked.includes('tags') && !isOwnGiven(context, 'tags') ? true : undefined;
+  let counted: Promise<Sums> | null = null;
+  return { fields, counted: () => (counted ??= countSums(context, fields, by_untagged)) };
 }
 
 /** Returns the reads that count the fields. */
-function readsOf(context: Context, fields: readonly FacetField[]): FacetRead[] {
+function readsOf(context: Context, fields: readonly FacetField[], sums: SharedSums | null): FacetRead[] {
   const { filters } = context;
-  const own = (field: FacetField) => OWN_FILTERS[field] ?? ([field, `not_${field}`] as (keyof ListFilters)[]);
-  const isOwnGiven = (field: FacetField): boolean => own(field).some((name) => isGiven(filters[name]));
   const without = (field: FacetField): Context => ({
     ...context,
-    filters: { ...filters, ...Object.fromEntries(own(field).map((name) => [name, undefined])) },
+    filters: { ...filters, ...Object.fromEntries(ownFilters(field).map((name) => [name, undefined])) },
   });
-  const shared = <F extends FacetField>(
+  const alone = <F extends FacetField>(
     among: readonly F[],
     run: (context: Context, fields: readonly F[]) => Promise<Partial<Facet>[]>,
-  ): FacetRead[] => {
-    const together = among.filter((field) => !isOwnGiven(field));
-    return [
-      ...(together.length === 0 ? [] : [{ fields: together, run: () => run(context, together) }]),
-      ...among.filter(isOwnGiven).map((field) => ({ fields: [field], run: () => run(without(field), [field]) })),
-    ];
-  };
+  ): FacetRead[] =>
+    among
+      .filter((field) => isOwnGiven(context, field))
+      .map((field) => ({ fields: [field], run: () => run(without(field), [field]) }));
+  const ofSpans = fields.filter(isOfSpans);
+  const together = ofSpans.filter((field) => !isOwnGiven(context, field));
   const others = fields.filter((field) => !isSum(field) && !isOfSpans(field));
   return [
-    ...shared(fields.filter(isOfSpans), countSpanValues),
-    ...shared(fields.filter(isSum), countSums),
-    ...others.map((field) => ({ fields: [field], run: async () => [await countOne(without(field), field)] })),
+    ...(together.length === 0 ? [] : [{ fields: together, run: () => countSpanValues(context, together) }]),
+    ...alone(ofSpans, countSpanValues),
+    ...(sums === null ? [] : [{ fields: sums.fields, run: async () => (await sums.counted()).facets }]),
+    ...alone(fields.filter(isSum), async (own, [field]) => (await countSums(own, [field as SumField])).facets),
+    ...others.map((field) => ({ fields: [field], run: async () => [await countOne(without(field), field, sums)] })),
   ];
 }
 
 /** Counts one field by itself. */
-async function countOne({ clickhouse, filters, options }: Context, field: FacetField): Promise<Partial<Facet>> {
+async function countOne(context: Context, field: FacetField, sums: SharedSums | null): Promise<Partial<Facet>> {
+  const { clickhouse, filters, options } = context;
   if (field === 'verdict') return { values: await readVerdicts(clickhouse, { ...filters, rows: VALUES_MAX }, options) };
   if (field === 'score') {
     const rows = await readScoreValues(clickhouse, { ...filters, rows: VALUES_MAX }, options);
     return { values: rows.map(({ name, value, traces }) => ({ value: `${name}:eq:${value}`, name, traces })) };
   }
-  const [rows, [untagged]] = await Promise.all([
+  const [rows, untagged] = await Promise.all([
     readFacetValues(clickhouse, { ...filters, [`by_${field}`]: true, rows: VALUES_MAX + 1 }, options),
-    field === 'tags' ? readUntagged(clickhouse, filters, options) : [],
+    field === 'tags' ? countUntagged(context, sums) : 0,
   ]);
   const { other, ...facet } = valuesOf(rows, rows[0]?.total ?? 0);
-  return field === 'tags' ? { ...facet, without: untagged?.traces ?? 0 } : { ...facet, other };
+  return field === 'tags' ? { ...facet, without: untagged } : { ...facet, other };
+}
+
+/** Counts the traces without tags by a read of its own, unless the shared pass counts them. */
+async function countUntagged({ clickhouse, filters, options, within }: Context, sums: SharedSums | null) {
+  const shared = sums === null ? null : await within(sums.counted());
+  if (shared?.untagged !== undefined) return shared.untagged;
+  const [row] = await readUntagged(clickhouse, filters, options);
+  return row?.traces ?? 0;
 }
 
 /** Returns the values of a field that a trace has at most one of. @param total traces of all values */
@@ -191,12 +230,15 @@ const flagsOf = (fields: readonly FacetField[]) => Object.fromEntries(fields.map
 async function countSums(
   { clickhouse, filters, options }: Context,
   fields: readonly SumField[],
-): Promise<Partial<Facet>[]> {
+  by_untagged?: true,
+): Promise<Sums> {
   const edges = { whole_edges: WHOLE_EDGES, cost_edges: COST_EDGES };
-  const rows = await readSums(clickhouse, { ...filters, ...flagsOf(fields), ...edges, rows: VALUES_MAX + 1 }, options);
+  const flags = { ...flagsOf(fields), by_untagged };
+  const rows = await readSums(clickhouse, { ...filters, ...flags, ...edges, rows: VALUES_MAX + 1 }, options);
   const columns = Object.values(SUMS);
-  const total = rows.find((row) => columns.every((column) => (row[column] ?? null) === null))?.traces ?? 0;
-  return fields.map((field) => {
+  const all = rows.find((row) => columns.every((column) => (row[column] ?? null) === null));
+  const total = all?.traces ?? 0;
+  const facets = fields.map((field) => {
     const own = rows.flatMap((row) => {
       const value = row[SUMS[field]] ?? null;
       return value === null ? [] : [{ value, traces: row.traces }];
@@ -214,16 +256,15 @@ async function countSums(
     }));
     return { buckets: buckets.sort((a, b) => a.from - b.from) };
   });
+  return { facets, total, untagged: by_untagged === true ? (all?.untagged ?? 0) : undefined };
 }
 
-async function countSpanValues(
-  { clickhouse, filters, options }: Context,
-  fields: readonly SpanField[],
-): Promise<Partial<Facet>[]> {
+async function countSpanValues(context: Context, fields: readonly SpanField[]): Promise<Partial<Facet>[]> {
+  const { clickhouse, filters, options } = context;
   const flags = flagsOf(fields);
   const [described, undescribed] = await Promise.all([
     readDescribedValues(clickhouse, { ...filters, ...flags, rows: VALUES_MAX }, options),
-    countUndescribed({ clickhouse, filters, options }, fields),
+    countUndescribed(context, fields),
   ]);
   return fields.map((field) => {
     const counts = new Map<string, number>();

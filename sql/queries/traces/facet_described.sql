@@ -1,5 +1,6 @@
 -- Commonest values of lists that describe traces, with the number of described traces that have
--- each. Every list is counted by itself.
+-- each. Every list is counted by itself. The passes of a request read the same columns for their
+-- filters, which the cache of uncompressed blocks decompresses once.
 SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
 /*if by_model*/UNION ALL SELECT * FROM (
   SELECT 'model' AS field, arrayJoin(models) AS value, sum(sign) AS traces
@@ -37,3 +38,4 @@ SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
   ORDER BY traces DESC, value
   LIMIT {rows:UInt32}
 )/*end*/
+SETTINGS /*include settings/lists.sql*/

@@ -1,8 +1,9 @@
 -- Number of traces by the values of several fields, each field by itself, in one pass over the
 -- traces. A row has the value of one field and null for the others; the row without any is the
 -- total. Numbers are rounded down to an edge. The empty value of a field comes before its
--- commonest ones, so that the limit never cuts it off.
-SELECT sum(sign) AS traces
+-- commonest ones, so that the limit never cuts it off. Traces without tags are counted in the same pass,
+-- because the array join of facet_values.sql leaves them out.
+SELECT sum(sign) AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) AS untagged/*end*/
   /*if by_outcome*/, outcome/*end*/
   /*if by_agent_id*/, agent_id/*end*/
   /*if by_root_span_name*/, root_span_name/*end*/
@@ -30,4 +31,4 @@ LIMIT {rows:UInt32} BY traces > 0
   /*if by_duration_ms*/, isNull(duration_from)/*end*/
   /*if by_cost_usd*/, isNull(cost_from)/*end*/
   /*if by_tokens*/, isNull(tokens_from)/*end*/
-SETTINGS group_by_use_nulls = 1
+SETTINGS group_by_use_nulls = 1, /*include settings/lists.sql*/

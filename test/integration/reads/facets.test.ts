@@ -22,7 +22,7 @@ import {
 
 const signal = new AbortController().signal;
 /** Generated combinations of filters. */
-const RUNS = 25;
+const RUNS = 40;
 
 let set: TraceSet;
 beforeAll(async () => {
@@ -112,16 +112,16 @@ const filtersBy = (names: readonly string[]) =>
   fc.record(Object.fromEntries(names.map((name) => [name, fc.constantFrom(...(FILTER_VALUES[name] ?? []))])));
 const combination = fc.uniqueArray(fc.constantFrom(...FILTERS), { maxLength: 3 }).chain(filtersBy);
 
-it('each facet counts the traces under all filters but its own, and adds up to their number', async () => {
+const EVERY_FIELD = [...Object.keys(VALUES), ...Object.keys(NUMBERS)];
+/** Which fields share a pass over the traces depends on the fields that are asked for. */
+const asked = fc.oneof(fc.constant(EVERY_FIELD), fc.subarray(EVERY_FIELD, { minLength: 1 }));
+
+it('each facet counts the traces under all filters but its own, and adds up to their number, whichever fields are asked for', async () => {
   await fc.assert(
-    fc.asyncProperty(combination, async (filters) => {
-      const query = filters;
-      const { data, meta } = await facets({
-        ...query,
-        fields: [...Object.keys(VALUES), ...Object.keys(NUMBERS)].join(','),
-      });
+    fc.asyncProperty(combination, asked, async (query, fields) => {
+      const { data, meta } = await facets({ ...query, fields: fields.join(',') });
       expect(meta).toEqual({ total: set.known.filter((trace) => matches(trace, query)).length, partial: false });
-      expect(data.map(({ field }) => field)).toEqual([...Object.keys(VALUES), ...Object.keys(NUMBERS)]);
+      expect(data.map(({ field }) => field)).toEqual(fields);
       for (const facet of data) expectFacet(facet, query);
     }),
     { numRuns: RUNS },
@@ -147,7 +147,7 @@ it('facets of a caller that has gone are cancelled, and not partial', async () =
 it('facets without fields count all but session_id and user_id', async () => {
   const { data } = await facets({});
   expect(data.map(({ field }) => field).toSorted()).toEqual(
-    [...Object.keys(VALUES), ...Object.keys(NUMBERS)].filter((name) => !/^(session|user)_id$/.test(name)).toSorted(),
+    EVERY_FIELD.filter((name) => !/^(session|user)_id$/.test(name)).toSorted(),
   );
 });
 
