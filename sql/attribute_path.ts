@@ -32,17 +32,21 @@ export interface AttributeFilter {
 
 /** Element of the list `attributes` of conditions.sql. */
 export interface AttributeCondition extends Record<string, unknown> {
-  negated: boolean;
+  negated?: true;
   needles: string[];
   /** The key of a path that has one form of one key; other paths have `keys`. */
   key?: string;
   keys?: string[][];
-  op: 'exists' | 'in' | 'number' | 'text';
-  texts: string[];
-  numbers: number[];
-  signs: number[];
-  number: number;
-  text: string;
+  /** Exactly one of `any_value`, `texts`, `number` and `text` is set; it says how values are compared. */
+  any_value?: true;
+  /** Values that are equal as texts. */
+  texts?: string[];
+  /** Values that are equal as numbers, beside `texts`. */
+  numbers?: number[];
+  /** Results that the comparison with `number` or `text` may have. */
+  signs?: number[];
+  number?: number;
+  text?: string;
 }
 
 /**
@@ -69,30 +73,23 @@ const SIGNS: Partial<Record<FilterOp, number[]>> = { gt: [1], gte: [0, 1], lt: [
 export function attributeConditions(filters: readonly AttributeFilter[]): AttributeCondition[] {
   return filters.map(({ path, op, values }) => {
     const [first] = values;
+    const isNegated = op === 'ne' || op === 'not_in' || (op === 'exists' && first === false);
     const base: AttributeCondition = {
-      negated: op === 'ne' || op === 'not_in' || (op === 'exists' && first === false),
+      ...(isNegated ? { negated: true } : {}),
       needles: needlesOf(path),
       ...keysOf(path),
-      op: 'exists',
-      texts: [],
-      numbers: [],
-      signs: [],
-      number: 0,
-      text: '',
     };
-    if (op === 'exists') return base;
+    if (op === 'exists') return { ...base, any_value: true };
     const signs = SIGNS[op];
-    if (signs === undefined)
-      return {
-        ...base,
-        needles: valueNeedlesOf(path, values) ?? base.needles,
-        op: 'in',
-        texts: values.map(String),
-        numbers: values.filter((value) => typeof value === 'number'),
-      };
-    return typeof first === 'number'
-      ? { ...base, op: 'number', signs, number: first }
-      : { ...base, op: 'text', signs, text: String(first) };
+    if (signs !== undefined)
+      return { ...base, signs, ...(typeof first === 'number' ? { number: first } : { text: String(first) }) };
+    const numbers = values.filter((value) => typeof value === 'number');
+    return {
+      ...base,
+      needles: valueNeedlesOf(path, values) ?? base.needles,
+      texts: [...new Set(values.map(String))],
+      ...(numbers.length === 0 ? {} : { numbers }),
+    };
   });
 }
 
