@@ -5,15 +5,15 @@ export const LIMITS = {
   /** Maximum bytes of log messages in one landing. One is prepared beside unsettled_bytes_max. */
   batch_bytes_max: 8 * 1024 * 1024,
   /**
-   * Maximum bytes of log messages in a batch while rows wait in the bulk lane, so that a batch is
-   * prepared soon.
+   * Maximum bytes of log messages in a batch beside an organization that sends much, so that a batch is
+   * prepared soon (landing/landing_lanes.ts).
    */
   lane_batch_bytes_max: 1024 * 1024,
   /**
    * Bytes of log messages of batches whose rows, of either lane, have not landed. With as many or more
    * the worker waits before its next landing.
    */
-  unsettled_bytes_max: 12 * 1024 * 1024,
+  unsettled_bytes_max: 24 * 1024 * 1024,
   /** Time between the starts of two landings while the store is quick (landing/landing_pace.ts). */
   landing_interval_ms: 100,
   /** The same while landings take long, unless a whole batch waits. */

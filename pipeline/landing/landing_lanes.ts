@@ -5,6 +5,8 @@
 // The rows of one organization land in the order of the log: while rows of it wait in the bulk lane, its
 // further rows go there too. Nobody lands in the bulk lane unless another organization sends little, so
 // an organization that is alone, and many that send alike, land as one.
+import { LIMITS } from '../limits.ts';
+
 /** Cost of an organization's events in one batch from which on they land in the bulk lane. */
 export const BULK_COST = 64 * 1024;
 /** Cost of an event beside its bytes. */
@@ -36,6 +38,8 @@ export class LandingLanes {
   readonly #orgs = new Map<string, Org>();
   /** Organizations of which isLight is true. */
   #light = 0;
+  /** Organizations that were heavy within ACTIVE_MS. */
+  #heavy = 0;
   /** Organizations of this batch in the bulk lane. */
   #bulk = new Set<string>();
   #waiting = 0;
@@ -50,9 +54,18 @@ export class LandingLanes {
     this.#bulkCost = bulkCost;
   }
 
-  /** True while rows wait in the bulk lane. */
-  get isSplitting(): boolean {
-    return this.#waiting > 0;
+  /**
+   * Returns the maximum bytes of messages of the next batch, which is small beside a flood, because the
+   * events of others are prepared with it. The first batch of a flood cannot be told from others, so while
+   * some organizations send little, batches grow by a factor of two at most.
+   * @param lastBytes bytes of the batch before
+   */
+  batchBytesMax(lastBytes: number): number {
+    const { batch_bytes_max, lane_batch_bytes_max } = LIMITS;
+    if (this.#waiting > 0 || (this.#light > 0 && this.#heavy > 0)) return lane_batch_bytes_max;
+    return this.#light === 0
+      ? batch_bytes_max
+      : Math.min(batch_bytes_max, Math.max(lane_batch_bytes_max, 2 * lastBytes));
   }
 
   /** Begins a batch. Forgets organizations that have not sent for ACTIVE_MS. */
@@ -61,6 +74,7 @@ export class LandingLanes {
     this.#batchAt = this.#now();
     this.#bulk = new Set();
     this.#light = 0;
+    this.#heavy = 0;
     for (const [org_id, org] of this.#orgs) {
       if (org.seen_at <= since && org.waiting === 0) {
         this.#orgs.delete(org_id);
@@ -68,6 +82,7 @@ export class LandingLanes {
       }
       org.isLight = org.seen_at > since && org.heavy_at <= since;
       if (org.isLight) this.#light += 1;
+      if (org.heavy_at > since) this.#heavy += 1;
       org.cost = 0;
       org.months.clear();
       org.isBulk = false;

@@ -41,6 +41,8 @@ export class Worker {
   #jobs: (() => Promise<void>)[] = [];
   readonly #landings: Landings;
   readonly #lanes: LandingLanes | null;
+  /** Bytes of the messages of the batch before. */
+  #lastBytes = 0;
   /** Until when the worker waits for the messages of partitions that it has begun to read. */
   #gatherUntil = 0;
   #lastCheckpointAt = 0;
@@ -224,7 +226,8 @@ export class Worker {
   async #handle(messages: readonly TakenMessage[]): Promise<void> {
     try {
       const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landings.settled);
-      await this.#landings.add(prepared, bytesOf(messages));
+      this.#lastBytes = bytesOf(messages);
+      await this.#landings.add(prepared, this.#lastBytes);
     } catch (error) {
       // Nothing of the batch was written. The next owner reads its partitions again from their
       // checkpoints.
@@ -305,9 +308,9 @@ export class Worker {
     return gathers ? Math.max(delay, this.#gatherUntil - performance.now()) : delay;
   }
 
-  /** Maximum bytes of messages in a batch: fewer while a lane must not wait for what the other one takes. */
+  /** Maximum bytes of messages in a batch. */
   get #batchBytes(): number {
-    return this.#lanes?.isSplitting === true ? LIMITS.lane_batch_bytes_max : LIMITS.batch_bytes_max;
+    return this.#lanes?.batchBytesMax(this.#lastBytes) ?? LIMITS.batch_bytes_max;
   }
 
   /** Returns whether a job or a stop waits for the loop. */

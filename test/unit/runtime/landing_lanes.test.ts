@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
 import { ACTIVE_MS, BULK_COST, LandingLanes } from '../../../pipeline/landing/landing_lanes.ts';
+import { LIMITS } from '../../../pipeline/limits.ts';
 import { type Cut, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 
 let now = 0;
@@ -61,7 +62,6 @@ describe('LandingLanes', () => {
     batch(['quiet', 1000]);
     batch(['noisy', 2 * BULK_COST]);
     const first = lanes.takeBulk();
-    expect(lanes.isSplitting).toBe(true);
     expect(batch(['noisy', 10])).toEqual(['noisy']);
     const second = lanes.takeBulk();
     lanes.landed(first);
@@ -69,7 +69,6 @@ describe('LandingLanes', () => {
     expect([...lanes.takeBulk()]).toEqual(['noisy']);
     lanes.landed(second);
     lanes.landed(new Set(['noisy']));
-    expect(lanes.isSplitting).toBe(false);
     expect(batch(['noisy', 10])).toEqual([]);
   });
 
@@ -80,6 +79,43 @@ describe('LandingLanes', () => {
     expect(batch(['noisy', 10])).toEqual(['noisy']);
     lanes.landed(waiting);
     expect(lanes.isBulk('noisy')).toBe(true);
+  });
+});
+
+describe('the bytes of a batch', () => {
+  const { batch_bytes_max: whole, lane_batch_bytes_max: small } = LIMITS;
+
+  it('are not bounded further where no organization sends little, or none sends at all', () => {
+    expect(lanes.batchBytesMax(0)).toBe(whole);
+    batch(['noisy', 2 * BULK_COST]);
+    batch(['noisy', 2 * BULK_COST]);
+    expect(lanes.batchBytesMax(0)).toBe(whole);
+  });
+
+  it('grow by a factor of two at most while organizations send little', () => {
+    batch(['a', 1000], ['b', 1000]);
+    expect([0, small, small + 1, whole].map((last) => lanes.batchBytesMax(last))).toEqual([
+      small,
+      2 * small,
+      2 * small + 2,
+      whole,
+    ]);
+  });
+
+  it('are few beside an organization that has sent much, and while its rows wait', () => {
+    batch(['quiet', 1000]);
+    batch(['noisy', 2 * BULK_COST]);
+    const waiting = lanes.takeBulk();
+    expect(lanes.batchBytesMax(whole)).toBe(small);
+    now += ACTIVE_MS;
+    lanes.begin();
+    expect(lanes.batchBytesMax(whole)).toBe(small);
+    lanes.landed(waiting);
+    expect(lanes.batchBytesMax(whole)).toBe(whole);
+    batch(['quiet', 1000], ['noisy', 2 * BULK_COST]);
+    lanes.landed(lanes.takeBulk());
+    batch(['quiet', 1000]);
+    expect(lanes.batchBytesMax(whole)).toBe(small);
   });
 });
 
