@@ -89,11 +89,11 @@ it('while answers lack rows of a shard the page says so, and reads again until t
     },
   );
   await page.getByRole('link', { name: 'Traces', exact: true }).click();
-  await banner(page, 'The store does not answer in part').waitFor();
+  await banner(page, 'Part of the store does not answer').waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await page.unrouteAll({ behavior: 'wait' });
   await row(page, 'the-first-run').waitFor();
-  await banner(page, 'The store does not answer in part').waitFor({ state: 'detached' });
+  await banner(page, 'Part of the store does not answer').waitFor({ state: 'detached' });
 });
 
 it('while NATS is away a form says so and keeps what was typed, and saves it once NATS is back', async () => {
