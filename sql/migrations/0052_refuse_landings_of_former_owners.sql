@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS fenced_epochs (
 ENGINE = Join(ANY, LEFT, partition, epoch)
 SETTINGS persistent = 0;
 
--- Query ids of landings whose answer was lost. In memory: a server that has started again gets none of the statements of before.
+-- Query ids of landings whose answer was lost. In memory, and completed together with the epochs.
 CREATE TABLE IF NOT EXISTS given_up_statements (
   statement String,
   is_given_up UInt8

@@ -110,11 +110,20 @@ export async function raiseFences(
 
 /**
  * Adds the epochs to fenced_epochs that it lacks: all of them after a start of the server, which until then
- * refuses every landing, and those of fences that were raised at the same time.
+ * refuses every landing, and those of fences that were raised at the same time. After a start it also adds the
+ * statements that were given up.
  */
 export async function completeFences(client: ClickHouse): Promise<void> {
   const missing = await overtakenEpochsQuery(client, { reserved: RESERVED_FROM, mark: COMPLETE_MARK });
   if (missing.length === 0) return;
+  // A proxy may deliver a statement of before to a server that has started since.
+  if (missing.at(-1)?.partition === COMPLETE_MARK)
+    await client.execute({
+      name: 'complete_given_up',
+      sql: 'INSERT INTO given_up_statements (statement, is_given_up) SELECT worker_id, 1 FROM landing_fences WHERE partition = {partition:UInt16}',
+      params: { partition: GIVEN_UP_PARTITION },
+      timeoutMs: TIMEOUT_MS,
+    });
   await client.execute({
     name: 'complete_fences',
     sql: 'INSERT INTO fenced_epochs (partition, epoch, is_fenced) SELECT o.1, o.2, 1 FROM (SELECT arrayJoin({overtaken:Array(Tuple(UInt16, UInt64))}) AS o)',

@@ -121,8 +121,9 @@ export async function countFacets(
     for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);
   });
   const total = async (): Promise<number> => (await readTotal(clickhouse, filters, options))[0]?.total ?? 0;
-  const [shared] = await Promise.all([sums === null ? null : within(sums.counted()), reads]);
-  const all = shared?.total ?? (await within(total()));
+  const shared = sums === null ? null : within(sums.counted());
+  const counted = async (): Promise<number | null> => (await shared)?.total ?? within(total());
+  const [all] = await Promise.all([counted(), reads]);
   const data = query.fields.map((field): Facet => {
     const facet = found.get(field) ?? { ...(field in EDGES ? { buckets: [] } : { values: [] }), partial: true };
     return { field, approximate: false, partial: false, ...facet };

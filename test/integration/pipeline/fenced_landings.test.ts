@@ -157,6 +157,16 @@ it('a server that has just started refuses every landing once, and then those of
   expect(await outcomeOf(land(SPANS, [6], [[6, 2]]))).toBe('landed');
 });
 
+it('a server that has started since refuses a statement that was given up before', async () => {
+  await fences.raise([[11, 1]]);
+  const id = `land-w1-late-${store.database.database}`;
+  await giveUpStatement(store.client, id);
+  await forget();
+  expect(await outcomeOf(land(SPANS, [11], [[11, 1]]))).toBe('fenced');
+  expect(await outcomeOf(land(SPANS, [11], [[11, 1]], id))).toBe('fenced');
+  expect(await outcomeOf(land(SPANS, [11], [[11, 1]]))).toBe('landed');
+});
+
 it('a fence of a worker of an older version, which writes to landing_fences alone, holds at once', async () => {
   await fences.raise([[7, 1]]);
   expect(await outcomeOf(land(SPANS, [7], [[7, 1]]))).toBe('landed');
