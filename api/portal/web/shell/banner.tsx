@@ -86,7 +86,7 @@ const AWAY: Readonly<Record<Health, string | null>> = {
   workers: 'No pipeline worker is running. Ingest goes on; new telemetry appears once a worker is back.',
 };
 const SLOW = 'The service is slow to answer. What was here before stays until the answer comes.';
-const PARTIAL = 'Part of the store does not answer, so rows are missing here. This page reads them when it is back.';
+const PARTIAL = 'Part of the store does not answer, so rows are missing here. They appear when it is back.';
 const LOST = 'Live updates have stopped. This page connects again by itself and then shows what it missed.';
 
 /** Returns the minutes until the session ends when there are at most five; null before. */

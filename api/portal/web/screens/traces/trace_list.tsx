@@ -12,6 +12,7 @@ import { useNarrow } from '../../lists/use_narrow.ts';
 import type { ChangeList } from '../../lists/use_list_url.ts';
 import { type LiveRows, readNewer, type TracePages, useLiveRows } from '../../lists/use_trace_rows.ts';
 import { DataTable } from '../../ui/data_table.tsx';
+import { deferred } from '../../ui/deferred.tsx';
 import { ErrorPanel } from '../../ui/error_panel.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { comparePath } from '../compare/candidates.ts';
@@ -21,7 +22,6 @@ import { EmptyTraces } from './empty_traces.tsx';
 import { ListEnd, ListHead } from './list_bars.tsx';
 import { Peek } from './peek.tsx';
 import { PreviewProvider } from './preview_cells.tsx';
-import { SelectionBar } from './selection_bar.tsx';
 import { traceColumns } from './trace_columns.tsx';
 import { useCursor } from '../../lists/use_cursor.ts';
 import { useRowKeys } from './use_row_keys.ts';
@@ -29,6 +29,7 @@ import { useTraceAhead } from './use_trace_ahead.ts';
 import styles from './traces_screen.module.css';
 
 const NARROW_ROW = 52;
+const SelectionBar = deferred(() => import('./selection_bar.tsx'));
 
 interface TraceListProps {
   org_id: string;
