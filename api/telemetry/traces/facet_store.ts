@@ -10,6 +10,9 @@ const rows = z.int();
 const text = z.string().nullable().optional();
 const number = z.number().nullable().optional();
 
+/** With it, one block of rows in so many is counted, and stands for them. */
+const share = z.int().min(2).optional();
+
 /** Counts fields of traces whose values are few; the flags say which. */
 export const readSums = defineQuery({
   name: 'trace_facet_sums',
@@ -27,6 +30,7 @@ export const readSums = defineQuery({
     by_untagged: flag,
     whole_edges: z.array(z.number()),
     cost_edges: z.array(z.number()),
+    share,
     rows,
   }),
   row: z.object({
@@ -46,14 +50,14 @@ export const readSums = defineQuery({
 export const readFacetValues = defineQuery({
   name: 'trace_facet_values',
   file: 'traces/facet_values.sql',
-  params: z.object({ ...filterShape, by_session_id: flag, by_user_id: flag, by_tags: flag, rows }),
+  params: z.object({ ...filterShape, by_session_id: flag, by_user_id: flag, by_tags: flag, share, rows }),
   row: z.object({ value: z.string(), traces: count, total: count }),
 });
 
 export const readUntagged = defineQuery({
   name: 'trace_facet_untagged',
   file: 'traces/facet_untagged.sql',
-  params: z.object(filterShape),
+  params: z.object({ ...filterShape, share }),
   row: z.object({ traces: count }),
 });
 
@@ -63,7 +67,7 @@ const ofSpans = { by_model: flag, by_source_format: flag, by_department: flag, b
 export const readDescribedValues = defineQuery({
   name: 'trace_facet_described',
   file: 'traces/facet_described.sql',
-  params: z.object({ ...filterShape, ...ofSpans, rows }),
+  params: z.object({ ...filterShape, ...ofSpans, share, rows }),
   row: z.object({ field: z.string(), value: z.string(), traces: count }),
 });
 

@@ -2,8 +2,8 @@
 -- traces. A row has the value of one field and null for the others; the row without any is the
 -- total. Numbers are rounded down to an edge. The empty value of a field comes before its
 -- commonest ones, so that the limit never cuts it off. Traces without tags are counted in the same pass,
--- because the array join of facet_values.sql leaves them out.
-SELECT sum(sign) AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) AS untagged/*end*/
+-- because the array join of facet_values.sql leaves them out. Of many traces a part is counted.
+SELECT sum(sign) /*include traces/share.sql*/ AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) /*include traces/share.sql*/ AS untagged/*end*/
   /*if by_outcome*/, outcome/*end*/
   /*if by_agent_id*/, agent_id/*end*/
   /*if by_root_span_name*/, root_span_name/*end*/
@@ -12,7 +12,7 @@ SELECT sum(sign) AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) AS untag
   /*if by_cost_usd*/, roundDown(toFloat64(cost_usd), {cost_edges:Array(Float64)}) AS cost_from/*end*/
   /*if by_tokens*/, roundDown(toFloat64(input_tokens + output_tokens), {whole_edges:Array(Float64)}) AS tokens_from/*end*/
 FROM traces
-WHERE /*include traces/filters.sql*/
+WHERE /*include traces/filters.sql*/ /*include traces/counted_part.sql*/
 GROUP BY GROUPING SETS (()
   /*if by_outcome*/, (outcome)/*end*/
   /*if by_agent_id*/, (agent_id)/*end*/

@@ -1,10 +1,11 @@
 -- Commonest values of a column of traces with the number of traces of each, after the empty value. Rows of pairs that are
 -- not merged yet cancel out. The total is over all values, also those beyond the limit.
+-- Of many traces a part is counted.
 SELECT value, traces, sum(traces) OVER () AS total
 FROM (
-  SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) AS traces
+  SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) /*include traces/share.sql*/ AS traces
   FROM traces
-  WHERE /*include traces/filters.sql*/
+  WHERE /*include traces/filters.sql*/ /*include traces/counted_part.sql*/
   GROUP BY value
   HAVING traces > 0
 )

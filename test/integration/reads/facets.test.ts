@@ -129,8 +129,8 @@ it('each facet counts the traces under all filters but its own, and adds up to t
 });
 
 it.each([
-  ['time', { ms: 1, memoryBytesMax: 250_000_000 }],
-  ['memory', { ms: 60_000, memoryBytesMax: 1 }],
+  ['time', { ms: 1, memoryBytesMax: 250_000_000, tracesCountedMax: 1_000_000 }],
+  ['memory', { ms: 60_000, memoryBytesMax: 1, tracesCountedMax: 1_000_000 }],
 ])('facets without enough %s are marked as partial, and so is their total', async (_, bounds) => {
   const query = facetsQuery.parse(familiesFolded(facetsQuery, { model: 'o3', 'attributes.region': 'eu' }));
   const { data, meta } = await countFacets(wordsDeps(set.store.client), 'org_a', query, signal, bounds);

@@ -158,7 +158,7 @@ it('reads postings once for the list, the facets and the series of one page, and
   );
   await land(spans);
   await store.moveTexts();
-  const bounds = { ms: 60_000, memoryBytesMax: 250_000_000 };
+  const bounds = { ms: 60_000, memoryBytesMax: 250_000_000, tracesCountedMax: 1_000_000 };
   const query = { search: 'ochre door', since: new Date(NOW - 48 * HOUR_MS).toISOString() };
   const page = async (deps: WordsDeps) => {
     const all = { ...deps, now: () => NOW };
