@@ -2,6 +2,7 @@
 // two marks, so that a program can replace them and a test can check that they show the committed
 // results.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { growthTable } from './growth_table.ts';
 import type { MergeOptions, TableOptions } from './options.ts';
 import { writePlots } from './plots.ts';
 import { markdownTable, thousands } from './report.ts';
@@ -38,16 +39,19 @@ function sectionTable({ part, title, rows, load_before, run }: ResultSection): s
 }
 
 /** Returns the figures of a run as Markdown: its environment, and a table for each section. */
-export function resultsText({ at, commit, dirty, machine, versions, sections }: Results): string {
+export function resultsText(results: Results): string {
+  const { at, commit, dirty, machine, versions, sections } = results;
   const runs = [
     `Node ${versions.node}`,
     `nats-server ${versions.nats_server ?? '?'}`,
     `ClickHouse ${versions.clickhouse ?? '?'}`,
   ].join(', ');
   const on = `${machine.cpu}, ${machine.cores} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
+  const growth = growthTable(results);
   return [
     `Measured on ${at.slice(0, 10)}, ${treeOf({ commit, dirty })}, on ${on}; ${runs}.`,
     ...sections.map(sectionTable),
+    ...(growth === null ? [] : [growth]),
   ].join('\n\n');
 }
 

@@ -11,3 +11,4 @@ FROM spans
 WHERE /*include traces/series_spans.sql*/ AND model != '' /*if named*/AND /*include traces/series_group.sql*/ IN {top:Array(String)}/*end*/
 GROUP BY bucket, grp, other
 ORDER BY bucket, other, grp
+SETTINGS /*include settings/threads.sql*/

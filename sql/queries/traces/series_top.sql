@@ -6,3 +6,4 @@ GROUP BY value
 HAVING sum(sign) > 0
 ORDER BY sum(sign) DESC, value
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/lists.sql*/, /*include settings/threads.sql*/

@@ -5,3 +5,4 @@ WHERE /*include traces/series_spans.sql*/ AND model != ''
 GROUP BY value
 ORDER BY count() DESC, value
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/threads.sql*/

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -193,10 +193,28 @@ describe('the tables of the benchmark page', () => {
     expect(() => withMarkedText('no marks', 'text')).toThrow('no place for the table');
   });
 
-  const committed = path.resolve(import.meta.dirname, '../../bench/results/latest.json');
-  it.runIf(existsSync(committed))('the benchmark page shows the committed results', () => {
-    const text = readFileSync(path.resolve(import.meta.dirname, '../../../ops/docs/benchmarks.md'), 'utf8');
-    expect(markedText(text)).toBe(resultsText(readResults(committed)));
+  it('reads at several sizes have a table of how they grow', () => {
+    const slow: Section = {
+      ...reads(50_000_000, [90]),
+      rows: [...reads(50_000_000, [90]).rows, { what: 'new', value: '' }],
+    };
+    const text = resultsText(
+      results(['reads', reads(10_000_000, [30])], ['reads', slow], ['reads', reads(1_000_000, [10])]),
+    );
+    const table = text.slice(text.indexOf('Growth from 10 M spans to 50 M spans'));
+    expect(table.replaceAll(/ +/g, ' ')).toContain(
+      '| p50 | 1 M spans | 10 M spans | 50 M spans | Growth | At most 2 times |',
+    );
+    expect(table.replaceAll(/ +/g, ' ')).toContain('| list, no filter | 10 ms | 30 ms | 90 ms | 3.0 times | no |');
+    expect(resultsText(results(['reads', reads(10_000_000, [30])]))).not.toContain('Growth');
+  });
+
+  const at = (name: string): string => path.resolve(import.meta.dirname, '../../..', name);
+  it.each([
+    ['ops/docs/benchmarks.md', 'test/bench/results/latest.json'],
+    ['ops/docs/benchmarks_reads.md', 'test/bench/results/reads.json'],
+  ])('%s shows the committed results', (page, committed) => {
+    expect(markedText(readFileSync(at(page), 'utf8'))).toBe(resultsText(readResults(at(committed))));
   });
 });
 
