@@ -10,8 +10,24 @@ const rows = z.int();
 const text = z.string().nullable().optional();
 const number = z.number().nullable().optional();
 
-/** With it, one block of rows in so many is counted, and stands for them. */
-const share = z.int().min(2).optional();
+/** With them, only the granules with traces of these times are counted. */
+const slices = z.array(z.object({ from_ms: z.int(), to_ms: z.int() })).optional();
+
+/** Counts traces by period of `period_ms` of the time in the key, the earliest first. */
+export const readPeriods = defineQuery({
+  name: 'trace_facet_periods',
+  file: 'traces/periods.sql',
+  params: z.object({ ...filterShape, period_ms: z.int() }),
+  row: z.object({ period: count, traces: count }),
+});
+
+/** Counts the traces that facets are counted in. */
+export const readCounted = defineQuery({
+  name: 'trace_facet_counted',
+  file: 'traces/total.sql',
+  params: z.object({ ...filterShape, slices }),
+  row: z.object({ total: count }),
+});
 
 /** Counts fields of traces whose values are few; the flags say which. */
 export const readSums = defineQuery({
@@ -30,7 +46,7 @@ export const readSums = defineQuery({
     by_untagged: flag,
     whole_edges: z.array(z.number()),
     cost_edges: z.array(z.number()),
-    share,
+    slices,
     rows,
   }),
   row: z.object({
@@ -50,14 +66,14 @@ export const readSums = defineQuery({
 export const readFacetValues = defineQuery({
   name: 'trace_facet_values',
   file: 'traces/facet_values.sql',
-  params: z.object({ ...filterShape, by_session_id: flag, by_user_id: flag, by_tags: flag, share, rows }),
+  params: z.object({ ...filterShape, by_session_id: flag, by_user_id: flag, by_tags: flag, slices, rows }),
   row: z.object({ value: z.string(), traces: count, total: count }),
 });
 
 export const readUntagged = defineQuery({
   name: 'trace_facet_untagged',
   file: 'traces/facet_untagged.sql',
-  params: z.object({ ...filterShape, share }),
+  params: z.object({ ...filterShape, slices }),
   row: z.object({ traces: count }),
 });
 
@@ -67,7 +83,15 @@ const ofSpans = { by_model: flag, by_source_format: flag, by_department: flag, b
 export const readDescribedValues = defineQuery({
   name: 'trace_facet_described',
   file: 'traces/facet_described.sql',
-  params: z.object({ ...filterShape, ...ofSpans, share, rows }),
+  params: z.object({ ...filterShape, ...ofSpans, slices, rows }),
+  row: z.object({ field: z.string(), value: z.string(), traces: count }),
+});
+
+/** The same in one pass, for filters that leave few traces. */
+export const readDescribedAtOnce = defineQuery({
+  name: 'trace_facet_described_at_once',
+  file: 'traces/facet_described_at_once.sql',
+  params: z.object({ ...filterShape, ...ofSpans, rows }),
   row: z.object({ field: z.string(), value: z.string(), traces: count }),
 });
 

@@ -10,7 +10,9 @@ import { inParallel } from '../../../ops/platform/in_parallel.ts';
 import { type ClickHouse, isExhausted } from '../../../sql/client/client.ts';
 import type { QueryOptions } from '../../../sql/client/query.ts';
 import type { Facet, FacetField, facetsMeta, FacetsQuery } from './facet_schema.ts';
+import { countPeriods, type Part, partOf, scaleOf, tracesOf } from './facet_part.ts';
 import {
+  readDescribedAtOnce,
   readDescribedValues,
   readFacetValues,
   readScoreValues,
@@ -20,11 +22,10 @@ import {
   readUntagged,
   readVerdicts,
 } from './facet_store.ts';
-import { filtersOf, isGiven, type ListFilters } from './filters.ts';
+import { filtersOf, isFiltered, isGiven, type ListFilters } from './filters.ts';
 import { foundOnce, INDEXED_SET_MAX } from './found_once.ts';
 import type { WordsDeps } from './words.ts';
 import { withoutNeedlessReads } from './undescribed.ts';
-import { readTotal } from './store.ts';
 
 /** Values of a field. */
 const VALUES_MAX = 50;
@@ -40,6 +41,9 @@ const BOUNDS: FacetBounds = { ms: 3000, memoryBytesMax: 250_000_000, tracesCount
  * estimated from one in 2, 4, 8, … if there are more.
  */
 const UNDESCRIBED_COUNTED_MAX = 40_000;
+
+/** Traces that filters leave, up to which one pass that looks at all their lists costs less than a pass for each. */
+const AT_ONCE_MAX = 250_000;
 
 /** Column of the sums that has the values of a field. */
 const SUMS = {
@@ -79,6 +83,11 @@ const EDGES: Partial<Record<FacetField, readonly number[]>> = {
   tokens: WHOLE_EDGES,
 };
 
+export interface FacetsDeps extends WordsDeps {
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
 export interface FacetBounds {
   /** Milliseconds for all fields. */
   ms: number;
@@ -96,7 +105,7 @@ interface FacetRead {
 
 /** Serves GET /v1/traces/facets. */
 export async function countFacets(
-  deps: WordsDeps,
+  deps: FacetsDeps,
   orgId: string,
   query: FacetsQuery,
   signal: AbortSignal,
@@ -121,10 +130,11 @@ export async function countFacets(
   const asked = filtersOf(orgId, query);
   const described = (await within(withoutNeedlessReads(clickhouse, asked, options))) ?? asked;
   const filters = (await within(foundOnce(deps, described, options))) ?? described;
-  const counted = await within(readTotal(clickhouse, filters, options));
-  const total = counted === null ? null : (counted[0]?.total ?? 0);
-  const parts = Math.ceil((total ?? 0) / bounds.tracesCountedMax);
-  const context: Context = { clickhouse, filters, share: parts > 1 ? parts : undefined, options, within };
+  const periods = await within(countPeriods(clickhouse, filters, deps.now(), options));
+  const part = periods === null ? null : partOf(clickhouse, filters, periods, bounds.tracesCountedMax, options);
+  const total = periods === null ? null : tracesOf(periods);
+  const few = total !== null && total <= AT_ONCE_MAX && isFiltered(filters);
+  const context: Context = { clickhouse, filters, part, few, options, within };
   const sums = sharedSums(context, query.fields);
   await inParallel(readsOf(context, query.fields, sums), READS_AT_ONCE, async ({ fields, run }) => {
     for (const [index, facet] of ((await within(run())) ?? []).entries()) found.set(fields[index] as FacetField, facet);
@@ -139,8 +149,10 @@ export async function countFacets(
 interface Context {
   clickhouse: ClickHouse;
   filters: ListFilters;
-  /** One block of rows in so many is counted; undefined for all. */
-  share: number | undefined;
+  /** What is counted; null for all traces. */
+  part: Part | null;
+  /** Whether the filters leave few traces. */
+  few: boolean;
   options: QueryOptions;
   /** Resolves with null if the read exceeds the bounds. */
   within: <T>(read: Promise<T>) => Promise<T | null>;
@@ -177,6 +189,7 @@ function readsOf(context: Context, fields: readonly FacetField[], sums: SharedSu
   const { filters } = context;
   const without = (field: FacetField): Context => ({
     ...context,
+    part: null,
     filters: { ...filters, ...Object.fromEntries(ownFilters(field).map((name) => [name, undefined])) },
   });
   const alone = <F extends FacetField>(
@@ -194,33 +207,41 @@ function readsOf(context: Context, fields: readonly FacetField[], sums: SharedSu
     ...alone(ofSpans, countSpanValues),
     ...(sums === null ? [] : [{ fields: sums.fields, run: async () => (await sums.counted()).facets }]),
     ...alone(fields.filter(isSum), async (own, [field]) => (await countSums(own, [field as SumField])).facets),
-    ...others.map((field) => ({ fields: [field], run: async () => [await countOne(without(field), field, sums)] })),
+    ...others.map((field) => {
+      const own = isOwnGiven(context, field) ? without(field) : context;
+      return { fields: [field], run: async () => [await countOne(own, field, sums)] };
+    }),
   ];
 }
 
 /** Counts one field by itself. */
 async function countOne(context: Context, field: FacetField, sums: SharedSums | null): Promise<Partial<Facet>> {
-  const { clickhouse, filters, share, options } = context;
+  const { clickhouse, filters, part, options } = context;
   if (field === 'verdict') return { values: await readVerdicts(clickhouse, { ...filters, rows: VALUES_MAX }, options) };
   if (field === 'score') {
     const rows = await readScoreValues(clickhouse, { ...filters, rows: VALUES_MAX }, options);
     return { values: rows.map(({ name, value, traces }) => ({ value: `${name}:eq:${value}`, name, traces })) };
   }
-  const [rows, untagged] = await Promise.all([
-    readFacetValues(clickhouse, { ...filters, [`by_${field}`]: true, share, rows: VALUES_MAX + 1 }, options),
+  const flags = { [`by_${field}`]: true, slices: part?.slices };
+  const [{ scaled, approximate }, rows, untagged] = await Promise.all([
+    scaleOf(part),
+    readFacetValues(clickhouse, { ...filters, ...flags, rows: VALUES_MAX + 1 }, options),
     field === 'tags' ? countUntagged(context, sums) : 0,
   ]);
-  const { other, ...facet } = valuesOf(rows, rows[0]?.total ?? 0);
-  const approximate = share !== undefined;
+  const all = rows.map(({ value, traces }) => ({ value, traces: scaled(traces) }));
+  const { other, ...facet } = valuesOf(all, scaled(rows[0]?.total ?? 0));
   return field === 'tags' ? { ...facet, without: untagged, approximate } : { ...facet, other, approximate };
 }
 
 /** Counts the traces without tags by a read of its own, unless the shared pass counts them. */
-async function countUntagged({ clickhouse, filters, share, options, within }: Context, sums: SharedSums | null) {
+async function countUntagged({ clickhouse, filters, part, options, within }: Context, sums: SharedSums | null) {
   const shared = sums === null ? null : await within(sums.counted());
   if (shared?.untagged !== undefined) return shared.untagged;
-  const [row] = await readUntagged(clickhouse, { ...filters, share }, options);
-  return row?.traces ?? 0;
+  const [[row], { scaled }] = await Promise.all([
+    readUntagged(clickhouse, { ...filters, slices: part?.slices }, options),
+    scaleOf(part),
+  ]);
+  return scaled(row?.traces ?? 0);
 }
 
 /** Returns the values of a field that a trace has at most one of. @param total traces of all values */
@@ -237,16 +258,20 @@ function valuesOf(rows: readonly { value: string; traces: number }[], total: num
 const flagsOf = (fields: readonly FacetField[]) => Object.fromEntries(fields.map((field) => [`by_${field}`, true]));
 
 async function countSums(
-  { clickhouse, filters, share, options }: Context,
+  { clickhouse, filters, part, options }: Context,
   fields: readonly SumField[],
   by_untagged?: true,
 ): Promise<Sums> {
   const edges = { whole_edges: WHOLE_EDGES, cost_edges: COST_EDGES };
-  const flags = { ...flagsOf(fields), by_untagged };
-  const rows = await readSums(clickhouse, { ...filters, ...flags, ...edges, share, rows: VALUES_MAX + 1 }, options);
+  const flags = { ...flagsOf(fields), by_untagged, slices: part?.slices };
+  const [{ scaled, approximate }, counted] = await Promise.all([
+    scaleOf(part),
+    readSums(clickhouse, { ...filters, ...flags, ...edges, rows: VALUES_MAX + 1 }, options),
+  ]);
+  const rows = counted.map((row) => ({ ...row, traces: scaled(row.traces) }));
   const columns = Object.values(SUMS);
   const all = rows.find((row) => columns.every((column) => (row[column] ?? null) === null));
-  const [total, approximate] = [all?.traces ?? 0, share !== undefined];
+  const total = all?.traces ?? 0;
   const facets = fields.map((field) => {
     const own = rows.flatMap((row) => {
       const value = row[SUMS[field]] ?? null;
@@ -264,23 +289,26 @@ async function countSums(
     }));
     return { buckets: buckets.sort((a, b) => a.from - b.from), approximate };
   });
-  return { facets, untagged: by_untagged === true ? (all?.untagged ?? 0) : undefined };
+  return { facets, untagged: by_untagged === true ? scaled(all?.untagged ?? 0) : undefined };
 }
 
 async function countSpanValues(context: Context, fields: readonly SpanField[]): Promise<Partial<Facet>[]> {
-  const { clickhouse, filters, share, options } = context;
-  const flags = flagsOf(fields);
-  const [described, undescribed] = await Promise.all([
-    readDescribedValues(clickhouse, { ...filters, ...flags, share, rows: VALUES_MAX }, options),
+  const { clickhouse, filters, part, few, options } = context;
+  const asked = { ...filters, ...flagsOf(fields), rows: VALUES_MAX };
+  const [{ scaled, approximate: isPart }, counted, undescribed] = await Promise.all([
+    scaleOf(part),
+    few && fields.length > 1
+      ? readDescribedAtOnce(clickhouse, asked, options)
+      : readDescribedValues(clickhouse, { ...asked, slices: part?.slices }, options),
     countUndescribed(context, fields),
   ]);
+  const described = counted.map((row) => ({ ...row, traces: scaled(row.traces) }));
   return fields.map((field) => {
     const counts = new Map<string, number>();
     for (const row of [...described, ...undescribed.rows])
       if (row.field === field) counts.set(row.value, (counts.get(row.value) ?? 0) + row.traces);
     const values = [...counts].map(([value, traces]) => ({ value, traces }));
-    const approximate =
-      share !== undefined || undescribed.share > 1 || (undescribed.rows.length > 0 && values.length > VALUES_MAX);
+    const approximate = isPart || undescribed.share > 1 || (undescribed.rows.length > 0 && values.length > VALUES_MAX);
     return { values: values.sort((a, b) => b.traces - a.traces).slice(0, VALUES_MAX), approximate };
   });
 }

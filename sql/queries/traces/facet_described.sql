@@ -3,7 +3,7 @@
 -- filters, which the cache of uncompressed blocks decompresses once. Of many traces a part is counted.
 SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
 /*if by_model*/UNION ALL SELECT * FROM (
-  SELECT 'model' AS field, arrayJoin(models) AS value, sum(sign) /*include traces/share.sql*/ AS traces
+  SELECT 'model' AS field, arrayJoin(models) AS value, sum(sign) AS traces
   FROM traces
   WHERE /*include traces/filters.sql*/ AND described /*include traces/counted_part.sql*/
   GROUP BY value
@@ -12,7 +12,7 @@ SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
   LIMIT {rows:UInt32}
 )/*end*/
 /*if by_source_format*/UNION ALL SELECT * FROM (
-  SELECT 'source_format' AS field, arrayJoin(source_formats) AS value, sum(sign) /*include traces/share.sql*/ AS traces
+  SELECT 'source_format' AS field, arrayJoin(source_formats) AS value, sum(sign) AS traces
   FROM traces
   WHERE /*include traces/filters.sql*/ AND described /*include traces/counted_part.sql*/
   GROUP BY value
@@ -21,7 +21,7 @@ SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
   LIMIT {rows:UInt32}
 )/*end*/
 /*if by_department*/UNION ALL SELECT * FROM (
-  SELECT 'department' AS field, arrayJoin(departments) AS value, sum(sign) /*include traces/share.sql*/ AS traces
+  SELECT 'department' AS field, arrayJoin(departments) AS value, sum(sign) AS traces
   FROM traces
   WHERE /*include traces/filters.sql*/ AND described /*include traces/counted_part.sql*/
   GROUP BY value
@@ -30,7 +30,7 @@ SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
   LIMIT {rows:UInt32}
 )/*end*/
 /*if by_realm*/UNION ALL SELECT * FROM (
-  SELECT 'realm' AS field, arrayJoin(realms) AS value, sum(sign) /*include traces/share.sql*/ AS traces
+  SELECT 'realm' AS field, arrayJoin(realms) AS value, sum(sign) AS traces
   FROM traces
   WHERE /*include traces/filters.sql*/ AND described /*include traces/counted_part.sql*/
   GROUP BY value

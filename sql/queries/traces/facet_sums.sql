@@ -3,7 +3,7 @@
 -- total. Numbers are rounded down to an edge. The empty value of a field comes before its
 -- commonest ones, so that the limit never cuts it off. Traces without tags are counted in the same pass,
 -- because the array join of facet_values.sql leaves them out. Of many traces a part is counted.
-SELECT sum(sign) /*include traces/share.sql*/ AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) /*include traces/share.sql*/ AS untagged/*end*/
+SELECT sum(sign) AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) AS untagged/*end*/
   /*if by_outcome*/, outcome/*end*/
   /*if by_agent_id*/, agent_id/*end*/
   /*if by_root_span_name*/, root_span_name/*end*/

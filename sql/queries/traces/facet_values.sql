@@ -3,7 +3,7 @@
 -- Of many traces a part is counted.
 SELECT value, traces, sum(traces) OVER () AS total
 FROM (
-  SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) /*include traces/share.sql*/ AS traces
+  SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) AS traces
   FROM traces
   WHERE /*include traces/filters.sql*/ /*include traces/counted_part.sql*/
   GROUP BY value

@@ -32,7 +32,12 @@ afterAll(() => set.store.close());
 
 type Query = Record<string, string>;
 const facets = (query: Query, orgId = 'org_a') =>
-  countFacets(wordsDeps(set.store.client), orgId, facetsQuery.parse(familiesFolded(facetsQuery, query)), signal);
+  countFacets(
+    { ...wordsDeps(set.store.client), now: () => NOW },
+    orgId,
+    facetsQuery.parse(familiesFolded(facetsQuery, query)),
+    signal,
+  );
 const seriesOf = (query: Query, orgId = 'org_a') =>
   traceSeries(
     { ...wordsDeps(set.store.client), now: () => NOW },
@@ -133,7 +138,13 @@ it.each([
   ['memory', { ms: 60_000, memoryBytesMax: 1, tracesCountedMax: 1_000_000 }],
 ])('facets without enough %s are marked as partial, and so is their total', async (_, bounds) => {
   const query = facetsQuery.parse(familiesFolded(facetsQuery, { model: 'o3', 'attributes.region': 'eu' }));
-  const { data, meta } = await countFacets(wordsDeps(set.store.client), 'org_a', query, signal, bounds);
+  const { data, meta } = await countFacets(
+    { ...wordsDeps(set.store.client), now: () => NOW },
+    'org_a',
+    query,
+    signal,
+    bounds,
+  );
   expect(meta).toEqual({ total: null, partial: true });
   for (const { field, partial, values = [], buckets = [] } of data)
     expect([field, partial, values, buckets]).toEqual([field, true, [], []]);
@@ -141,7 +152,9 @@ it.each([
 
 it('facets of a caller that has gone are cancelled, and not partial', async () => {
   const gone = AbortSignal.abort(new Error('the caller has gone'));
-  await expect(countFacets(wordsDeps(set.store.client), 'org_a', facetsQuery.parse({}), gone)).rejects.toThrow();
+  await expect(
+    countFacets({ ...wordsDeps(set.store.client), now: () => NOW }, 'org_a', facetsQuery.parse({}), gone),
+  ).rejects.toThrow();
 });
 
 it('facets without fields count all but session_id and user_id', async () => {
