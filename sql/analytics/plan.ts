@@ -15,9 +15,9 @@ const settings = (names: readonly string[]): string =>
     {},
   ).sql.trim();
 /** Hours and rows of months take both threads of the engine, as searches do. */
-const BOTH_THREADS = settings(['threads']);
+const BOTH_THREADS = settings(['cached', 'threads']);
 /** Days are few rows with large digests. */
-export const SHORT_TASKS = settings(['threads', 'short_tasks']);
+export const SHORT_TASKS = settings(['cached', 'threads', 'short_tasks']);
 const attributes = parseTemplate('/*include attributes/conditions.sql*/', readTemplate);
 
 export interface MeasureAsked {

@@ -25,4 +25,4 @@ FROM (
 GROUP BY GROUPING SETS ((day), (model), (name, agent))
 ORDER BY sum(cost) DESC, sum(used) DESC
 LIMIT {groups_max:UInt32} BY part
-SETTINGS /*include settings/lists.sql*/
+SETTINGS /*include settings/cached.sql*/

@@ -17,3 +17,4 @@ LEFT JOIN (
 ) AS t ON s.log_seq = t.log_seq AND s.log_index = t.log_index AND s.log_sub = t.log_sub
 ORDER BY started_at, log_seq, log_index, log_sub
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/cached.sql*/

@@ -11,3 +11,4 @@ FROM span_texts_recent
 WHERE /*include traces/one.sql*/ AND outcome != 'success' AND response != ''
 ORDER BY started_at DESC
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/cached.sql*/

@@ -4,3 +4,4 @@ FROM spans
 WHERE /*include traces/one.sql*/ AND outcome != 'success'
 ORDER BY ended_at DESC, log_seq DESC, log_index DESC, log_sub DESC
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/cached.sql*/

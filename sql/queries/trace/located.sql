@@ -8,3 +8,4 @@ FROM traces
 WHERE org_id = {org_id:String} AND anchor >= bounds.1 AND anchor <= bounds.2
   AND trace_key = sipHash64({trace_id:String}) AND trace_id = {trace_id:String}
 ORDER BY version DESC
+SETTINGS /*include settings/cached.sql*/

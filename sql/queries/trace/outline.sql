@@ -14,3 +14,4 @@ FROM (
   WHERE /*include traces/one.sql*/
   ORDER BY started_at, log_seq, log_index, log_sub
 )
+SETTINGS /*include settings/cached.sql*/

@@ -38,4 +38,4 @@ SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
   ORDER BY traces DESC, value
   LIMIT {rows:UInt32}
 )/*end*/
-SETTINGS /*include settings/lists.sql*/
+SETTINGS /*include settings/cached.sql*/

@@ -16,4 +16,4 @@ GROUP BY field, value
 HAVING traces > 0
 ORDER BY traces DESC, value
 LIMIT {rows:UInt32} BY field
-SETTINGS /*include settings/lists.sql*/
+SETTINGS /*include settings/cached.sql*/

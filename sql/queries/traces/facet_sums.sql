@@ -31,4 +31,4 @@ LIMIT {rows:UInt32} BY traces > 0
   /*if by_duration_ms*/, isNull(duration_from)/*end*/
   /*if by_cost_usd*/, isNull(cost_from)/*end*/
   /*if by_tokens*/, isNull(tokens_from)/*end*/
-SETTINGS group_by_use_nulls = 1, /*include settings/lists.sql*/
+SETTINGS group_by_use_nulls = 1, /*include settings/cached.sql*/

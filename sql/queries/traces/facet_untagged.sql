@@ -2,4 +2,4 @@
 -- unpacks the dictionary of the tags, which costs ten times as much. Of many traces
 -- a part is counted.
 SELECT sum(sign) AS traces FROM traces WHERE /*include traces/filters.sql*/ AND empty(tags) /*include traces/counted_part.sql*/
-SETTINGS /*include settings/lists.sql*/
+SETTINGS /*include settings/cached.sql*/

@@ -11,4 +11,4 @@ FROM (
 )
 ORDER BY value = '' DESC, traces DESC, value
 LIMIT {rows:UInt32}
-SETTINGS /*include settings/lists.sql*/
+SETTINGS /*include settings/cached.sql*/

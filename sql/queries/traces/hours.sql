@@ -6,4 +6,4 @@ WHERE /*include traces/filters.sql*/
 GROUP BY toStartOfHour(started_at)
 HAVING traces > 0
 ORDER BY toStartOfHour(started_at) DESC
-SETTINGS /*include settings/lists.sql*/, /*include settings/long_reads.sql*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/long_reads.sql*/

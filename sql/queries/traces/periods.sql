@@ -5,4 +5,4 @@ WHERE /*include traces/filters.sql*/
 GROUP BY period
 HAVING traces > 0
 ORDER BY period
-SETTINGS /*include settings/lists.sql*/, /*include settings/long_reads.sql*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/long_reads.sql*/

@@ -6,4 +6,4 @@ WHERE /*include traces/filters.sql*/
   /*if from_ms*/AND (rank, started_at, trace_key, version) < ({from_rank:Float64}, fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC'), {from_key:UInt64}, {from_version:UInt64})/*end*/
 ORDER BY rank DESC, started_at DESC, trace_key DESC, version DESC
 LIMIT {rows:UInt32}
-SETTINGS /*include settings/lists.sql*/, /*include settings/long_reads.sql*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/long_reads.sql*/

@@ -18,4 +18,4 @@ FROM (
 GROUP BY bucket, grp, other
 HAVING traces > 0
 ORDER BY bucket, other, grp
-SETTINGS /*include settings/lists.sql*/, /*include settings/threads.sql*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/threads.sql*/

@@ -6,4 +6,4 @@ GROUP BY value
 HAVING sum(sign) > 0
 ORDER BY sum(sign) DESC, value
 LIMIT {rows:UInt32}
-SETTINGS /*include settings/lists.sql*/, /*include settings/threads.sql*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/threads.sql*/

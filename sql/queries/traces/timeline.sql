@@ -4,3 +4,4 @@ FROM spans
 WHERE /*include traces/one.sql*/
 ORDER BY started_at, log_seq, log_index, log_sub
 LIMIT {rows:UInt32}
+SETTINGS /*include settings/cached.sql*/

@@ -3,4 +3,4 @@
 SELECT sum(sign) AS total /*if words*/, if(length(groupUniqArray(4001)(trace_key) AS keys) > 4000, [], keys) AS trace_keys/*end*/
 FROM traces
 WHERE /*include traces/filters.sql*/ /*include traces/counted_part.sql*/
-SETTINGS /*include settings/lists.sql*/, /*include settings/long_reads.sql*/ /*if user_id*/, /*include settings/by_user.sql*//*end*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/long_reads.sql*/ /*if user_id*/, /*include settings/by_user.sql*//*end*/

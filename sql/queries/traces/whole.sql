@@ -10,4 +10,4 @@ FROM (
 )
 ORDER BY started_at DESC, trace_key DESC, version DESC
 LIMIT {rows:UInt32}
-SETTINGS /*include settings/lists.sql*/, /*include settings/threads.sql*/ /*if attributed*/, /*include settings/short_tasks.sql*//*end*/ /*if user_id*/, /*include settings/by_user.sql*//*end*/
+SETTINGS /*include settings/cached.sql*/, /*include settings/threads.sql*/ /*if attributed*/, /*include settings/short_tasks.sql*//*end*/ /*if user_id*/, /*include settings/by_user.sql*//*end*/
