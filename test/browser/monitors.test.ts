@@ -127,6 +127,8 @@ it('a monitor is created with a preview, alerts, is muted, changed, disabled and
   await page.keyboard.press('e');
   await page.getByLabel('Threshold').fill('100');
   await page.keyboard.press('Control+Enter');
+  // The form says the sentence too, before the monitor is saved.
+  await page.getByLabel('Threshold').waitFor({ state: 'detached' });
   await page.getByText('above 100 over 60 minutes').waitFor();
   expect(await named('Failures by user')).toMatchObject({ threshold: { above: 100 }, muted_until: null });
   await page.getByRole('button', { name: 'Disable monitor' }).click();

@@ -25,7 +25,7 @@ interface EmptyTracesProps {
 }
 
 /** The empty list. */
-export function EmptyTraces(props: EmptyTracesProps): ReactElement {
+export default function EmptyTraces(props: EmptyTracesProps): ReactElement {
   return props.state.filters.size > 0 ? <ExcludedByFilters {...props} /> : <NoneInTime {...props} />;
 }
 

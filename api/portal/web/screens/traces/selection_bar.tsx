@@ -19,7 +19,7 @@ interface SelectionBarProps {
 }
 
 /** The bar below the table; it is there while traces are selected. */
-export default function SelectionBar({ ids, onClear, onCompare }: SelectionBarProps): ReactElement {
+export function SelectionBar({ ids, onClear, onCompare }: SelectionBarProps): ReactElement {
   const { org_id, can } = useOrganization();
   const [done, setDone] = useState<number | null>(null);
   const [anonymize, setAnonymize] = useState(false);

@@ -18,10 +18,10 @@ import { toast } from '../../ui/toast.tsx';
 import { comparePath } from '../compare/candidates.ts';
 import { QueueButton } from '../annotate/queue_button.tsx';
 import { useColumns } from './column_choice.ts';
-import { EmptyTraces } from './empty_traces.tsx';
 import { ListEnd, ListHead } from './list_bars.tsx';
 import { Peek } from './peek.tsx';
 import { PreviewProvider } from './preview_cells.tsx';
+import { SelectionBar } from './selection_bar.tsx';
 import { traceColumns } from './trace_columns.tsx';
 import { useCursor } from '../../lists/use_cursor.ts';
 import { useRowKeys } from './use_row_keys.ts';
@@ -29,7 +29,7 @@ import { useTraceAhead } from './use_trace_ahead.ts';
 import styles from './traces_screen.module.css';
 
 const NARROW_ROW = 52;
-const SelectionBar = deferred(() => import('./selection_bar.tsx'));
+const EmptyTraces = deferred(() => import('./empty_traces.tsx'));
 
 interface TraceListProps {
   org_id: string;
