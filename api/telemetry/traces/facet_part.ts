@@ -32,7 +32,7 @@ const SLICES = 24;
 const PERIODS = 200;
 const DAY_MS = 86_400_000;
 
-/** Counts the traces by period: by day if the time has no beginning. */
+/** Counts the traces by period: by day if the time has no beginning, or one in the future. */
 export async function countPeriods(
   clickhouse: ClickHouse,
   filters: ListFilters,
@@ -40,7 +40,8 @@ export async function countPeriods(
   options: QueryOptions,
 ): Promise<Periods> {
   const { since_ms, until_ms = now } = filters;
-  const period_ms = since_ms === undefined ? DAY_MS : Math.max(1, Math.ceil((until_ms - since_ms) / PERIODS));
+  const isBounded = since_ms !== undefined && since_ms < until_ms;
+  const period_ms = isBounded ? Math.ceil((until_ms - since_ms) / PERIODS) : DAY_MS;
   return { period_ms, periods: await readPeriods(clickhouse, { ...filters, period_ms }, options) };
 }
 
