@@ -10,6 +10,9 @@ import { operatorPage, withLog } from './support/operator.ts';
 
 const HOSTILE = `<img src=x onerror="document.title='run'"> \u202eabc ${'w'.repeat(2000)}`;
 
+/** A window in which a table shows every row: organizations are sorted by random ids, and other tests make some, too. */
+const EVERY_ROW = { width: 1440, height: 4000 };
+
 const pathOf = (page: Page): string => new URL(page.url()).pathname;
 
 async function newOrg(name: string): Promise<string> {
@@ -85,6 +88,7 @@ it('creates an organization, shows its first key once, changes its plan and dele
   await form.getByLabel('API requests a minute').fill('300');
   await form.getByLabel('Burst').fill('50');
   await form.getByRole('button', { name: 'Save organization' }).click();
+  await page.setViewportSize(EVERY_ROW);
   const row = page.getByRole('row').filter({ hasText: name });
   await row.filter({ hasText: 'enterprise' }).waitFor();
 
@@ -188,6 +192,7 @@ it('a session that ended in the middle of a form keeps what was typed and saves 
   await login.getByLabel('Operator token').fill(inject('portal').admin_token);
   await page.keyboard.press('Enter');
   await page.getByText('Typed before the end is saved.').waitFor();
+  await page.setViewportSize(EVERY_ROW);
   await page.getByRole('row').filter({ hasText: 'Typed before the end' }).waitFor();
   expect(faultsOf(page).filter((line) => !line.includes('401'))).toEqual([]);
 });
