@@ -73,6 +73,7 @@ export async function scaleOf(
   return { scaled: (traces) => Math.round(traces * times), approximate: true };
 }
 
+/** Returns the number of traces of all periods. */
 export const tracesOf = ({ periods }: Periods): number => periods.reduce((sum, { traces }) => sum + traces, 0);
 
 /**

@@ -10,7 +10,7 @@ const rows = z.int();
 const text = z.string().nullable().optional();
 const number = z.number().nullable().optional();
 
-/** With them, only the granules with traces of these times are counted. */
+/** Times whose traces are counted, see counted_part.sql; all traces are if it is left out. */
 const slices = z.array(z.object({ from_ms: z.int(), to_ms: z.int() })).optional();
 
 /** Counts traces by period of `period_ms` of the time in the key, the earliest first. */

@@ -1,3 +1,3 @@
--- Both threads for reads of more than a million rows, of which the engine otherwise gives one (threads.sql says why).
--- Shorter ones stay with one thread, because the statements of a request run beside each other.
+-- Reads of more than a million rows take both threads of the engine; by default they have one (threads.sql says why).
+-- Shorter reads keep one thread, because the statements of a request run beside each other.
 max_threads_min_free_memory_per_thread = 0, merge_tree_min_rows_for_concurrent_read = 1000000

@@ -1,6 +1,6 @@
 -- Commonest values of lists that describe traces, with the number of described traces that have
 -- each. Every list is counted by itself. The passes of a request read the same columns for their
--- filters, which the cache of uncompressed blocks decompresses once. Of many traces a part is counted.
+-- filters, which the cache of uncompressed blocks decompresses once. With slices, only their traces are counted.
 SELECT '' AS field, '' AS value, toInt64(0) AS traces WHERE false
 /*if by_model*/UNION ALL SELECT * FROM (
   SELECT 'model' AS field, arrayJoin(models) AS value, sum(sign) AS traces

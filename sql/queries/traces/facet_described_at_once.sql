@@ -1,5 +1,5 @@
--- What facet_described.sql returns, in one pass over the traces. For filters that leave few of them: a trace costs more
--- than in a pass for each list, and a row that the filters leave out costs less.
+-- The same rows as those of facet_described.sql, from one pass over the traces instead of one for each list. It costs less
+-- where filters leave few traces: a matching trace costs more than in the passes, but every other row is compared once.
 SELECT field, value, sum(sign) AS traces
 FROM (
   SELECT sign, arrayJoin(arrayConcat(

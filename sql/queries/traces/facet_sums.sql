@@ -2,7 +2,7 @@
 -- traces. A row has the value of one field and null for the others; the row without any is the
 -- total. Numbers are rounded down to an edge. The empty value of a field comes before its
 -- commonest ones, so that the limit never cuts it off. Traces without tags are counted in the same pass,
--- because the array join of facet_values.sql leaves them out. Of many traces a part is counted.
+-- because the array join of facet_values.sql leaves them out. With slices, only their traces are counted.
 SELECT sum(sign) AS traces /*if by_untagged*/, sumIf(sign, empty(tags)) AS untagged/*end*/
   /*if by_outcome*/, outcome/*end*/
   /*if by_agent_id*/, agent_id/*end*/

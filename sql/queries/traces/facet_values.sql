@@ -1,6 +1,6 @@
 -- Commonest values of a column of traces with the number of traces of each, after the empty value. Rows of pairs that are
 -- not merged yet cancel out. The total is over all values, also those beyond the limit.
--- Of many traces a part is counted.
+-- With slices, only their traces are counted.
 SELECT value, traces, sum(traces) OVER () AS total
 FROM (
   SELECT /*include traces/facet_column.sql*/ AS value, sum(sign) AS traces

@@ -29,6 +29,7 @@ import { useTraceAhead } from './use_trace_ahead.ts';
 import styles from './traces_screen.module.css';
 
 const NARROW_ROW = 52;
+/** Most lists are not empty. */
 const EmptyTraces = deferred(() => import('./empty_traces.tsx'));
 
 interface TraceListProps {
